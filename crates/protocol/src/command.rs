@@ -1,0 +1,89 @@
+//! What a front may ask a session to do.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentName, Answer, ApprovalId, MessageId, Mode, ModelName, Part, Seq};
+
+/// Something to do. The answer comes as events.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Send a message.
+    Submit(Prompt),
+    /// Change a message that still waits.
+    EditQueued {
+        message: MessageId,
+        prompt: Prompt,
+    },
+    /// Take a message back that still waits.
+    DropQueued {
+        message: MessageId,
+    },
+    /// Stop the running turn.
+    Interrupt,
+    /// Go on where the turn stopped: after a limit, an error or a crash.
+    GoOn,
+    /// Decide what was asked.
+    Decide {
+        approval: ApprovalId,
+        answer: Answer,
+    },
+    SetModel {
+        model: ModelName,
+    },
+    SetAgent {
+        agent: AgentName,
+    },
+    SetMode {
+        mode: Mode,
+    },
+    /// Summarise the conversation now.
+    Compact,
+    /// Go back to an earlier point.
+    Rewind {
+        to: Seq,
+        scope: RewindScope,
+    },
+    /// Begin another session with what was said up to a point.
+    Fork {
+        at: Seq,
+    },
+    /// Take back what the last turn changed in the workspace.
+    Undo,
+    /// Do again what was taken back last.
+    Redo,
+    Rename {
+        title: String,
+    },
+    /// Stop and let the session go.
+    ShutDown,
+}
+
+/// A message on its way to the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Prompt {
+    /// Texts and files.
+    pub parts: Vec<Part>,
+    #[serde(default)]
+    pub delivery: Delivery,
+}
+
+/// When a message that is sent during a turn reaches the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// After the turn.
+    #[default]
+    Queue,
+    /// Between two steps of the turn.
+    Steer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RewindScope {
+    Messages,
+    Files,
+    Both,
+}

@@ -1,0 +1,685 @@
+//! What happens. One table lists every kind of event and says whether it is kept; below it stands what each
+//! kind carries.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::{
+    AgentName, ApprovalId, BlobId, CallId, Cost, Delivery, FileChange, Limit, MessageId, Mode, ModelName,
+    Outcome, Part, RequestId, RewindScope, Seq, SessionId, Status, StepId, StopReason, Timestamp, ToolClass,
+    ToolState, TurnId, Usage,
+};
+
+/// Something that happened in a session, with its envelope.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub session: SessionId,
+    /// A durable event's own position in the journal; for a live event, the position of the last durable one.
+    pub seq: Seq,
+    pub turn: Option<TurnId>,
+    pub step: Option<StepId>,
+    pub agent: AgentName,
+    pub time: Timestamp,
+    pub body: Body,
+}
+
+/// Whether an event may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// Stored in the journal before anybody sees it; never dropped.
+    Durable,
+    /// Seen by whoever looks just then; a slow reader may lose or merge it.
+    Live,
+}
+
+/// One row of the table of events.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub name: &'static str,
+    pub persistence: Persistence,
+    pub about: &'static str,
+    /// The schema of what it carries, for the reference.
+    pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
+}
+
+macro_rules! events {
+    ($($(#[doc = $about:literal])+ $persistence:ident $name:literal $variant:ident,)*) => {
+        /// What an event says.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Body {
+            $($(#[doc = $about])+ $variant($variant),)*
+            /// A kind that this version does not know, or knows in another form, kept as it is.
+            Unknown(Unknown),
+        }
+
+        impl Body {
+            /// Every kind of event, in the order in which a turn meets them.
+            pub const KINDS: &[Kind] = &[$(Kind {
+                name: $name,
+                persistence: Persistence::$persistence,
+                about: concat!($($about),+),
+                schema: |generator| generator.subschema_for::<$variant>(),
+            },)*];
+
+            pub fn kind(&self) -> &str {
+                match self {
+                    $(Body::$variant(_) => $name,)*
+                    Body::Unknown(unknown) => &unknown.kind,
+                }
+            }
+
+            /// An unknown event was durable when it was written: live ones are never stored.
+            pub fn persistence(&self) -> Persistence {
+                match self {
+                    $(Body::$variant(_) => Persistence::$persistence,)*
+                    Body::Unknown(_) => Persistence::Durable,
+                }
+            }
+
+            fn read(kind: &str, data: &RawValue) -> Option<Body> {
+                match kind {
+                    $($name => serde_json::from_str(data.get()).ok().map(Body::$variant),)*
+                    _ => None,
+                }
+            }
+
+            fn write_data<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+                match self {
+                    $(Body::$variant(data) => map.serialize_entry("data", data),)*
+                    Body::Unknown(unknown) => map.serialize_entry("data", &unknown.data),
+                }
+            }
+        }
+
+        $(impl From<$variant> for Body {
+            fn from(data: $variant) -> Body {
+                Body::$variant(data)
+            }
+        })*
+    };
+}
+
+events! {
+    /// The session exists. Always its first event.
+    Durable "session_created" SessionCreated,
+    /// A process took the session over: a new start, a resume, a takeover.
+    Durable "session_opened" SessionOpened,
+    /// The session got another title.
+    Durable "session_renamed" SessionRenamed,
+    /// The session is doing something else now. Sent again while it idles, as a heartbeat.
+    Live "status_changed" StatusChanged,
+    /// The queue of waiting messages is now this.
+    Durable "queue_changed" QueueChanged,
+
+    /// A turn began.
+    Durable "turn_started" TurnStarted,
+    /// A person's message was handed to the model.
+    Durable "user_message" UserMessage,
+    /// Helve told the model something: the date, a reminder, what changed outside.
+    Durable "note_added" NoteAdded,
+    /// The state of the workspace was recorded.
+    Durable "snapshot_taken" SnapshotTaken,
+
+    /// A request leaves for the model.
+    Durable "step_started" StepStarted,
+    /// The model began to answer.
+    Live "response_started" ResponseStarted,
+    /// The model began to think.
+    Live "thinking_started" ThinkingStarted,
+    /// A piece of the model's thinking.
+    Live "thinking_delta" ThinkingDelta,
+    /// The model stopped thinking.
+    Live "thinking_ended" ThinkingEnded,
+    /// A piece of the model's text.
+    Live "text_delta" TextDelta,
+    /// A tool call was seen in the stream, before its arguments are complete.
+    Live "call_announced" CallAnnounced,
+    /// A piece of a tool call's arguments.
+    Live "call_delta" CallDelta,
+    /// What had come of an answer so far. Kept for readers in case the rest never comes; the model never sees it.
+    Durable "response_partial" ResponsePartial,
+    /// The answer is complete.
+    Durable "response_ended" ResponseEnded,
+    /// The request failed; the next one follows after a wait.
+    Durable "retry_scheduled" RetryScheduled,
+
+    /// A person has to decide.
+    Durable "approval_requested" ApprovalRequested,
+    /// It was decided.
+    Durable "approval_resolved" ApprovalResolved,
+    /// A tool begins its work. If it may change anything, this is on disk before it begins.
+    Durable "tool_started" ToolStarted,
+    /// A piece of a tool's output.
+    Live "tool_output" ToolOutputDelta,
+    /// A tool call has its result.
+    Durable "tool_ended" ToolEnded,
+    /// Files were changed.
+    Durable "files_changed" FilesChanged,
+
+    /// A sub-agent began.
+    Durable "subagent_started" SubagentStarted,
+    /// What a sub-agent is doing.
+    Live "subagent_activity" SubagentActivity,
+    /// A sub-agent is done.
+    Durable "subagent_ended" SubagentEnded,
+    /// The task list is now this.
+    Durable "plan_changed" PlanChanged,
+
+    /// The request and its tools are done, with what they cost.
+    Durable "step_ended" StepEnded,
+
+    /// From here on another model answers.
+    Durable "model_switched" ModelSwitched,
+    /// From here on another agent answers.
+    Durable "agent_switched" AgentSwitched,
+    /// From here on the agent may act more or less freely.
+    Durable "mode_switched" ModeSwitched,
+    /// The list of tools is another from here on.
+    Durable "tools_refreshed" ToolsRefreshed,
+    /// The conversation is being summarised.
+    Durable "compaction_started" CompactionStarted,
+    /// A summary replaced the beginning of the conversation in the model's view, or could not be made.
+    Durable "compaction_ended" CompactionEnded,
+    /// Old tool outputs were cleared from the model's view.
+    Durable "outputs_pruned" OutputsPruned,
+    /// The conversation went back to an earlier point.
+    Durable "rewound" Rewound,
+
+    /// A limit was reached.
+    Durable "limit_reached" LimitReached,
+    /// Something went wrong.
+    Durable "error_raised" ErrorRaised,
+    /// A turn ended.
+    Durable "turn_ended" TurnEnded,
+}
+
+impl Body {
+    /// Whether the event must be on disk before anything follows (law 4): before a tool that may change
+    /// something, before a decision is acted upon, and at the end of a turn.
+    pub fn needs_sync(&self) -> bool {
+        match self {
+            Body::ToolStarted(started) => started.class != ToolClass::Reads,
+            Body::SessionCreated(_) | Body::ApprovalResolved(_) | Body::Rewound(_) | Body::TurnEnded(_) => {
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The blobs that the event names, which must be safe before it is.
+    pub fn blobs(&self) -> Vec<BlobId> {
+        let of_changes =
+            |changes: &[FileChange]| changes.iter().flat_map(|c| [c.before, c.after]).flatten().collect();
+        let of_state = |state: &ToolState| match state {
+            ToolState::Completed { output } => {
+                output.files.iter().map(|file| file.content).chain(output.whole).collect()
+            }
+            _ => Vec::new(),
+        };
+        let of_parts = |parts: &[Part]| {
+            let blobs = parts.iter().flat_map(|part| match part {
+                Part::File(file) => vec![file.content],
+                Part::Tool(tool) => of_state(&tool.state),
+                Part::Patch(patch) => of_changes(&patch.changes),
+                _ => Vec::new(),
+            });
+            blobs.collect()
+        };
+        match self {
+            Body::UserMessage(message) => of_parts(&message.parts),
+            Body::ResponseEnded(response) => of_parts(&response.parts),
+            Body::StepStarted(step) => step.segments.clone(),
+            Body::ToolEnded(ended) => of_state(&ended.end),
+            Body::FilesChanged(files) => of_changes(&files.changes),
+            Body::QueueChanged(queue) => {
+                queue.queue.iter().flat_map(|queued| of_parts(&queued.parts)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// An event that this version can't read, word for word.
+#[derive(Clone, Debug)]
+pub struct Unknown {
+    pub kind: String,
+    pub data: Box<RawValue>,
+}
+
+impl PartialEq for Unknown {
+    fn eq(&self, other: &Unknown) -> bool {
+        self.kind == other.kind && self.data.get() == other.data.get()
+    }
+}
+
+/// A session begins here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionCreated {
+    /// The folder that is worked on, absolute.
+    pub workspace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    /// The version of Helve.
+    pub helve: String,
+    /// For a sub-agent: the session and the call that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentCall>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ParentCall {
+    pub session: SessionId,
+    pub call: CallId,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionOpened {
+    /// The version of Helve.
+    pub helve: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionRenamed {
+    pub title: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StatusChanged {
+    pub status: Status,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueChanged {
+    pub queue: Vec<Queued>,
+}
+
+/// A message that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Queued {
+    pub message: MessageId,
+    pub delivery: Delivery,
+    pub parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnStarted {}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UserMessage {
+    pub message: MessageId,
+    pub parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NoteAdded {
+    pub message: MessageId,
+    /// What it is about, such as `date` or `read_loop`.
+    pub topic: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SnapshotTaken {
+    /// The name of the recorded tree.
+    pub tree: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepStarted {
+    /// The message that the answer will be.
+    pub message: MessageId,
+    pub request: RequestId,
+    pub model: ModelName,
+    /// Counted within the turn, from 1.
+    pub number: u32,
+    /// How many segments of the session's last request this one begins with.
+    pub kept: u64,
+    /// The segments after those (system, tools, each message), each stored once.
+    pub segments: Vec<BlobId>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponseStarted {}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThinkingStarted {
+    /// The block's place in the answer.
+    pub index: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThinkingDelta {
+    pub index: u32,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThinkingEnded {
+    pub index: u32,
+    /// Where the provider gives one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TextDelta {
+    /// The block's place in the answer.
+    pub index: u32,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallAnnounced {
+    /// The block's place in the answer.
+    pub index: u32,
+    pub call: CallId,
+    pub name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallDelta {
+    pub call: CallId,
+    /// A piece of JSON text.
+    pub arguments: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponsePartial {
+    /// The whole text so far.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResponseEnded {
+    pub message: MessageId,
+    /// Text, reasoning and pending tool calls, in the provider's order.
+    pub parts: Vec<Part>,
+    pub stop: StopReason,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RetryScheduled {
+    /// Which try failed, from 1.
+    pub attempt: u32,
+    pub delay_ms: u64,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalRequested {
+    pub approval: ApprovalId,
+    pub call: CallId,
+    /// What would happen, in lines that a person can judge.
+    pub effects: Vec<String>,
+    /// Why it is asked.
+    pub reason: String,
+    /// The smallest general rule that would cover it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ApprovalResolved {
+    pub approval: ApprovalId,
+    pub answer: Answer,
+}
+
+/// What a person decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Answer {
+    /// This once.
+    Once,
+    /// For the rest of the session.
+    Session,
+    /// From now on in this project.
+    Project,
+    Reject {
+        /// For the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolStarted {
+    pub call: CallId,
+    pub class: ToolClass,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolOutputDelta {
+    pub call: CallId,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolEnded {
+    pub call: CallId,
+    /// Completed, error, denied or interrupted.
+    pub end: ToolState,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FilesChanged {
+    /// The call that changed them; none if it was not the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallId>,
+    pub changes: Vec<FileChange>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubagentStarted {
+    pub call: CallId,
+    pub session: SessionId,
+    pub agent: AgentName,
+    pub description: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubagentActivity {
+    pub session: SessionId,
+    /// In one line.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SubagentEnded {
+    pub session: SessionId,
+    pub outcome: Outcome,
+    pub usage: Usage,
+    pub cost: Cost,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanChanged {
+    pub tasks: Vec<Task>,
+}
+
+/// One line of the task list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    pub text: String,
+    pub state: TaskState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    Open,
+    InProgress,
+    Done,
+    Dropped,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StepEnded {
+    pub usage: Usage,
+    pub cost: Cost,
+    pub stop: StopReason,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelSwitched {
+    pub from: ModelName,
+    pub to: ModelName,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSwitched {
+    pub from: AgentName,
+    pub to: AgentName,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModeSwitched {
+    pub from: Mode,
+    pub to: Mode,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolsRefreshed {
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactionStarted {
+    /// Such as `asked`, `full`, `overflow`.
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactionEnded {
+    /// The message that stands for what was replaced.
+    pub message: MessageId,
+    /// None if no summary could be made; then nothing was replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The last event that the summary covers.
+    pub through: Seq,
+    pub tokens_before: u64,
+    pub tokens_after: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputsPruned {
+    pub calls: Vec<CallId>,
+    /// How many tokens were won.
+    pub tokens: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rewound {
+    /// The last event that still counts.
+    pub to: Seq,
+    pub scope: RewindScope,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitReached {
+    pub limit: Limit,
+    /// In plain words, with the figures.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ErrorRaised {
+    /// What went wrong.
+    pub what: String,
+    /// Why.
+    pub why: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnEnded {
+    pub outcome: Outcome,
+    pub metrics: TurnMetrics,
+}
+
+/// Where the time of a turn went (R-LOOP-9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TurnMetrics {
+    pub steps: u32,
+    pub calls: u32,
+    pub snapshot_ms: u64,
+    pub request_ms: u64,
+    pub tools_ms: u64,
+    pub changes_ms: u64,
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("seq", &self.seq)?;
+        map.serialize_entry("session", &self.session)?;
+        if let Some(turn) = self.turn {
+            map.serialize_entry("turn", &turn)?;
+        }
+        if let Some(step) = self.step {
+            map.serialize_entry("step", &step)?;
+        }
+        map.serialize_entry("agent", &self.agent)?;
+        map.serialize_entry("time", &self.time)?;
+        map.serialize_entry("kind", self.body.kind())?;
+        self.body.write_data(&mut map)?;
+        map.end()
+    }
+}
+
+/// An event as it stands in a line of JSON.
+#[derive(Deserialize)]
+struct Line<'a> {
+    seq: Seq,
+    session: SessionId,
+    turn: Option<TurnId>,
+    step: Option<StepId>,
+    agent: AgentName,
+    time: Timestamp,
+    #[serde(borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+/// Reads from text only (`serde_json::from_str` or `from_slice`), because an unknown event is kept word for word.
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+        let line = Line::deserialize(deserializer)?;
+        if line.agent.as_str().len() > 256 || line.kind.len() > 256 {
+            return Err(D::Error::custom("an agent or kind of more than 256 bytes"));
+        }
+        let unknown = || Unknown { kind: line.kind.to_string(), data: line.data.to_owned() };
+        Ok(Event {
+            session: line.session,
+            seq: line.seq,
+            turn: line.turn,
+            step: line.step,
+            agent: line.agent,
+            time: line.time,
+            body: Body::read(&line.kind, line.data).unwrap_or_else(|| Body::Unknown(unknown())),
+        })
+    }
+}
+
+impl Event {
+    pub fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+}
+
+/// For logs and errors: where the event stands and what it is, none of its content.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.seq, self.body.kind())
+    }
+}

@@ -1,0 +1,313 @@
+//! Events in, conversation out.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use crate::{
+    Body, CallId, CompactionEnded, Event, Message, MessageId, Part, PatchPart, ResponseEnded, RewindScope,
+    Rewound, Role, Seq, StepId, TextPart, Timestamp, ToolOutput, ToolState,
+};
+
+/// A session's conversation: a fold over its journal.
+///
+/// It takes any events in any state, after whatever crash. Events that stand at or before the last one seen are
+/// ignored, and so is what speaks of things that were never heard of.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    entries: Vec<Entry>,
+    last: Seq,
+    ids: HashMap<MessageId, usize>,
+    steps: HashMap<StepId, usize>,
+    calls: HashMap<CallId, CallPlace>,
+    partial: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// Where the message began.
+    seq: Seq,
+    message: Message,
+    progress: Progress,
+}
+
+/// An assistant's message takes one answer, however often it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Open,
+    Complete,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CallPlace {
+    entry: usize,
+    part: usize,
+}
+
+impl History {
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> History {
+        let mut history = History::default();
+        events.into_iter().for_each(|event| history.apply(event));
+        history
+    }
+
+    /// The last event that was taken in.
+    pub fn last(&self) -> Seq {
+        self.last
+    }
+
+    /// The conversation as people see it.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.entries.iter().map(|entry| &entry.message)
+    }
+
+    /// What had come of an answer that is not complete.
+    pub fn partial(&self) -> Option<&str> {
+        self.partial.as_deref()
+    }
+
+    pub fn apply(&mut self, event: &Event) {
+        if event.seq <= self.last {
+            return;
+        }
+        self.last = event.seq;
+        match &event.body {
+            Body::UserMessage(said) => self.begin_complete(event, said.message, said.parts.clone()),
+            Body::NoteAdded(note) => {
+                self.begin_complete(event, note.message, vec![Part::Text(TextPart::note(note.text.clone()))]);
+            }
+            Body::StepStarted(step) => {
+                self.partial = None;
+                let entry = self.assistant(event, step.message);
+                if let (Some(entry), Some(id)) = (entry, event.step) {
+                    self.steps.insert(id, entry);
+                    self.attach(event, Part::StepStart { step: id, model: step.model.clone() });
+                }
+            }
+            Body::ResponsePartial(partial) => self.partial = Some(partial.text.clone()),
+            Body::ResponseEnded(response) => self.answer(event, response),
+            Body::RetryScheduled(retry) => {
+                self.partial = None;
+                let (attempt, delay_ms, reason) = (retry.attempt, retry.delay_ms, retry.reason.clone());
+                self.attach(event, Part::Retry { attempt, delay_ms, reason });
+            }
+            Body::ToolStarted(started) => {
+                if let Some(state) = self.call(started.call) {
+                    // A call that has ended already stays ended.
+                    let _ = state.advance(ToolState::Running { since: event.time });
+                }
+            }
+            Body::ToolEnded(ended) => self.end_call(ended.call, &ended.end),
+            Body::FilesChanged(files) => {
+                self.attach(event, Part::Patch(PatchPart { changes: files.changes.clone() }));
+            }
+            Body::SnapshotTaken(snapshot) => {
+                self.attach(event, Part::Snapshot { tree: snapshot.tree.clone() })
+            }
+            Body::SubagentStarted(started) => self.attach(
+                event,
+                Part::Subtask {
+                    session: started.session,
+                    agent: started.agent.clone(),
+                    description: started.description.clone(),
+                },
+            ),
+            Body::AgentSwitched(switch) => self.attach(event, Part::Agent { name: switch.to.clone() }),
+            Body::StepEnded(end) => {
+                if let Some(step) = event.step {
+                    self.attach(
+                        event,
+                        Part::StepFinish { step, usage: end.usage, cost: end.cost, stop: end.stop },
+                    );
+                }
+            }
+            Body::CompactionEnded(compaction) => self.compact(event, compaction),
+            Body::OutputsPruned(pruned) => pruned.calls.iter().for_each(|call| self.prune(*call, event.time)),
+            Body::Rewound(rewound) => self.rewind(rewound),
+            _ => {}
+        }
+    }
+
+    /// The conversation as the model sees it (law 2): it begins with the user, every message says something, every
+    /// tool call has its result, and the model never follows itself without a result or a word between. Parts
+    /// for people only may stand in it; [`Part::is_for_model`] tells them apart.
+    pub fn for_model(&self) -> Vec<Cow<'_, Message>> {
+        let mut view: Vec<Cow<'_, Message>> = Vec::with_capacity(self.entries.len());
+        for message in self.in_view().filter(|message| says_something(message)) {
+            let expects_user =
+                view.last().is_none_or(|last| last.role == Role::Assistant && !calls_tools(last));
+            if message.role == Role::Assistant && expects_user {
+                view.push(Cow::Owned(prompting(message)));
+            }
+            view.push(settled(message));
+        }
+        view
+    }
+
+    /// The last summary, if there is one, and what it does not cover.
+    fn in_view(&self) -> impl Iterator<Item = &Message> {
+        let summary = self.entries.iter().rev().find_map(|entry| Some((entry, covered(&entry.message)?)));
+        let (summary, through) = summary.unzip();
+        let rest = self.entries.iter().filter(move |entry| {
+            through.is_none_or(|through| entry.seq > through) && covered(&entry.message).is_none()
+        });
+        summary.into_iter().chain(rest).map(|entry| &entry.message)
+    }
+
+    fn begin(&mut self, event: &Event, id: MessageId, role: Role, progress: Progress) -> Option<usize> {
+        if self.ids.contains_key(&id) {
+            return None;
+        }
+        let place = self.entries.len();
+        self.ids.insert(id, place);
+        let message = Message { id, role, time: event.time, parts: Vec::new() };
+        self.entries.push(Entry { seq: event.seq, message, progress });
+        Some(place)
+    }
+
+    fn begin_complete(&mut self, event: &Event, id: MessageId, parts: Vec<Part>) {
+        if let Some(entry) = self.begin(event, id, Role::User, Progress::Complete) {
+            self.extend(entry, parts);
+        }
+    }
+
+    /// The entry of an answer: begun already, or begun now.
+    fn assistant(&mut self, event: &Event, id: MessageId) -> Option<usize> {
+        match self.ids.get(&id).copied() {
+            Some(place) => {
+                let role = self.entries.get(place)?.message.role;
+                (role == Role::Assistant).then_some(place)
+            }
+            None => self.begin(event, id, Role::Assistant, Progress::Open),
+        }
+    }
+
+    fn answer(&mut self, event: &Event, response: &ResponseEnded) {
+        self.partial = None;
+        let Some(place) = self.assistant(event, response.message) else { return };
+        let Some(entry) = self.entries.get_mut(place) else { return };
+        if entry.progress == Progress::Complete {
+            return;
+        }
+        entry.progress = Progress::Complete;
+        self.extend(place, response.parts.clone());
+    }
+
+    /// Adds parts to a message. A call that was heard of before is left out: it has its result there.
+    fn extend(&mut self, place: usize, parts: Vec<Part>) {
+        let Some(entry) = self.entries.get_mut(place) else { return };
+        for mut part in parts {
+            if let Part::Tool(tool) = &mut part {
+                let here = CallPlace { entry: place, part: entry.message.parts.len() };
+                if entry.message.role == Role::User || self.calls.contains_key(&tool.call) {
+                    continue;
+                }
+                if !tool.state.is_ended() {
+                    tool.state = ToolState::Pending;
+                }
+                self.calls.insert(tool.call, here);
+            }
+            // A summary replaces what was said, so only a compaction may bring one.
+            if !matches!(part, Part::Compaction { .. }) {
+                entry.message.parts.push(part);
+            }
+        }
+    }
+
+    /// Puts a part where the event's step is told, or else at the end.
+    fn attach(&mut self, event: &Event, part: Part) {
+        let of_step = event.step.and_then(|step| self.steps.get(&step)).copied();
+        let place = of_step.or_else(|| self.entries.len().checked_sub(1));
+        if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
+            entry.message.parts.push(part);
+        }
+    }
+
+    fn call(&mut self, call: CallId) -> Option<&mut ToolState> {
+        let place = self.calls.get(&call)?;
+        match self.entries.get_mut(place.entry)?.message.parts.get_mut(place.part)? {
+            Part::Tool(tool) => Some(&mut tool.state),
+            _ => None,
+        }
+    }
+
+    /// Takes a real result even if the start was never told, and never a second one.
+    fn end_call(&mut self, call: CallId, end: &ToolState) {
+        if let Some(state) = self.call(call)
+            && !state.is_ended()
+            && end.is_ended()
+        {
+            *state = end.clone();
+        }
+    }
+
+    fn prune(&mut self, call: CallId, time: Timestamp) {
+        if let Some(ToolState::Completed { output: ToolOutput { pruned, .. } }) = self.call(call) {
+            pruned.get_or_insert(time);
+        }
+    }
+
+    fn compact(&mut self, event: &Event, compaction: &CompactionEnded) {
+        let Some(summary) = compaction.summary.clone().filter(|summary| !summary.trim().is_empty()) else {
+            return;
+        };
+        let through = compaction.through.min(event.seq);
+        let place = self.begin(event, compaction.message, Role::User, Progress::Complete);
+        if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
+            entry.message.parts.push(Part::Compaction { summary, through });
+        }
+    }
+
+    /// Drops the messages that began later. One that had begun stays whole, with the results that came afterwards.
+    fn rewind(&mut self, rewound: &Rewound) {
+        if rewound.scope == RewindScope::Files {
+            return;
+        }
+        let kept = self.entries.partition_point(|entry| entry.seq <= rewound.to);
+        for entry in self.entries.drain(kept..) {
+            self.ids.remove(&entry.message.id);
+        }
+        self.steps.retain(|_, entry| *entry < kept);
+        self.calls.retain(|_, place| place.entry < kept);
+        self.partial = None;
+    }
+}
+
+/// The last event that a message's summary covers, if it is one.
+fn covered(message: &Message) -> Option<Seq> {
+    message.parts.iter().find_map(|part| match part {
+        Part::Compaction { through, .. } => Some(*through),
+        _ => None,
+    })
+}
+
+/// Thinking alone is no message: no provider takes it back without what it led to.
+fn says_something(message: &Message) -> bool {
+    message.parts.iter().any(|part| part.is_for_model() && !matches!(part, Part::Reasoning(_)))
+}
+
+fn calls_tools(message: &Message) -> bool {
+    message.parts.iter().any(|part| matches!(part, Part::Tool(_)))
+}
+
+fn settled(message: &Message) -> Cow<'_, Message> {
+    let is_open = |part: &Part| matches!(part, Part::Tool(tool) if !tool.state.is_ended());
+    if !message.parts.iter().any(is_open) {
+        return Cow::Borrowed(message);
+    }
+    let mut message = message.clone();
+    for part in &mut message.parts {
+        if let Part::Tool(tool) = part {
+            tool.state = tool.state.settled();
+        }
+    }
+    Cow::Owned(message)
+}
+
+/// Stands before a message of the model's that nobody asked for. Its id is the other's complement: always the same,
+/// and never one that a session drew.
+fn prompting(next: &Message) -> Message {
+    let id = MessageId::from(Uuid::from_u128(!next.id.uuid().as_u128()));
+    Message { id, role: Role::User, time: next.time, parts: vec![Part::Text(TextPart::note("Go on."))] }
+}

@@ -1,0 +1,36 @@
+//! What is said in Helve, and nothing of how it is done.
+//!
+//! - [`Command`] and [`Query`] go to a session, [`Reply`] and [`Event`] come back. Screen, browser, editor,
+//!   headless output, journal and tests all speak this one vocabulary.
+//! - [`Message`] and [`Part`] are the conversation. [`History`] makes it out of events, for people
+//!   ([`History::messages`]) and for the model ([`History::for_model`]); both are total functions.
+//! - [`Blobs`], [`Clock`] and [`Ids`] are the few contracts that cross crates.
+//!
+//! The JSON form of everything is described in `docs/reference/events.md`, made by [`reference`].
+
+mod command;
+mod contracts;
+mod event;
+mod history;
+mod ids;
+mod message;
+mod money;
+mod query;
+pub mod reference;
+mod state;
+
+pub use command::{Command, Delivery, Prompt, RewindScope};
+pub use contracts::{BlobError, Blobs, Clock, Ids, Timestamp};
+pub use event::*;
+pub use history::History;
+pub use ids::{
+    AgentName, ApprovalId, BlobId, CallId, IdError, MessageId, ModelName, RequestId, Seq, SessionId, StepId,
+    TurnId,
+};
+pub use message::{
+    Change, FileChange, FilePart, Interruption, InvalidTransition, Message, Part, PatchPart, ReasoningPart,
+    Role, TextKind, TextPart, ToolOutput, ToolPart, ToolResult, ToolState,
+};
+pub use money::{Cost, CostError, Usage};
+pub use query::{ContextShare, Query, Reply, SessionSummary};
+pub use state::{Limit, Mode, Outcome, Status, StopReason, ToolClass};

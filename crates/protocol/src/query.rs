@@ -1,0 +1,99 @@
+//! What a front may ask of a session, and what it gets. A query changes nothing.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AgentName, Cost, FileChange, Message, Mode, ModelName, Queued, Seq, SessionId, Status, Timestamp, Usage,
+};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "query", rename_all = "snake_case")]
+pub enum Query {
+    /// What the session is doing, and with what.
+    State,
+    /// The messages that wait.
+    Queue,
+    /// The conversation as people see it.
+    Messages,
+    /// The sessions of this machine.
+    Sessions,
+    Models,
+    Agents,
+    /// What changed in the workspace after `from`, up to `to`.
+    Changes {
+        from: Seq,
+        to: Seq,
+    },
+    /// What fills the model's context.
+    Context,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum Reply {
+    State {
+        status: Status,
+        model: Option<ModelName>,
+        agent: AgentName,
+        mode: Mode,
+        usage: Usage,
+        cost: Cost,
+    },
+    Queue {
+        queue: Vec<Queued>,
+    },
+    Messages {
+        messages: Vec<Message>,
+    },
+    Sessions {
+        sessions: Vec<SessionSummary>,
+    },
+    Models {
+        models: Vec<ModelName>,
+    },
+    Agents {
+        agents: Vec<AgentName>,
+    },
+    Changes {
+        changes: Vec<FileChange>,
+    },
+    Context {
+        shares: Vec<ContextShare>,
+        limit: u64,
+    },
+    /// The query can't be answered.
+    Failed {
+        why: String,
+    },
+}
+
+/// How many tokens of the context something takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ContextShare {
+    pub of: String,
+    pub tokens: u64,
+}
+
+/// One line of the list of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionSummary {
+    pub session: SessionId,
+    /// Given by a person or by the model; else the beginning of the first message.
+    pub title: String,
+    pub workspace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelName>,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    pub last: Seq,
+    pub turns: u64,
+    pub usage: Usage,
+    pub cost: Cost,
+    /// The session that this one was forked from, and where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<(SessionId, Seq)>,
+    /// What is wrong with the session's log, if anything is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage: Option<String>,
+}

@@ -1,0 +1,325 @@
+use std::collections::HashSet;
+
+use helve_protocol::*;
+use helve_testkit::{Session, every_kind, id};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Law 2, checked by other means than the fold's own.
+fn assert_well_formed(view: &[std::borrow::Cow<'_, Message>]) {
+    let mut messages = HashSet::new();
+    let mut calls = HashSet::new();
+    let mut result_or_user_before = false;
+    for (at, message) in view.iter().enumerate() {
+        assert!(messages.insert(message.id), "message {at} has the id of another");
+        let said = message.parts.iter().filter(|part| part.is_for_model());
+        assert!(said.clone().any(|part| !matches!(part, Part::Reasoning(_))), "message {at} says nothing");
+        let tools: Vec<&ToolPart> = said
+            .filter_map(|part| match part {
+                Part::Tool(tool) => Some(tool),
+                _ => None,
+            })
+            .collect();
+        for tool in &tools {
+            assert!(tool.state.is_ended(), "a call of message {at} has no result");
+            assert!(calls.insert(tool.call), "a call of message {at} stands twice");
+        }
+        match message.role {
+            Role::User => assert!(tools.is_empty(), "the user called a tool in message {at}"),
+            Role::Assistant => assert!(result_or_user_before, "message {at} follows nothing"),
+        }
+        result_or_user_before = message.role == Role::User || !tools.is_empty();
+    }
+}
+
+fn texts(history: &History) -> Vec<String> {
+    let parts = |message: &Message| {
+        let said = message.parts.iter().filter(|part| part.is_for_model()).map(|part| match part {
+            Part::Text(text) => text.text.clone(),
+            Part::Tool(tool) => format!("{} -> {}", tool.name, tool.state.for_model().text),
+            Part::Compaction { summary, .. } => format!("summary: {summary}"),
+            other => format!("{other:?}"),
+        });
+        said.collect::<Vec<_>>().join(" + ")
+    };
+    history.for_model().iter().map(|message| parts(message)).collect()
+}
+
+fn session_with_a_call() -> (Session, Vec<Event>) {
+    let mut session = Session::new(id(1_000_000));
+    let mut events = vec![session.created(), session.says("what is in main.rs?")];
+    events.extend(session.step("I look.", &[("read", "fn main() {}")]));
+    events.extend(session.step("It is empty.", &[]));
+    events.push(session.ends());
+    (session, events)
+}
+
+#[test]
+fn an_ordinary_turn_reads_as_it_was_said() {
+    let (_, events) = session_with_a_call();
+    let history = History::of(&events);
+    assert_eq!(texts(&history), ["what is in main.rs?", "I look. + read -> fn main() {}", "It is empty."]);
+    let kinds: Vec<usize> = history.messages().map(|message| message.parts.len()).collect();
+    assert_eq!(kinds, [1, 4, 3], "people also see where steps begin and end");
+}
+
+#[test]
+fn a_crash_anywhere_leaves_a_result_for_every_call() {
+    let (_, events) = session_with_a_call();
+    for survived in 0..=events.len() {
+        let history = History::of(&events[..survived]);
+        assert_well_formed(&history.for_model());
+    }
+    let started = events.iter().position(|event| matches!(event.body, Body::ToolStarted(_))).unwrap();
+    let before_start = texts(&History::of(&events[..started]));
+    assert!(before_start[1].contains("was not run"), "{before_start:?}");
+    let after_start = texts(&History::of(&events[..=started]));
+    assert!(after_start[1].contains("Unknown outcome"), "{after_start:?}");
+}
+
+#[test]
+fn a_result_is_taken_even_if_the_start_was_lost_and_never_twice() {
+    let (mut session, mut events) = session_with_a_call();
+    let call = events.iter().find_map(|event| match &event.body {
+        Body::ToolStarted(started) => Some(started.call),
+        _ => None,
+    });
+    let again = ToolEnded { call: call.unwrap(), end: ToolState::Error { message: "no".to_owned() } };
+    events.push(session.event(again));
+    events.retain(|event| !matches!(event.body, Body::ToolStarted(_)));
+    assert_eq!(texts(&History::of(&events))[1], "I look. + read -> fn main() {}");
+}
+
+#[test]
+fn a_partial_answer_is_for_readers_only() {
+    let mut session = Session::new(id(1_000_000));
+    let mut events = vec![session.created(), session.says("hello")];
+    events.push(session.event(ResponsePartial { text: "Hel".to_owned() }));
+    let history = History::of(&events);
+    assert_eq!(history.partial(), Some("Hel"));
+    assert_eq!(texts(&history), ["hello"]);
+    events.push(session.event(RetryScheduled { attempt: 1, delay_ms: 1, reason: "reset".to_owned() }));
+    assert_eq!(History::of(&events).partial(), None);
+}
+
+#[test]
+fn a_summary_replaces_what_it_covers_and_rewinding_brings_it_back() {
+    let (mut session, mut events) = session_with_a_call();
+    let through = session.last;
+    let summary = Some("main.rs is empty".to_owned());
+    let message = session.draw();
+    events.push(session.event(CompactionEnded {
+        message,
+        summary,
+        through,
+        tokens_before: 9,
+        tokens_after: 1,
+    }));
+    events.push(session.says("thanks"));
+    assert_eq!(texts(&History::of(&events)), ["summary: main.rs is empty", "thanks"]);
+    events.push(session.event(Rewound { to: through, scope: RewindScope::Messages }));
+    assert_eq!(texts(&History::of(&events)).len(), 3);
+}
+
+#[test]
+fn a_cleared_output_says_so() {
+    let (mut session, mut events) = session_with_a_call();
+    let call = events.iter().find_map(|event| match &event.body {
+        Body::ToolStarted(started) => Some(started.call),
+        _ => None,
+    });
+    events.push(session.event(OutputsPruned { calls: vec![call.unwrap()], tokens: 1 }));
+    assert!(texts(&History::of(&events))[1].contains("cleared to save room"));
+}
+
+#[test]
+fn the_model_never_follows_itself_without_a_word_between() {
+    let mut session = Session::new(id(1_000_000));
+    let mut events = vec![session.created()];
+    events.extend(session.step("One.", &[]));
+    events.extend(session.step("Two.", &[]));
+    assert_eq!(texts(&History::of(&events)), ["Go on.", "One.", "Go on.", "Two."]);
+}
+
+/// Any event at all, about a handful of things so that they meet.
+fn any_body() -> impl Strategy<Value = Body> {
+    let small = || 0u64..6;
+    let text = || prop_oneof![Just(String::new()), Just(" \n".to_owned()), "[a-c]{1,3}"];
+    let tool = (small(), 0usize..6).prop_map(|(call, state)| {
+        Part::Tool(ToolPart {
+            call: id(call),
+            name: "t".to_owned(),
+            input: json!({}),
+            wire_id: None,
+            state: any_state(state),
+        })
+    });
+    let part = prop_oneof![
+        text().prop_map(|text| Part::Text(TextPart::said(text))),
+        text().prop_map(|text| Part::Reasoning(ReasoningPart { text, sealed: json!(null) })),
+        tool,
+        (text(), 0u64..40).prop_map(|(summary, through)| Part::Compaction { summary, through: Seq(through) }),
+    ];
+    let parts = || prop::collection::vec(part.clone(), 0..4);
+    prop_oneof![
+        2 => (small(), parts()).prop_map(|(m, parts)| UserMessage { message: id(m), parts }.into()),
+        2 => small().prop_map(|m| {
+            StepStarted { message: id(m), request: id(1), model: ModelName::new("m"), number: 1, kept: 0, segments: vec![] }.into()
+        }),
+        4 => (small(), parts()).prop_map(|(m, parts)| {
+            ResponseEnded { message: id(m), parts, stop: StopReason::EndTurn }.into()
+        }),
+        2 => small().prop_map(|call| ToolStarted { call: id(call), class: ToolClass::Changes }.into()),
+        2 => (small(), 0usize..6).prop_map(|(call, end)| ToolEnded { call: id(call), end: any_state(end) }.into()),
+        1 => (0u64..40).prop_map(|to| Rewound { to: Seq(to), scope: RewindScope::Both }.into()),
+        1 => (small(), text(), 0u64..60).prop_map(|(m, summary, through)| {
+            CompactionEnded { message: id(m), summary: Some(summary), through: Seq(through), tokens_before: 0, tokens_after: 0 }
+                .into()
+        }),
+        1 => small().prop_map(|call| OutputsPruned { calls: vec![id(call)], tokens: 0 }.into()),
+        2 => (0..every_kind().len()).prop_map(|kind| every_kind().swap_remove(kind)),
+    ]
+}
+
+fn any_state(n: usize) -> ToolState {
+    match n {
+        0 => ToolState::Pending,
+        1 => ToolState::Running { since: Timestamp::default() },
+        2 => ToolState::Completed { output: ToolOutput::default() },
+        3 => ToolState::Error { message: String::new() },
+        4 => ToolState::Denied { reason: String::new() },
+        _ => ToolState::Interrupted { how: Interruption::Unknown },
+    }
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    (any_body(), 0u64..40, prop::option::of(0u64..4)).prop_map(|(body, seq, step)| Event {
+        session: id(1),
+        seq: Seq(seq),
+        turn: None,
+        step: step.map(id),
+        agent: AgentName::new("build"),
+        time: Timestamp::from_millis(seq),
+        body,
+    })
+}
+
+/// What an honest program does in a turn.
+#[derive(Clone, Debug)]
+enum Move {
+    Say,
+    Step { calls: usize },
+    Note,
+    Prune,
+    Compact,
+}
+
+fn any_move() -> impl Strategy<Value = Move> {
+    prop_oneof![
+        3 => Just(Move::Say),
+        6 => (0usize..3).prop_map(|calls| Move::Step { calls }),
+        2 => Just(Move::Note),
+        1 => Just(Move::Prune),
+        1 => Just(Move::Compact),
+    ]
+}
+
+fn play(moves: &[Move]) -> Vec<Event> {
+    let mut session = Session::new(id(1_000_000));
+    let mut events = vec![session.created()];
+    for step in moves {
+        match step {
+            Move::Say => events.push(session.says("go")),
+            Move::Step { calls } => events.extend(session.step("done", &vec![("read", "text"); *calls])),
+            Move::Note => {
+                let message = session.draw();
+                events.push(session.event(NoteAdded {
+                    message,
+                    topic: "date".to_owned(),
+                    text: "1 May".to_owned(),
+                }));
+            }
+            Move::Prune => {
+                let calls = events.iter().filter_map(|event| match &event.body {
+                    Body::ToolEnded(ended) => Some(ended.call),
+                    _ => None,
+                });
+                let calls = calls.collect();
+                events.push(session.event(OutputsPruned { calls, tokens: 1 }));
+            }
+            Move::Compact => {
+                let (message, through) = (session.draw(), session.last);
+                let summary = Some("so far".to_owned());
+                events.push(session.event(CompactionEnded {
+                    message,
+                    summary,
+                    through,
+                    tokens_before: 2,
+                    tokens_after: 1,
+                }));
+            }
+        }
+    }
+    events
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_events_at_all_give_a_well_formed_view(mut events in prop::collection::vec(any_event(), 0..40), sorted: bool) {
+        if sorted {
+            events.sort_by_key(|event| event.seq);
+        }
+        assert_well_formed(&History::of(&events).for_model());
+    }
+
+    /// What a crash can do to an honest log: cut it, tell a piece twice, tell neighbours in another order.
+    #[test]
+    fn a_mangled_honest_session_stays_well_formed(
+        moves in prop::collection::vec(any_move(), 0..12),
+        cut: prop::sample::Index,
+        again: prop::sample::Index,
+        swap: prop::sample::Index,
+    ) {
+        let mut events = play(&moves);
+        events.truncate(cut.index(events.len()) + 1);
+        let repeated = events[again.index(events.len())..].to_vec();
+        events.extend(repeated);
+        let swap = swap.index(events.len());
+        if swap > 0 {
+            events.swap(swap - 1, swap);
+        }
+        assert_well_formed(&History::of(&events).for_model());
+    }
+
+    /// Law 3: unless an event says why not, the view of a later request begins with that of the one before.
+    #[test]
+    fn requests_grow_only_at_the_end(moves in prop::collection::vec(any_move(), 0..20)) {
+        let events = play(&moves);
+        let mut history = History::default();
+        let mut sent: Option<Vec<Message>> = None;
+        for event in &events {
+            if matches!(event.body, Body::OutputsPruned(_) | Body::CompactionEnded(_)) {
+                sent = None;
+            }
+            if matches!(event.body, Body::StepStarted(_)) {
+                let now: Vec<Message> = history.for_model().into_iter().map(std::borrow::Cow::into_owned).collect();
+                if let Some(before) = &sent {
+                    prop_assert_eq!(before.as_slice(), &now[..before.len().min(now.len())]);
+                }
+                sent = Some(now);
+            }
+            history.apply(event);
+        }
+    }
+
+    /// Telling everything twice changes nothing.
+    #[test]
+    fn the_fold_ignores_what_it_knows(moves in prop::collection::vec(any_move(), 0..12)) {
+        let events = play(&moves);
+        let once = History::of(&events);
+        let twice = History::of(events.iter().chain(&events));
+        prop_assert_eq!(once.for_model(), twice.for_model());
+    }
+}

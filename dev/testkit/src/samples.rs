@@ -1,0 +1,240 @@
+//! Events to test with: one of every kind, and whole sessions as an honest program writes them.
+
+use helve_protocol::*;
+use serde_json::json;
+use uuid::Uuid;
+
+/// The n-th id. Real ids are drawn; those of tests are counted.
+pub fn id<T: From<Uuid>>(n: u64) -> T {
+    T::from(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | u128::from(n)))
+}
+
+/// A session that writes itself down: gives each event its envelope and its place.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub id: SessionId,
+    pub last: Seq,
+    pub turn: Option<TurnId>,
+    pub step: Option<StepId>,
+    drawn: u64,
+}
+
+impl Session {
+    pub fn new(id: SessionId) -> Session {
+        Session { id, last: Seq::START, turn: None, step: None, drawn: 0 }
+    }
+
+    pub fn draw<T: From<Uuid>>(&mut self) -> T {
+        self.drawn += 1;
+        id(self.drawn)
+    }
+
+    /// The next event.
+    pub fn event(&mut self, body: impl Into<Body>) -> Event {
+        let body = body.into();
+        if body.persistence() == Persistence::Durable {
+            self.last = self.last.next();
+        }
+        Event {
+            session: self.id,
+            seq: self.last,
+            turn: self.turn,
+            step: self.step,
+            agent: AgentName::new("build"),
+            time: Timestamp::from_millis(1_700_000_000_000 + self.last.0),
+            body,
+        }
+    }
+
+    pub fn created(&mut self) -> Event {
+        let workspace = "/home/user/project".to_owned();
+        self.event(SessionCreated { workspace, model: None, helve: "0.1.0".to_owned(), parent: None })
+    }
+
+    pub fn says(&mut self, text: &str) -> Event {
+        let message = self.draw();
+        self.event(UserMessage { message, parts: vec![Part::Text(TextPart::said(text))] })
+    }
+
+    /// A whole step: a request, an answer with some calls, and their results.
+    pub fn step(&mut self, answer: &str, calls: &[(&str, &str)]) -> Vec<Event> {
+        let message = self.draw();
+        self.step = Some(self.draw());
+        let request = self.draw();
+        let model = ModelName::new("test/model");
+        let mut events = vec![self.event(StepStarted {
+            message,
+            request,
+            model,
+            number: 1,
+            kept: 0,
+            segments: Vec::new(),
+        })];
+        let calls: Vec<(CallId, &str, &str)> =
+            calls.iter().map(|(name, result)| (self.draw(), *name, *result)).collect();
+        let tools = calls.iter().map(|(call, name, _)| {
+            Part::Tool(ToolPart {
+                call: *call,
+                name: (*name).to_owned(),
+                input: json!({"path": "src/main.rs"}),
+                wire_id: Some(format!("toolu_{call}")),
+                state: ToolState::Pending,
+            })
+        });
+        let text = Part::Text(TextPart::said(answer));
+        let parts = std::iter::once(text).chain(tools).collect();
+        let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
+        events.push(self.event(ResponseEnded { message, parts, stop }));
+        for (call, _, result) in calls {
+            events.push(self.event(ToolStarted { call, class: ToolClass::Reads }));
+            let output = ToolOutput { text: result.to_owned(), ..ToolOutput::default() };
+            events.push(self.event(ToolEnded { call, end: ToolState::Completed { output } }));
+        }
+        let usage = Usage { input: 1200, output: 80, cache_read: 4000, ..Usage::default() };
+        events.push(self.event(StepEnded { usage, cost: Cost::from_pico_dollars(6_000_000_000), stop }));
+        self.step = None;
+        events
+    }
+
+    pub fn ends(&mut self) -> Event {
+        self.event(TurnEnded { outcome: Outcome::EndTurn, metrics: TurnMetrics::default() })
+    }
+}
+
+/// One event body of every kind, with every field set.
+pub fn every_kind() -> Vec<Body> {
+    let blob = BlobId::from_hash([0xab; 32]);
+    let change = FileChange {
+        path: "src/main.rs".to_owned(),
+        change: Change::Moved { from: "src/old.rs".to_owned() },
+        added_lines: 3,
+        removed_lines: 1,
+        before: Some(blob),
+        after: Some(blob),
+    };
+    let file = FilePart { name: "shot.png".to_owned(), media_type: "image/png".to_owned(), content: blob };
+    let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 };
+    let cost = Cost::from_pico_dollars(75_000_000);
+    let text = |text: &str| Part::Text(TextPart::said(text));
+    let tool = Part::Tool(ToolPart {
+        call: id(4),
+        name: "read".to_owned(),
+        input: json!({"path": "src/main.rs", "limit": 10}),
+        wire_id: Some("toolu_01".to_owned()),
+        state: ToolState::Pending,
+    });
+    let output = ToolOutput {
+        text: "fn main() {}".to_owned(),
+        display: Some("12 characters".to_owned()),
+        whole: Some(blob),
+        files: vec![file.clone()],
+        pruned: Some(Timestamp::from_millis(5)),
+    };
+    let model = ModelName::new("test/model");
+    vec![
+        SessionCreated {
+            workspace: "/home/user/project".to_owned(),
+            model: Some(model.clone()),
+            helve: "0.1.0".to_owned(),
+            parent: Some(ParentCall { session: id(9), call: id(8) }),
+        }
+        .into(),
+        SessionOpened { helve: "0.1.0".to_owned() }.into(),
+        SessionRenamed { title: "Fix the parser".to_owned() }.into(),
+        StatusChanged { status: Status::WaitingForPerson }.into(),
+        QueueChanged {
+            queue: vec![Queued { message: id(3), delivery: Delivery::Steer, parts: vec![text("stop that")] }],
+        }
+        .into(),
+        TurnStarted {}.into(),
+        UserMessage { message: id(3), parts: vec![text("fix it"), Part::File(file)] }.into(),
+        NoteAdded { message: id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }.into(),
+        SnapshotTaken { tree: "4b825dc6".to_owned() }.into(),
+        StepStarted {
+            message: id(3),
+            request: id(7),
+            model: model.clone(),
+            number: 1,
+            kept: 0,
+            segments: vec![blob],
+        }
+        .into(),
+        ResponseStarted {}.into(),
+        ThinkingStarted { index: 0 }.into(),
+        ThinkingDelta { index: 0, text: "Hm".to_owned() }.into(),
+        ThinkingEnded { index: 0, summary: Some("Thought".to_owned()) }.into(),
+        TextDelta { index: 1, text: "I see".to_owned() }.into(),
+        CallAnnounced { index: 2, call: id(4), name: "read".to_owned() }.into(),
+        CallDelta { call: id(4), arguments: "{\"pa".to_owned() }.into(),
+        ResponsePartial { text: "I see".to_owned() }.into(),
+        ResponseEnded {
+            message: id(3),
+            parts: vec![
+                Part::Reasoning(ReasoningPart {
+                    text: "Hm".to_owned(),
+                    sealed: json!({"signature": "c2ln"}),
+                }),
+                text("I see."),
+                tool,
+            ],
+            stop: StopReason::ToolUse,
+        }
+        .into(),
+        RetryScheduled { attempt: 1, delay_ms: 500, reason: "the server is overloaded (529)".to_owned() }
+            .into(),
+        ApprovalRequested {
+            approval: id(5),
+            call: id(4),
+            effects: vec!["runs: cargo test".to_owned()],
+            reason: "no rule covers it".to_owned(),
+            rule: Some("shell(cargo test:*)".to_owned()),
+        }
+        .into(),
+        ApprovalResolved { approval: id(5), answer: Answer::Reject { message: Some("not now".to_owned()) } }
+            .into(),
+        ToolStarted { call: id(4), class: ToolClass::Changes }.into(),
+        ToolOutputDelta { call: id(4), text: "Compiling".to_owned() }.into(),
+        ToolEnded { call: id(4), end: ToolState::Completed { output } }.into(),
+        FilesChanged { call: Some(id(4)), changes: vec![change] }.into(),
+        SubagentStarted {
+            call: id(4),
+            session: id(9),
+            agent: AgentName::new("explore"),
+            description: "find the parser".to_owned(),
+        }
+        .into(),
+        SubagentActivity { session: id(9), text: "reads src/parse.rs".to_owned() }.into(),
+        SubagentEnded { session: id(9), outcome: Outcome::Goal, usage, cost }.into(),
+        PlanChanged { tasks: vec![Task { text: "find it".to_owned(), state: TaskState::InProgress }] }.into(),
+        StepEnded { usage, cost, stop: StopReason::ToolUse }.into(),
+        ModelSwitched { from: model.clone(), to: model, reason: "unavailable".to_owned() }.into(),
+        AgentSwitched { from: AgentName::new("plan"), to: AgentName::new("build") }.into(),
+        ModeSwitched { from: Mode::Plan, to: Mode::AcceptEdits }.into(),
+        ToolsRefreshed { reason: "the MCP server docs came back".to_owned() }.into(),
+        CompactionStarted { reason: "full".to_owned() }.into(),
+        CompactionEnded {
+            message: id(6),
+            summary: Some("The user wants the parser fixed.".to_owned()),
+            through: Seq(20),
+            tokens_before: 90_000,
+            tokens_after: 4_000,
+        }
+        .into(),
+        OutputsPruned { calls: vec![id(4)], tokens: 21_000 }.into(),
+        Rewound { to: Seq(4), scope: RewindScope::Both }.into(),
+        LimitReached { limit: Limit::Steps, text: "50 of 50 steps were used".to_owned() }.into(),
+        ErrorRaised { what: "a".to_owned(), why: "b".to_owned(), hint: "c".to_owned() }.into(),
+        TurnEnded {
+            outcome: Outcome::EndTurn,
+            metrics: TurnMetrics {
+                steps: 1,
+                calls: 2,
+                snapshot_ms: 3,
+                request_ms: 4,
+                tools_ms: 5,
+                changes_ms: 6,
+            },
+        }
+        .into(),
+    ]
+}
