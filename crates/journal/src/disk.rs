@@ -1,0 +1,39 @@
+//! The few things that are done to the disk, each safe against the end of the machine.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::Result;
+use crate::error::At;
+
+/// Sessions are private: they hold whatever the agent saw.
+const PRIVATE_FOLDER: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+
+pub(crate) fn create_folder(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).at(path)
+}
+
+/// Creates a file that was not there, for writing at its end.
+pub(crate) fn create_file(path: &Path) -> Result<File> {
+    OpenOptions::new().append(true).read(true).create_new(true).mode(PRIVATE_FILE).open(path).at(path)
+}
+
+/// Makes the names in a folder survive the end of the machine.
+pub(crate) fn sync_folder(path: &Path) -> Result<()> {
+    File::open(path).and_then(|folder| folder.sync_all()).at(path)
+}
+
+/// `None` if there is nothing by that name.
+pub(crate) fn if_exists<T>(result: io::Result<T>, path: &Path) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some).at(path),
+    }
+}
+
+pub(crate) fn remove_file_if_exists(path: &Path) -> Result<()> {
+    if_exists(fs::remove_file(path), path).map(|_| ())
+}

@@ -1,0 +1,88 @@
+//! What is remembered: one append-only log per session, the blobs beside it, and a catalogue that can always be made
+//! anew from the logs.
+//!
+//! - [`Journal`] is the contract, [`FileJournal`] keeps it on disk, [`MemoryJournal`] keeps it in memory.
+//! - [`SessionLog`] is a session that this process owns. What [`SessionLog::append`] acknowledged is never lost.
+//! - The form of a log is in `line`; `docs/reference/journal.md` describes it for people.
+//!
+//! Everything here blocks; who must not wait calls it from a thread that may.
+
+mod blobs;
+mod catalogue;
+mod digest;
+mod disk;
+mod doctor;
+mod error;
+mod files;
+mod line;
+mod log;
+mod memory;
+mod reader;
+
+use std::sync::Arc;
+
+use helve_protocol::{BlobId, Blobs, Event, Seq, SessionId, SessionSummary};
+
+pub use doctor::{Finding, Repair};
+pub use error::{Damage, Error, Flaw, Result};
+pub use files::FileJournal;
+pub use memory::MemoryJournal;
+
+/// Where sessions are remembered.
+pub trait Journal: Send + Sync {
+    /// Begins a session and owns it.
+    fn create(&self, session: SessionId) -> Result<Box<dyn SessionLog>>;
+
+    /// Owns a session, after telling all its events, those of its ancestors first. Refused while another owns it, and
+    /// if its log is damaged.
+    fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>>;
+
+    /// Tells a session's events without owning it, as far as its log can be read.
+    fn read(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending>;
+
+    /// All sessions, the last changed first.
+    fn list(&self) -> Result<Vec<SessionSummary>>;
+
+    /// Begins a session that goes on from another one's event. Nothing is copied.
+    fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> Result<()>;
+
+    /// Removes a session with its blobs. Refused while somebody owns it and while forks live on its events.
+    fn delete(&self, session: SessionId) -> Result<()>;
+
+    /// A blob that an event of the session names.
+    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>>;
+}
+
+/// A session that this process owns, until it is dropped.
+pub trait SessionLog: Send {
+    fn session(&self) -> SessionId;
+
+    /// The last event that was acknowledged.
+    fn last(&self) -> Seq;
+
+    /// Stores the events; they must be the session's next ones. All of them are stored or none. On return they survive
+    /// the end of the process, and those that need it ([`helve_protocol::Body::needs_sync`]) the end of the machine.
+    fn append(&mut self, events: &[Event]) -> Result<()>;
+
+    /// Makes everything that was acknowledged survive the end of the machine.
+    fn sync(&mut self) -> Result<()>;
+
+    /// Where the session's large payloads go. They are safe before `put` returns.
+    fn blobs(&self) -> Arc<dyn Blobs>;
+}
+
+/// How the reading of a log ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Everything was read.
+    Whole,
+    /// The last line is not complete: its writer is at work or was killed, or the file was cut.
+    Torn { bytes: u64 },
+    /// From here on nothing can be trusted.
+    Damaged(Damage),
+}
+
+/// An event is no place for a payload of more than this.
+pub const MAX_EVENT_BYTES: usize = 16 << 20;
+/// The largest payload that is kept.
+pub const MAX_BLOB_BYTES: usize = 1 << 30;

@@ -1,0 +1,241 @@
+//! A journal that lives as long as its process. It keeps the same contract as the one on disk.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use helve_protocol::{BlobError, BlobId, Blobs, Event, Persistence, Seq, SessionId, SessionSummary};
+
+use crate::digest::Digest;
+use crate::{Ending, Error, Journal, MAX_BLOB_BYTES, MAX_EVENT_BYTES, Result, SessionLog};
+
+#[derive(Clone, Default)]
+pub struct MemoryJournal {
+    sessions: Arc<Mutex<HashMap<SessionId, Kept>>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    forked_from: Option<(SessionId, Seq)>,
+    events: Vec<Event>,
+    blobs: HashMap<BlobId, Vec<u8>>,
+    ownership: Ownership,
+}
+
+#[derive(Default, PartialEq)]
+enum Ownership {
+    #[default]
+    Free,
+    Owned,
+}
+
+impl Kept {
+    fn last(&self) -> Seq {
+        let inherited = self.forked_from.map_or(Seq::START, |(_, seq)| seq);
+        self.events.last().map_or(inherited, |event| event.seq)
+    }
+}
+
+impl MemoryJournal {
+    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Kept>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn owned(&self, session: SessionId) -> Box<dyn SessionLog> {
+        Box::new(MemoryLog { journal: self.clone(), session })
+    }
+}
+
+/// A session and its ancestors with how far each counts, the oldest first.
+fn lineage(sessions: &HashMap<SessionId, Kept>, session: SessionId) -> Result<Vec<(SessionId, Seq)>> {
+    let mut generations = Vec::new();
+    let mut next = Some((session, Seq(u64::MAX)));
+    while let Some((id, until)) = next {
+        let kept = sessions.get(&id).ok_or(Error::NotFound(id))?;
+        generations.push((id, until));
+        next = kept.forked_from;
+    }
+    generations.reverse();
+    Ok(generations)
+}
+
+fn events_of(sessions: &HashMap<SessionId, Kept>, session: SessionId) -> Result<Vec<Event>> {
+    let generations = lineage(sessions, session)?.into_iter();
+    let told = generations.filter_map(|(id, until)| Some((sessions.get(&id)?, until)));
+    Ok(told
+        .flat_map(|(kept, until)| kept.events.iter().filter(move |event| event.seq <= until))
+        .cloned()
+        .collect())
+}
+
+fn blob_of(sessions: &HashMap<SessionId, Kept>, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
+    let mut generations = lineage(sessions, session)?.into_iter();
+    let found = generations.find_map(|(id, _)| sessions.get(&id)?.blobs.get(&blob));
+    found.cloned().ok_or(Error::BlobMissing(blob))
+}
+
+impl Journal for MemoryJournal {
+    fn create(&self, session: SessionId) -> Result<Box<dyn SessionLog>> {
+        let mut sessions = self.sessions();
+        if sessions.contains_key(&session) {
+            return Err(Error::Exists(session));
+        }
+        sessions.insert(session, Kept { ownership: Ownership::Owned, ..Kept::default() });
+        drop(sessions);
+        Ok(self.owned(session))
+    }
+
+    fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>> {
+        let mut sessions = self.sessions();
+        let kept = sessions.get_mut(&session).ok_or(Error::NotFound(session))?;
+        if kept.ownership == Ownership::Owned {
+            return Err(Error::InUse { session, owner: Some(std::process::id()) });
+        }
+        kept.ownership = Ownership::Owned;
+        let events = events_of(&sessions, session)?;
+        drop(sessions);
+        events.into_iter().for_each(each);
+        Ok(self.owned(session))
+    }
+
+    fn read(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending> {
+        let events = events_of(&self.sessions(), session)?;
+        events.into_iter().for_each(each);
+        Ok(Ending::Whole)
+    }
+
+    fn list(&self) -> Result<Vec<SessionSummary>> {
+        let sessions = self.sessions();
+        let mut summaries = Vec::new();
+        for (session, kept) in &*sessions {
+            let mut digest = Digest::new(*session, kept.forked_from);
+            events_of(&sessions, *session)?.iter().for_each(|event| digest.apply(event));
+            summaries.push(digest.summary);
+        }
+        summaries.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.session)));
+        Ok(summaries)
+    }
+
+    fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> Result<()> {
+        let mut sessions = self.sessions();
+        let last = sessions.get(&parent).ok_or(Error::NotFound(parent))?.last();
+        if at == Seq::START || at > last {
+            return Err(Error::NoSuchEvent { session: parent, seq: at, last });
+        }
+        if sessions.contains_key(&child) {
+            return Err(Error::Exists(child));
+        }
+        // The nearest ancestor that has the event itself.
+        let generations = lineage(&sessions, parent)?;
+        let holder = generations.iter().rev().find(|(id, _)| {
+            let inherited = sessions.get(id).and_then(|kept| kept.forked_from);
+            inherited.is_none_or(|(_, seq)| at > seq)
+        });
+        let holder = holder.map_or(parent, |(id, _)| *id);
+        sessions.insert(child, Kept { forked_from: Some((holder, at)), ..Kept::default() });
+        Ok(())
+    }
+
+    fn delete(&self, session: SessionId) -> Result<()> {
+        let mut sessions = self.sessions();
+        let kept = sessions.get(&session).ok_or(Error::NotFound(session))?;
+        if kept.ownership == Ownership::Owned {
+            return Err(Error::InUse { session, owner: Some(std::process::id()) });
+        }
+        let is_fork = |kept: &Kept| kept.forked_from.is_some_and(|(parent, _)| parent == session);
+        let forks: Vec<SessionId> =
+            sessions.iter().filter(|(_, kept)| is_fork(kept)).map(|(id, _)| *id).collect();
+        if !forks.is_empty() {
+            return Err(Error::HasForks { session, forks });
+        }
+        sessions.remove(&session);
+        Ok(())
+    }
+
+    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
+        blob_of(&self.sessions(), session, blob)
+    }
+}
+
+struct MemoryLog {
+    journal: MemoryJournal,
+    session: SessionId,
+}
+
+impl SessionLog for MemoryLog {
+    fn session(&self) -> SessionId {
+        self.session
+    }
+
+    fn last(&self) -> Seq {
+        self.journal.sessions().get(&self.session).map_or(Seq::START, Kept::last)
+    }
+
+    fn append(&mut self, events: &[Event]) -> Result<()> {
+        let session = self.session;
+        let mut sessions = self.journal.sessions();
+        let mut last = sessions.get(&session).ok_or(Error::NotFound(session))?.last();
+        for event in events {
+            if event.session != session || event.body.persistence() == Persistence::Live {
+                return Err(Error::NotStorable { session, kind: event.body.kind().to_owned() });
+            }
+            if event.seq != last.next() {
+                return Err(Error::OutOfOrder { session, last, found: event.seq });
+            }
+            last = event.seq;
+            for blob in event.body.blobs() {
+                blob_of(&sessions, session, blob)?;
+            }
+            let bytes = event.to_json().map_or(0, |json| json.len());
+            if bytes > MAX_EVENT_BYTES {
+                return Err(Error::TooLarge { what: "an event", bytes, limit: MAX_EVENT_BYTES });
+            }
+        }
+        if let Some(kept) = sessions.get_mut(&session) {
+            kept.events.extend_from_slice(events);
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs> {
+        Arc::new(MemoryBlobs { journal: self.journal.clone(), session: self.session })
+    }
+}
+
+impl Drop for MemoryLog {
+    fn drop(&mut self) {
+        if let Some(kept) = self.journal.sessions().get_mut(&self.session) {
+            kept.ownership = Ownership::Free;
+        }
+    }
+}
+
+struct MemoryBlobs {
+    journal: MemoryJournal,
+    session: SessionId,
+}
+
+impl Blobs for MemoryBlobs {
+    fn put(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+        let failed = |error: Error| BlobError(Box::new(error));
+        if content.len() > MAX_BLOB_BYTES {
+            return Err(failed(Error::TooLarge {
+                what: "a payload",
+                bytes: content.len(),
+                limit: MAX_BLOB_BYTES,
+            }));
+        }
+        let blob = BlobId::from_hash(*blake3::hash(content).as_bytes());
+        let mut sessions = self.journal.sessions();
+        let kept = sessions.get_mut(&self.session).ok_or_else(|| failed(Error::NotFound(self.session)))?;
+        kept.blobs.insert(blob, content.to_vec());
+        Ok(blob)
+    }
+
+    fn get(&self, blob: BlobId) -> Result<Vec<u8>, BlobError> {
+        blob_of(&self.journal.sessions(), self.session, blob).map_err(|error| BlobError(Box::new(error)))
+    }
+}

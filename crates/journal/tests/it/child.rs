@@ -1,0 +1,198 @@
+//! Other processes. The tests start this very program again and tell it by the environment what to be.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use helve_journal::{Error, FileJournal, Journal};
+use helve_protocol::*;
+use helve_testkit::{Session, id};
+
+const ROLE: &str = "HELVE_JOURNAL_CHILD";
+
+/// A command that runs this program as a child with a role. It may be wrapped in another one, such as strace.
+pub(crate) fn role(wrapper: &[&str], role: &str, root: &Path, session: SessionId) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let mut words = wrapper.iter().map(std::ffi::OsString::from).chain([program.into()]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).args(["child::child_process", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).env("CHILD_ROOT", root).env("CHILD_SESSION", session.to_string());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
+/// What a child said, without the test harness around it.
+pub(crate) fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let output = BufReader::new(child.stdout.take().unwrap());
+    output.lines().map_while(Result::ok).filter_map(|line| Some(line.split_once("CHILD ")?.1.to_owned()))
+}
+
+fn say(text: impl std::fmt::Display) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "CHILD {text}").unwrap();
+    out.flush().unwrap();
+}
+
+/// Not a test of its own: it does nothing unless another test gave it a role.
+#[test]
+fn child_process() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let root = std::path::PathBuf::from(std::env::var_os("CHILD_ROOT").unwrap());
+    let session: SessionId = std::env::var("CHILD_SESSION").unwrap().parse().unwrap();
+    let journal = FileJournal::new(root.join("home"));
+    match role.as_str() {
+        "append" => append_for_ever(&journal, session),
+        "store" => store_one_turn(&journal, session),
+        "own" => own(&journal, session),
+        "race" => race(&journal),
+        "fill" => fill_the_disk(&journal, session, &root),
+        "touch" => touch(&journal, session),
+        other => panic!("no role {other}"),
+    }
+}
+
+/// Appends until it is killed, and says what was acknowledged.
+fn append_for_ever(journal: &FileJournal, id: SessionId) {
+    let mut session = Session::new(id);
+    let opened = journal.open(id, &mut |event| session.last = event.seq);
+    let mut log = match opened {
+        Err(Error::NotFound(_)) => journal.create(id).unwrap(),
+        opened => opened.unwrap(),
+    };
+    say("ready");
+    for round in 0.. {
+        let events: Vec<Event> = (0..=round % 4).map(|_| numbered(&mut session, &*log, round)).collect();
+        log.append(&events).unwrap();
+        say(format_args!("acknowledged {}", log.last()));
+    }
+}
+
+/// An event that can be told from its number alone; some need a sync, some name a blob, some are long.
+fn numbered(session: &mut Session, log: &dyn helve_journal::SessionLog, round: u64) -> Event {
+    let seq = session.last.0 + 1;
+    match seq % 7 {
+        0 => session.ends(),
+        3 if round % 3 == 0 => {
+            let content = log.blobs().put(blob_of(seq).as_bytes()).unwrap();
+            let file = FilePart { name: seq.to_string(), media_type: "text/plain".to_owned(), content };
+            session.event(UserMessage { message: id(seq), parts: vec![Part::File(file)] })
+        }
+        _ => session.says(&text_of(seq)),
+    }
+}
+
+pub(crate) fn text_of(seq: u64) -> String {
+    format!("{seq} ").repeat(usize::try_from(seq % 300).unwrap())
+}
+
+pub(crate) fn blob_of(seq: u64) -> String {
+    format!("blob {seq} ").repeat(500)
+}
+
+/// A turn with a blob and a changing tool, for a look at the order of system calls.
+fn store_one_turn(journal: &FileJournal, id: SessionId) {
+    let mut session = Session::new(id);
+    let mut log = journal.create(id).unwrap();
+    say("created");
+    log.append(&[session.created(), session.says("hello")]).unwrap();
+    say("said");
+    let content = log.blobs().put(b"the whole output").unwrap();
+    let file = FilePart { name: "out".to_owned(), media_type: "text/plain".to_owned(), content };
+    log.append(&[
+        session.event(UserMessage { message: helve_testkit::id(77), parts: vec![Part::File(file)] })
+    ])
+    .unwrap();
+    say("named-blob");
+    log.append(&[session.event(ToolStarted { call: helve_testkit::id(78), class: ToolClass::Reads })])
+        .unwrap();
+    say("started-reading");
+    log.append(&[session.event(ToolStarted { call: helve_testkit::id(79), class: ToolClass::Changes })])
+        .unwrap();
+    say("started-changing");
+    log.append(&[session.ends()]).unwrap();
+    say("ended");
+}
+
+/// Owns a session until it is killed or its input ends.
+fn own(journal: &FileJournal, session: SessionId) {
+    let log = journal.open(session, &mut |_| {}).unwrap();
+    say("owns");
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    drop(log);
+}
+
+/// Tries to own each session it is told, and lets it go when told.
+fn race(journal: &FileJournal) {
+    let mut lines = std::io::stdin().lines().map_while(Result::ok);
+    say("ready");
+    while let Some(session) = lines.next() {
+        let opened = journal.open(session.parse().unwrap(), &mut |_| {});
+        say(match &opened {
+            Ok(_) => "won".to_owned(),
+            Err(Error::InUse { .. }) => "lost".to_owned(),
+            Err(error) => format!("failed: {error}"),
+        });
+        lines.next();
+        drop(opened);
+        say("let go");
+    }
+}
+
+/// Appends until the disk is full, makes room, and goes on.
+fn fill_the_disk(journal: &FileJournal, id: SessionId, root: &Path) {
+    let filler = root.join("home").join("filler");
+    std::fs::create_dir_all(root.join("home")).unwrap();
+    std::fs::write(&filler, vec![1; 64 << 10]).unwrap();
+    let mut session = Session::new(id);
+    let mut log = journal.create(id).unwrap();
+    log.append(&[session.created()]).unwrap();
+    let blob_error = loop {
+        let before = session.clone();
+        let event = session.says(&"x".repeat(3000));
+        if let Err(error) = log.append(&[event]) {
+            say(format_args!("full after {}: {}", log.last(), kind(&error)));
+            session = before;
+            let random: Vec<u8> =
+                (0u32..40_000).map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+            break log.blobs().put(&random).unwrap_err();
+        }
+    };
+    say(format_args!("blob: {}", kind(blob_error.0.downcast_ref().unwrap())));
+    std::fs::remove_file(filler).unwrap();
+    log.append(&[session.says("there is room again"), session.ends()]).unwrap();
+    say(format_args!("went on to {}", log.last()));
+    drop(log);
+    let mut count = 0;
+    let ending = journal.read(id, &mut |_| count += 1).unwrap();
+    say(format_args!("read {count}: {ending:?}"));
+}
+
+/// Tries everything that writes, as somebody who may not.
+fn touch(journal: &FileJournal, session: SessionId) {
+    if std::env::var_os("CHILD_NOBODY").is_some() && rustix::process::getuid().is_root() {
+        let nobody = rustix::process::Uid::from_raw(65534);
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+    }
+    let told = |name: &str, result: Result<(), Error>| {
+        say(format_args!(
+            "{name}: {}",
+            result.map_or_else(|error| kind(&error).to_owned(), |()| "fine".to_owned())
+        ));
+    };
+    told("create", journal.create(id(424_242)).map(|_| ()));
+    told("open", journal.open(session, &mut |_| {}).map(|_| ()));
+    told("fork", journal.fork(session, Seq(1), id(424_243)));
+    told("delete", journal.delete(session));
+    told("read", journal.read(session, &mut |_| {}).map(|_| ()));
+    told("list", journal.list().map(|_| ()));
+}
+
+fn kind(error: &Error) -> &'static str {
+    assert!(!error.to_string().is_empty() && !error.hint().is_empty());
+    match error {
+        Error::NoSpace { .. } => "no space",
+        Error::ReadOnly { .. } => "read-only",
+        Error::PermissionDenied { .. } => "no permission",
+        _ => "something else",
+    }
+}

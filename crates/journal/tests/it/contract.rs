@@ -1,0 +1,211 @@
+//! What every journal keeps to, wherever it stores.
+
+use helve_journal::{Error, Journal, MAX_EVENT_BYTES, MemoryJournal};
+use helve_protocol::*;
+use helve_testkit::{Session, id};
+
+use crate::support::{file_journal, read_whole, store_session};
+
+/// Runs one check on both journals.
+fn on_both(check: impl Fn(&dyn Journal)) {
+    check(&MemoryJournal::default());
+    let (_root, journal) = file_journal();
+    check(&journal);
+}
+
+#[test]
+fn what_was_appended_is_read_back() {
+    on_both(|journal| {
+        let events = store_session(journal, 1, 3);
+        let session = events[0].session;
+        assert_eq!(read_whole(journal, session), events);
+        let mut told = Vec::new();
+        let log = journal.open(session, &mut |event| told.push(event)).unwrap();
+        assert_eq!(told, events);
+        assert_eq!((log.session(), log.last()), (session, events.last().unwrap().seq));
+    });
+}
+
+#[test]
+fn a_session_goes_on_after_it_was_closed() {
+    on_both(|journal| {
+        let mut session = Session::new(id(1));
+        journal.create(session.id).unwrap().append(&[session.created()]).unwrap();
+        let mut log = journal.open(session.id, &mut |_| {}).unwrap();
+        log.append(&[session.says("hello")]).unwrap();
+        log.sync().unwrap();
+        drop(log);
+        assert_eq!(read_whole(journal, session.id).len(), 2);
+    });
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    on_both(|journal| {
+        let nobody: SessionId = id(9);
+        assert!(matches!(journal.open(nobody, &mut |_| {}), Err(Error::NotFound(s)) if s == nobody));
+        assert!(matches!(journal.read(nobody, &mut |_| {}), Err(Error::NotFound(_))));
+        assert!(matches!(journal.delete(nobody), Err(Error::NotFound(_))));
+        assert!(matches!(journal.fork(nobody, Seq(1), id(10)), Err(Error::NotFound(_))));
+        assert_eq!(journal.list().unwrap(), []);
+    });
+}
+
+#[test]
+fn an_id_is_given_once() {
+    on_both(|journal| {
+        let events = store_session(journal, 1, 1);
+        let session = events[0].session;
+        assert!(matches!(journal.create(session), Err(Error::Exists(_))));
+        assert!(matches!(journal.fork(session, Seq(2), session), Err(Error::Exists(_))));
+        assert_eq!(read_whole(journal, session), events);
+    });
+}
+
+#[test]
+fn a_session_has_one_owner() {
+    on_both(|journal| {
+        let log = journal.create(id(1)).unwrap();
+        let refused = journal.open(id(1), &mut |_| {});
+        assert!(matches!(refused, Err(Error::InUse { owner: Some(_), .. })));
+        assert!(matches!(journal.delete(id(1)), Err(Error::InUse { .. })));
+        drop(log);
+        assert!(journal.open(id(1), &mut |_| {}).is_ok());
+    });
+}
+
+#[test]
+fn only_the_next_durable_events_of_the_session_are_taken_all_or_none() {
+    on_both(|journal| {
+        let mut session = Session::new(id(1));
+        let mut log = journal.create(session.id).unwrap();
+        let first = session.created();
+        let good = session.says("hello");
+        let mut stranger = good.clone();
+        stranger.session = id(2);
+        let live = session.event(TextDelta { index: 0, text: "x".to_owned() });
+        assert!(matches!(log.append(&[good.clone()]), Err(Error::OutOfOrder { found: Seq(2), .. })));
+        assert!(matches!(log.append(&[first.clone(), first.clone()]), Err(Error::OutOfOrder { .. })));
+        assert!(matches!(log.append(&[first.clone(), stranger]), Err(Error::NotStorable { .. })));
+        assert!(matches!(log.append(&[first.clone(), live]), Err(Error::NotStorable { .. })));
+        log.append(&[]).unwrap();
+        assert_eq!(log.last(), Seq::START);
+        log.append(&[first, good]).unwrap();
+        assert_eq!(log.last(), Seq(2));
+    });
+}
+
+#[test]
+fn an_event_is_no_place_for_a_huge_payload() {
+    on_both(|journal| {
+        let mut session = Session::new(id(1));
+        let mut log = journal.create(session.id).unwrap();
+        let first = session.created();
+        let huge = session.says(&"x".repeat(MAX_EVENT_BYTES));
+        assert!(matches!(log.append(&[first.clone(), huge]), Err(Error::TooLarge { .. })));
+        log.append(&[first]).unwrap();
+    });
+}
+
+#[test]
+fn a_blob_comes_back_and_must_be_there_before_it_is_named() {
+    on_both(|journal| {
+        let mut session = Session::new(id(1));
+        let mut log = journal.create(session.id).unwrap();
+        let content = "a long output\n".repeat(10_000).into_bytes();
+        let missing = BlobId::from_hash([7; 32]);
+        let names = |blob| FilePart {
+            name: "out.txt".to_owned(),
+            media_type: "text/plain".to_owned(),
+            content: blob,
+        };
+        let first = session.created();
+        let says = |session: &mut Session, blob| {
+            session.event(UserMessage { message: id(5), parts: vec![Part::File(names(blob))] })
+        };
+        let bad = says(&mut session.clone(), missing);
+        assert!(
+            matches!(log.append(&[first.clone(), bad]), Err(Error::BlobMissing(blob)) if blob == missing)
+        );
+        let blob = log.blobs().put(&content).unwrap();
+        assert_eq!(log.blobs().put(&content).unwrap(), blob);
+        log.append(&[first, says(&mut session, blob)]).unwrap();
+        assert_eq!(log.blobs().get(blob).unwrap(), content);
+        drop(log);
+        assert_eq!(journal.blob(session.id, blob).unwrap(), content);
+        assert!(matches!(journal.blob(session.id, missing), Err(Error::BlobMissing(_))));
+        let empty = journal.open(session.id, &mut |_| {}).unwrap().blobs().put(b"").unwrap();
+        assert_eq!(journal.blob(session.id, empty).unwrap(), b"");
+    });
+}
+
+#[test]
+fn a_fork_shares_the_past_and_goes_its_own_way() {
+    on_both(|journal| {
+        let events = store_session(journal, 1, 2);
+        let parent = events[0].session;
+        let mut log = journal.open(parent, &mut |_| {}).unwrap();
+        let blob = log.blobs().put(b"seen by both").unwrap();
+        let mut elder = Session::new(parent);
+        elder.last = log.last();
+        log.append(&[elder.says("only in the parent")]).unwrap();
+        // The parent may be at work meanwhile.
+        journal.fork(parent, Seq(5), id(2)).unwrap();
+        drop(log);
+
+        let mut session = Session::new(id(2));
+        session.last = Seq(5);
+        let mut told = Vec::new();
+        let mut log = journal.open(id(2), &mut |event| told.push(event)).unwrap();
+        assert_eq!(told, events[..5]);
+        let own = session.says("only in the fork");
+        log.append(std::slice::from_ref(&own)).unwrap();
+        assert_eq!(log.blobs().get(blob).unwrap(), b"seen by both");
+        drop(log);
+        assert_eq!(read_whole(journal, id(2)), [&events[..5], &[own.clone()]].concat());
+        assert_eq!(read_whole(journal, parent).len(), events.len() + 1);
+
+        journal.fork(id(2), Seq(6), id(3)).unwrap();
+        journal.fork(id(2), Seq(3), id(4)).unwrap();
+        assert_eq!(read_whole(journal, id(3)), read_whole(journal, id(2)));
+        assert_eq!(read_whole(journal, id(4)), events[..3]);
+        assert!(matches!(journal.fork(id(2), Seq(7), id(5)), Err(Error::NoSuchEvent { last: Seq(6), .. })));
+        assert!(matches!(journal.fork(parent, Seq(0), id(5)), Err(Error::NoSuchEvent { .. })));
+    });
+}
+
+#[test]
+fn a_session_with_forks_is_not_deleted() {
+    on_both(|journal| {
+        let events = store_session(journal, 1, 1);
+        let parent = events[0].session;
+        journal.fork(parent, Seq(2), id(2)).unwrap();
+        assert!(matches!(journal.delete(parent), Err(Error::HasForks { forks, .. }) if forks == [id(2)]));
+        assert_eq!(read_whole(journal, id(2)), events[..2]);
+        journal.delete(id(2)).unwrap();
+        journal.delete(parent).unwrap();
+        assert!(matches!(journal.read(parent, &mut |_| {}), Err(Error::NotFound(_))));
+        assert_eq!(journal.list().unwrap(), []);
+    });
+}
+
+#[test]
+fn the_list_says_what_each_session_is_about() {
+    on_both(|journal| {
+        store_session(journal, 1, 2);
+        let events = store_session(journal, 2, 3);
+        journal.fork(events[0].session, Seq(4), id(3)).unwrap();
+        let list = journal.list().unwrap();
+        assert_eq!(list.len(), 3);
+        let of = |session: SessionId| list.iter().find(|summary| summary.session == session).unwrap();
+        let second = of(events[0].session);
+        assert_eq!(second.title, "question 0 of session 2");
+        assert_eq!(second.workspace, "/home/user/project");
+        assert_eq!(second.cost.to_string(), "$0.036");
+        assert_eq!(second.last, events.last().unwrap().seq);
+        let fork = of(id(3));
+        assert_eq!(fork.forked_from, Some((events[0].session, Seq(4))));
+        assert_eq!(fork.title, "question 0 of session 2");
+        assert_eq!(fork.cost, Cost::ZERO, "what the parent paid is not paid again");
+    });
+}

@@ -1,0 +1,68 @@
+//! Kill -9 at any instant loses nothing that was acknowledged (R-SESS-5).
+
+use std::time::Duration;
+
+use helve_journal::{Ending, FileJournal, Journal};
+use helve_protocol::{Body, Event, Part, Seq};
+use helve_testkit::id;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+use crate::child::{self, blob_of, text_of};
+use crate::support::read;
+
+const KILLS: u32 = 300;
+const KILLS_PER_SESSION: u32 = 12;
+
+#[test]
+fn killed_at_random_moments_nothing_acknowledged_is_lost() {
+    use proptest::prelude::Rng;
+    let root = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(root.path().join("home"));
+    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut acknowledged = Seq::START;
+    let (mut at_work, mut torn) = (0, 0);
+    for kill in 0..KILLS {
+        if kill % KILLS_PER_SESSION == 0 {
+            acknowledged = Seq::START;
+        }
+        let session = id(u64::from(kill / KILLS_PER_SESSION) + 1);
+        let mut child = child::role(&[], "append", root.path(), session).spawn().unwrap();
+        let mut said = child::lines(&mut child);
+        // Some before the session is open, most while it is written to.
+        if kill % 10 != 0 {
+            said.next();
+        }
+        std::thread::sleep(Duration::from_micros(u64::from(random.next_u32() % 20_000)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let last = said.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).last();
+        at_work += u32::from(last.is_some());
+        acknowledged = last.map_or(acknowledged, Seq);
+
+        let read = read(&journal, session);
+        if acknowledged == Seq::START && read.is_err() {
+            // It was killed before the session was there.
+            continue;
+        }
+        let (events, ending) = read.unwrap();
+        assert!(!matches!(ending, Ending::Damaged(_)), "after kill {kill}: {ending:?}");
+        torn += u32::from(matches!(ending, Ending::Torn { .. }));
+        assert!(events.len() as u64 >= acknowledged.0, "kill {kill}: {} of {acknowledged}", events.len());
+        events.iter().for_each(|event| assert_as_written(&journal, event));
+    }
+    println!("{KILLS} kills, {at_work} of them while events were appended; {torn} torn lines");
+    assert!(at_work >= 200, "only {at_work} kills met a process at work");
+}
+
+/// Each event tells by its number what must be in it.
+fn assert_as_written(journal: &FileJournal, event: &Event) {
+    let Body::UserMessage(message) = &event.body else { return };
+    match &message.parts[0] {
+        Part::Text(text) => assert_eq!(text.text, text_of(event.seq.0)),
+        Part::File(file) => {
+            let content = journal.blob(event.session, file.content).unwrap();
+            assert_eq!(content, blob_of(event.seq.0).into_bytes());
+        }
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,44 @@
+//! What the tests below share.
+
+use std::path::Path;
+
+use helve_journal::{Ending, FileJournal, Journal, Result};
+use helve_protocol::{Event, SessionId};
+use helve_testkit::{Session, id};
+
+pub(crate) fn read(journal: &dyn Journal, session: SessionId) -> Result<(Vec<Event>, Ending)> {
+    let mut events = Vec::new();
+    let ending = journal.read(session, &mut |event| events.push(event))?;
+    Ok((events, ending))
+}
+
+pub(crate) fn read_whole(journal: &dyn Journal, session: SessionId) -> Vec<Event> {
+    let (events, ending) = read(journal, session).unwrap();
+    assert_eq!(ending, Ending::Whole);
+    events
+}
+
+/// A session of some turns, stored under its id. Gives its events.
+pub(crate) fn store_session(journal: &dyn Journal, n: u64, turns: usize) -> Vec<Event> {
+    let mut session = Session::new(id(1_000_000 + n));
+    let mut log = journal.create(session.id).unwrap();
+    let mut events = vec![session.created()];
+    for turn in 0..turns {
+        events.push(session.says(&format!("question {turn} of session {n}")));
+        events.extend(session.step("I look.", &[("read", "fn main() {}"), ("grep", "src/main.rs:1")]));
+        events.extend(session.step("It is empty.", &[]));
+        events.push(session.ends());
+    }
+    log.append(&events).unwrap();
+    events
+}
+
+pub(crate) fn log_path(root: &Path, session: SessionId) -> std::path::PathBuf {
+    root.join("sessions").join(session.to_string()).join("log.jsonl")
+}
+
+pub(crate) fn file_journal() -> (tempfile::TempDir, FileJournal) {
+    let root = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(root.path());
+    (root, journal)
+}
