@@ -1,0 +1,104 @@
+//! Which of the valid words was probably meant.
+
+/// No valid word comes near this length.
+const LONGEST_WORD: usize = 64;
+
+/// The closest of `choices`, if it is close enough to be worth a question. Case and the two kinds of dashes
+/// don't count.
+pub(crate) fn nearest<'a>(word: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // A key can be as long as a file, and nothing that long is a slip of the finger.
+    let word: Vec<char> = fold(word).take(LONGEST_WORD + 1).collect();
+    if word.len() > LONGEST_WORD {
+        return None;
+    }
+    let far = (word.len() / 3).max(1);
+    choices
+        .into_iter()
+        .map(|choice| (choice, fold(choice).collect::<Vec<char>>()))
+        .map(|(choice, folded)| (distance(&word, &folded), choice))
+        .filter(|(distance, _)| *distance <= far)
+        .min()
+        .map(|(_, choice)| choice)
+}
+
+/// Whether two words differ in case and dashes only.
+pub(crate) fn alike(a: &str, b: &str) -> bool {
+    fold(a).eq(fold(b))
+}
+
+fn fold(word: &str) -> impl Iterator<Item = char> {
+    word.chars().flat_map(char::to_lowercase).map(|letter| if letter == '-' { '_' } else { letter })
+}
+
+/// How many letters must be added, dropped, changed or swapped with their neighbour.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (row, letter) in a.iter().enumerate() {
+        let mut current = vec![row + 1];
+        for (column, other) in b.iter().enumerate() {
+            let at = |costs: &[usize], index: usize| costs.get(index).copied().unwrap_or(usize::MAX - 1);
+            let mut best = (at(&last, column) + usize::from(letter != other))
+                .min(at(&last, column + 1) + 1)
+                .min(at(&current, column) + 1);
+            let crossed =
+                row > 0 && column > 0 && a.get(row - 1) == Some(other) && b.get(column - 1) == Some(letter);
+            if crossed {
+                best = best.min(at(&before_last, column - 1) + 1);
+            }
+            current.push(best);
+        }
+        before_last = std::mem::replace(&mut last, current);
+    }
+    last.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn between(a: &str, b: &str) -> usize {
+        distance(&fold(a).collect::<Vec<_>>(), &fold(b).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn each_kind_of_slip_costs_one() {
+        for (a, b, cost) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("model", "model", 0),
+            ("modl", "model", 1),
+            ("modell", "model", 1),
+            ("midel", "model", 1),
+            ("mdoel", "model", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(between(a, b), cost, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn only_close_words_are_suggested() {
+        let keys = ["max_steps", "max_cost", "max_time"];
+        assert_eq!(nearest("max-stpes", keys), Some("max_steps"));
+        assert_eq!(nearest("MAX_COST", keys), Some("max_cost"));
+        assert_eq!(nearest("colour", keys), None);
+        assert_eq!(nearest("", keys), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_suggestion_is_one_of_the_choices(word: String, choices in prop::collection::vec(".{0,12}", 0..6)) {
+            let choices: Vec<&str> = choices.iter().map(String::as_str).collect();
+            if let Some(found) = nearest(&word, choices.iter().copied()) {
+                prop_assert!(choices.contains(&found));
+            }
+        }
+
+        #[test]
+        fn distance_is_symmetric(a in ".{0,8}", b in ".{0,8}") {
+            prop_assert_eq!(between(&a, &b), between(&b, &a));
+        }
+    }
+}

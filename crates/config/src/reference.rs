@@ -1,0 +1,224 @@
+//! The page about the settings, in Markdown, from the same schema that files are checked by.
+
+use serde_json::Value;
+
+use crate::key::Key;
+use crate::shape::{Kind, Shape, Table, Untrusted, shape};
+
+/// A settings file that shows a little of everything.
+pub const EXAMPLE: &str = include_str!("example.toml");
+
+const INTRODUCTION: &str = "\
+# Settings
+
+Settings are TOML. Several sources are laid over each other, from the weakest to the strongest: the
+built-in defaults, the user's file, the project's file, the user's own file in the project, environment
+variables, flags. Tables merge key by key, other values replace each other, and lists marked *adds up*
+collect the items of all layers, the strongest layer's first. An administrator's file stands above all:
+what it sets is fixed; where a setting is marked *limit*, it is an upper bound that the others may only
+lower. `helve config show` says where each value comes from.
+
+A project's files count only in part until you trust the project: settings marked *needs trust* are
+ignored, and those marked *may tighten* may be made stricter only. `helve trust` shows what a project asks
+for; when that changes later, it must be trusted again.
+
+Settings marked *not used yet* are read and checked, but nothing in this version acts on them.
+";
+
+/// The page about the settings.
+pub fn reference() -> String {
+    let mut page = Page { text: INTRODUCTION.to_owned() };
+    if let Some(table) = shape().as_table() {
+        page.table("General", &Key::root(), table);
+    }
+    page.text.push_str(&format!("\n## Example\n\n```toml\n{EXAMPLE}```\n"));
+    page.text
+}
+
+struct Page {
+    text: String,
+}
+
+impl Page {
+    /// The simple keys of a table first, then what has sections of its own.
+    fn table(&mut self, title: &str, key: &Key, table: &Table) {
+        let (simple, sections): (Vec<_>, Vec<_>) = table.keys.iter().partition(|(_, shape)| is_simple(shape));
+        if !simple.is_empty() {
+            self.text.push_str(&format!("\n## {title}\n\n"));
+            self.rows(simple.iter().map(|(name, shape)| (key.child(name).to_string(), shape)));
+        }
+        for (name, shape) in sections {
+            self.section(&key.child(name), shape);
+        }
+    }
+
+    fn section(&mut self, key: &Key, shape: &Shape) {
+        match &shape.kind {
+            Kind::Map(_, entry) => {
+                self.heading(&format!("[{key}.NAME]"), shape);
+                self.rows_of(entry);
+            }
+            Kind::List(item) => {
+                self.heading(&format!("[[{key}]]"), shape);
+                self.rows_of(item);
+            }
+            Kind::Table(table) if table.keys.iter().all(|(_, shape)| matches!(shape.kind, Kind::List(_))) => {
+                self.events(key, shape, table);
+            }
+            Kind::Table(table) => self.table(&format!("`[{key}]`"), key, table),
+            _ => {}
+        }
+    }
+
+    /// Many lists with the same items: the names first, then the items once.
+    fn events(&mut self, key: &Key, shape: &Shape, table: &Table) {
+        self.heading(&format!("[[{key}.EVENT]]"), shape);
+        self.text.push_str("| event | when |\n|---|---|\n");
+        for (name, event) in &table.keys {
+            self.text.push_str(&format!("| `{name}` | {} |\n", cell(&event.about)));
+        }
+        self.text.push('\n');
+        if let Some((_, Shape { kind: Kind::List(item), .. })) = table.keys.first() {
+            self.rows_of(item);
+        }
+    }
+
+    fn heading(&mut self, title: &str, shape: &Shape) {
+        self.text.push_str(&format!("\n## `{title}`\n\n{}{}\n\n", shape.about, marks(shape)));
+    }
+
+    /// The keys of a table that users name or repeat. The marks of the whole are in its heading.
+    fn rows_of(&mut self, shape: &Shape) {
+        if let Some(table) = shape.as_table() {
+            let is_needed = |name: &String| table.required.contains(name);
+            self.head();
+            for (name, shape) in &table.keys {
+                let default = if is_needed(name) { "*required*".to_owned() } else { default(shape) };
+                self.row(name, shape, &default, &meaning(shape));
+            }
+            if !table.one_of.is_empty() {
+                self.text
+                    .push_str(&format!("\nExactly one of `{}` is needed.\n", table.one_of.join("` and `")));
+            }
+        }
+    }
+
+    fn rows<'a>(&mut self, rows: impl Iterator<Item = (String, &'a Shape)>) {
+        self.head();
+        for (key, shape) in rows {
+            self.row(&key, shape, &default(shape), &format!("{}{}", meaning(shape), marks(shape)));
+        }
+    }
+
+    fn head(&mut self) {
+        self.text.push_str("| key | type | default | environment | meaning |\n|---|---|---|---|---|\n");
+    }
+
+    fn row(&mut self, key: &str, shape: &Shape, default: &str, meaning: &str) {
+        let env = shape.facts.env.as_ref().map(|name| format!("`{name}`")).unwrap_or_default();
+        let kind = type_name(&shape.kind);
+        self.text.push_str(&format!("| `{key}` | {kind} | {default} | {env} | {} |\n", cell(meaning)));
+    }
+}
+
+/// Whether it fits in one row.
+fn is_simple(shape: &Shape) -> bool {
+    match &shape.kind {
+        Kind::Table(_) => false,
+        Kind::Map(_, inner) | Kind::List(inner) => inner.as_table().is_none(),
+        _ => true,
+    }
+}
+
+fn type_name(kind: &Kind) -> String {
+    match kind {
+        Kind::Text { .. } => "string".to_owned(),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Whole { least: 0, .. } => "whole number".to_owned(),
+        Kind::Whole { least, .. } => format!("whole number from {least}"),
+        Kind::Money => "dollars, such as `\"2.50\"`".to_owned(),
+        Kind::Span => "time span, such as `\"30m\"`".to_owned(),
+        Kind::Choice(choices) => {
+            let names: Vec<_> = choices.iter().map(|choice| format!("`\"{}\"`", choice.name)).collect();
+            names.join(", ")
+        }
+        Kind::List(item) => format!("list of {}s", type_name(&item.kind)),
+        Kind::Map(_, entry) => format!("table of {}s", type_name(&entry.kind)),
+        Kind::Table(_) | Kind::Opaque => "table".to_owned(),
+    }
+}
+
+fn default(shape: &Shape) -> String {
+    match &shape.default {
+        None => String::new(),
+        Some(Value::Array(items)) if items.is_empty() => String::new(),
+        Some(value) => format!("`{value}`"),
+    }
+}
+
+/// With what each choice means, if there are any.
+fn meaning(shape: &Shape) -> String {
+    let Kind::Choice(choices) = &shape.kind else { return shape.about.clone() };
+    let choices: Vec<_> =
+        choices.iter().map(|choice| format!("`{}`: {}", choice.name, choice.about)).collect();
+    format!("{} {}.", shape.about, choices.join("; "))
+}
+
+fn marks(shape: &Shape) -> String {
+    let trust = match shape.facts.untrusted {
+        Untrusted::Nothing => Some("needs trust"),
+        Untrusted::Tighten => Some("may tighten"),
+        Untrusted::Anything => None,
+    };
+    let marks = [
+        trust,
+        shape.facts.limit.then_some("limit"),
+        shape.facts.append.then_some("adds up"),
+        shape.facts.unused.then_some("not used yet"),
+    ];
+    let marks: Vec<_> = marks.into_iter().flatten().collect();
+    if marks.is_empty() { String::new() } else { format!(" *({})*", marks.join(", ")) }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_is_on_the_page() {
+        let page = reference();
+        shape().walk(&Key::root(), &mut |key, shape| {
+            let name = key.parts().last();
+            let shown = match &shape.kind {
+                Kind::Table(_) => return,
+                Kind::Map(..) | Kind::List(_) if !is_simple(shape) => name.cloned().unwrap_or_default(),
+                _ => format!("| `{key}` |"),
+            };
+            assert!(page.contains(&shown), "{shown} is missing");
+        });
+    }
+
+    #[test]
+    fn the_page_is_honest_about_what_is_not_used() {
+        let page = reference();
+        let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
+        assert!(line("| `limits.max_steps` |").contains("not used yet"));
+        assert!(line("| `limits.max_steps` |").contains("| `50` | `HELVE_MAX_STEPS` |"));
+        assert!(line("| `model` |").contains("needs trust"));
+        assert!(!line("| `ui.color` |").contains("not used yet"));
+        assert!(!line("| `ui.color` |").contains("needs trust"));
+        assert!(line("| `permissions.mode` |").contains("may tighten, limit"));
+    }
+
+    #[test]
+    fn tables_are_well_formed() {
+        for line in reference().lines().filter(|line| line.starts_with("| ")) {
+            let bars = line.replace("\\|", "").matches('|').count();
+            assert!(bars == 6 || bars == 3, "{line}");
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Every setting there is, with its type, its default and what it means.
+//!
+//! The facts that types can't say are extensions of the derived JSON schema. A table hands them down to its
+//! keys, except `x-env` and `x-limit`:
+//!
+//! - `x-env`: the environment variable that sets it.
+//! - `x-untrusted`: what a project may do that the user has not trusted. `"ok"`: set it. `"tighten"`: lower
+//!   it, or add rules that deny or ask. Without the mark: nothing.
+//! - `x-merge = "append"`: the items of all layers count, the strongest layer's first.
+//! - `x-limit`: the administrator's value is an upper bound. Choices are then listed from strict to loose.
+//! - `x-secret`: may hold a password or a key, so it is not shown unasked.
+//! - `x-unused`: read and checked, but nothing in this version uses it yet.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::dollars::Dollars;
+use crate::span::Span;
+
+/// What a user can decide about Helve.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(title = "Settings of Helve")]
+pub struct Settings {
+    /// The model that does the work, as "provider/model" or an alias.
+    #[schemars(length(min = 1), extend("x-env" = "HELVE_MODEL", "x-unused" = true))]
+    pub model: Option<String>,
+
+    /// Models for other purposes.
+    #[schemars(extend("x-unused" = true))]
+    pub models: Models,
+
+    /// Servers that models are reached through, by name.
+    #[schemars(extend("propertyNames" = name_schema(), "x-unused" = true))]
+    pub providers: BTreeMap<String, Provider>,
+
+    /// Where a turn stops by itself.
+    #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
+    pub limits: Limits,
+
+    /// How actions are approved in general.
+    #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
+    pub permissions: Permissions,
+
+    /// Rules about single actions. In one layer the first that matches decides.
+    #[schemars(extend("x-merge" = "append", "x-untrusted" = "tighten", "x-unused" = true))]
+    pub permission: Vec<PermissionRule>,
+
+    /// Commands that are run when something happens.
+    #[schemars(extend("x-merge" = "append", "x-unused" = true))]
+    pub hooks: Hooks,
+
+    /// MCP servers whose tools are offered to the model, by name.
+    #[schemars(extend("propertyNames" = name_schema(), "x-unused" = true))]
+    pub mcp: BTreeMap<String, McpServer>,
+
+    /// Parts of the program that can be switched off.
+    #[schemars(extend("x-untrusted" = "ok", "x-unused" = true))]
+    pub features: Features,
+
+    /// How things look.
+    #[schemars(extend("x-untrusted" = "ok"))]
+    pub ui: Ui,
+
+    /// What is written to the log.
+    pub log: Log,
+}
+
+fn name_schema() -> Value {
+    json!({ "pattern": "^[A-Za-z0-9_-]{1,64}$" })
+}
+
+/// Models for other purposes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Models {
+    /// A small, quick model for small jobs.
+    #[schemars(length(min = 1))]
+    pub fast: Option<String>,
+    /// The model that writes summaries of long conversations.
+    #[schemars(length(min = 1))]
+    pub summary: Option<String>,
+    /// Short names for models.
+    #[schemars(extend("propertyNames" = name_schema()))]
+    pub aliases: BTreeMap<String, String>,
+}
+
+/// A server that models are reached through.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The protocol that the server speaks.
+    pub wire: Wire,
+    /// The address that requests go to.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub key_env: Option<String>,
+    /// Headers that are added to each request.
+    #[serde(default)]
+    #[schemars(extend("x-secret" = true))]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A protocol between Helve and a model's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wire {
+    /// Anthropic Messages
+    Messages,
+    /// OpenAI Chat Completions, and the many servers compatible with it
+    Chat,
+    /// OpenAI Responses
+    Responses,
+    /// Gemini
+    Gemini,
+}
+
+/// Where a turn stops by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// How many model requests one turn may take.
+    #[schemars(range(min = 1), extend("x-env" = "HELVE_MAX_STEPS", "x-limit" = true))]
+    pub max_steps: u32,
+    /// How many dollars may be spent.
+    #[schemars(extend("x-env" = "HELVE_MAX_COST", "x-limit" = true))]
+    pub max_cost: Option<Dollars>,
+    /// How long a turn may take.
+    #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true))]
+    pub max_time: Option<Span>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { max_steps: 50, max_cost: None, max_time: None }
+    }
+}
+
+/// How actions are approved in general.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Permissions {
+    /// What happens to an action that no rule decides.
+    #[schemars(extend("x-env" = "HELVE_PERMISSION_MODE", "x-limit" = true))]
+    pub mode: PermissionMode,
+}
+
+/// What happens to an action that no rule decides, from strict to loose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionMode {
+    /// nothing is changed, only planned
+    Plan,
+    /// a person is asked
+    #[default]
+    Ask,
+    /// edits of files in the workspace are allowed, the rest is asked
+    AcceptEdits,
+    /// what the sandbox contains is allowed, the rest is asked
+    Auto,
+    /// everything is allowed
+    Bypass,
+}
+
+/// A rule about single actions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PermissionRule {
+    /// The tool that the rule is about, or `*` for all.
+    #[schemars(length(min = 1))]
+    pub tool: String,
+    /// The command, path, query or URL that the rule is about, with `*`, `**` and `?`; all if left out.
+    #[serde(default)]
+    pub pattern: Option<String>,
+    /// What happens then.
+    pub action: Action,
+}
+
+/// What a rule says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// it is done
+    Allow,
+    /// it is refused
+    Deny,
+    /// a person is asked
+    Ask,
+}
+
+/// Commands that are run when something happens.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Hooks(pub BTreeMap<HookEvent, Vec<Hook>>);
+
+/// One key per event, so that the events are listed in one place only.
+impl JsonSchema for Hooks {
+    fn schema_name() -> Cow<'static, str> {
+        "Hooks".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let hook = generator.subschema_for::<Hook>();
+        let events = HookEvent::json_schema(generator);
+        let events = events.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut properties = Map::new();
+        for event in events {
+            if let Some(name) = event.get("const").and_then(Value::as_str) {
+                let about = event.get("description");
+                properties.insert(
+                    name.to_owned(),
+                    json!({ "description": about, "type": "array", "items": hook, "default": [] }),
+                );
+            }
+        }
+        json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
+    }
+}
+
+/// What a hook can wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HookEvent {
+    /// A session starts or is resumed.
+    SessionStart,
+    /// The user has sent a message.
+    UserPrompt,
+    /// A tool is about to run.
+    PreTool,
+    /// A tool has run.
+    PostTool,
+    /// A turn is about to end.
+    Stop,
+    /// A sub-agent is about to end.
+    SubagentStop,
+    /// The conversation is about to be summarised.
+    PreCompact,
+    /// Something failed.
+    Error,
+    /// A session ends.
+    SessionEnd,
+}
+
+/// A command that is run when something happens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hook {
+    /// Which tools or sources the hook is about; all if left out.
+    #[serde(default)]
+    pub matcher: Option<String>,
+    /// The command, for the shell.
+    #[schemars(length(min = 1))]
+    pub command: String,
+    /// How long the command may take.
+    #[serde(default = "hook_timeout")]
+    pub timeout: Span,
+}
+
+fn hook_timeout() -> Span {
+    Span::from_secs(60)
+}
+
+/// An MCP server: a command to start or an address to call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["command"] }, { "required": ["url"] }]))]
+pub struct McpServer {
+    /// The program to start.
+    #[schemars(length(min = 1))]
+    pub command: Option<String>,
+    /// The program's arguments.
+    #[schemars(extend("x-secret" = true))]
+    pub args: Vec<String>,
+    /// Environment variables for the program.
+    #[schemars(extend("x-secret" = true))]
+    pub env: BTreeMap<String, String>,
+    /// The address to call.
+    #[schemars(length(min = 1))]
+    pub url: Option<String>,
+    /// Headers that are added to each request.
+    #[schemars(extend("x-secret" = true))]
+    pub headers: BTreeMap<String, String>,
+    /// Whether the server is used.
+    pub enabled: bool,
+    /// How long one call may take.
+    pub timeout: Option<Span>,
+}
+
+impl Default for McpServer {
+    fn default() -> McpServer {
+        McpServer {
+            command: None,
+            args: Vec::new(),
+            env: BTreeMap::new(),
+            url: None,
+            headers: BTreeMap::new(),
+            enabled: true,
+            timeout: None,
+        }
+    }
+}
+
+/// Parts of the program that can be switched off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Features {
+    /// Index the workspace in the background.
+    pub background_index: bool,
+    /// Run tools that only read at the same time.
+    pub parallel_tools: bool,
+    /// Run sub-agents at the same time.
+    pub parallel_subagents: bool,
+}
+
+impl Default for Features {
+    fn default() -> Features {
+        Features { background_index: true, parallel_tools: true, parallel_subagents: true }
+    }
+}
+
+/// How things look.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ui {
+    /// Whether output is coloured.
+    pub color: Color,
+}
+
+/// Whether output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Color {
+    /// when it goes to a terminal
+    #[default]
+    Auto,
+    /// wherever it goes
+    Always,
+    /// nowhere
+    Never,
+}
+
+/// What is written to the log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// The least important kind of message that is still written.
+    #[schemars(extend("x-env" = "HELVE_LOG"))]
+    pub level: LogLevel,
+}
+
+/// How important a message in the log is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// something failed
+    Error,
+    /// something is odd
+    Warn,
+    /// what happened, in short
+    #[default]
+    Info,
+    /// everything
+    Debug,
+}

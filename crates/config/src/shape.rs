@@ -1,0 +1,351 @@
+//! The shape of the settings: the derived JSON schema, and a typed reading of it that the rest of the crate
+//! asks.
+
+use std::sync::LazyLock;
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use serde_json::{Map, Value};
+
+use crate::key::Key;
+use crate::settings::Settings;
+
+/// The JSON schema of a settings file, with the `x-` facts about each setting.
+pub fn schema() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    let mut schema = settings.into_generator().into_root_schema_for::<Settings>();
+    WithoutNull.transform(&mut schema);
+    schema.to_value()
+}
+
+/// TOML has no null: an optional setting is simply left out.
+struct WithoutNull;
+
+impl Transform for WithoutNull {
+    fn transform(&mut self, schema: &mut Schema) {
+        if let Some(object) = schema.as_object_mut() {
+            drop_null_type(object);
+            drop_null_choice(object);
+            object.retain(|name, value| name != "default" || !(value.is_null() || value.is_object()));
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+fn drop_null_type(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(types)) = schema.get_mut("type") else { return };
+    types.retain(|kind| kind != "null");
+    if let [only] = types.as_slice() {
+        let only = only.clone();
+        schema.insert("type".to_owned(), only);
+    }
+}
+
+/// `anyOf: [X, null]` becomes X; what was said beside it stays.
+fn drop_null_choice(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(options)) = schema.get("anyOf") else { return };
+    let real: Vec<&Value> =
+        options.iter().filter(|option| option.get("type") != Some(&"null".into())).collect();
+    let [Value::Object(only)] = real.as_slice() else { return };
+    let only = only.clone();
+    schema.remove("anyOf");
+    for (name, value) in only {
+        schema.entry(name).or_insert(value);
+    }
+}
+
+/// The shape of the whole settings file.
+pub(crate) fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(|| Shape::read(&schema(), &Facts::default()));
+    &SHAPE
+}
+
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) kind: Kind,
+    pub(crate) about: String,
+    pub(crate) default: Option<Value>,
+    pub(crate) facts: Facts,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Text {
+        min_chars: usize,
+    },
+    Flag,
+    Whole {
+        least: u64,
+        most: u64,
+    },
+    Money,
+    Span,
+    Choice(Vec<Choice>),
+    List(Box<Shape>),
+    Table(Table),
+    Map(NamedBy, Box<Shape>),
+    /// A schema that this module can't read. Nothing of this kind is ever accepted, and a test finds none.
+    Opaque,
+}
+
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) name: String,
+    pub(crate) about: String,
+}
+
+/// What the keys of a map may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NamedBy {
+    Anything,
+    Name,
+}
+
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// In the order of the declaration.
+    pub(crate) keys: Vec<(String, Shape)>,
+    pub(crate) required: Vec<String>,
+    /// Exactly one of these must be there, if there are any.
+    pub(crate) one_of: Vec<String>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, name: &str) -> Option<&Shape> {
+        self.keys.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
+    }
+
+    /// Whether a table of this kind can be incomplete.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.required.is_empty() || !self.one_of.is_empty()
+    }
+}
+
+/// What the types don't say: see `settings`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub(crate) env: Option<String>,
+    pub(crate) untrusted: Untrusted,
+    pub(crate) append: bool,
+    pub(crate) limit: bool,
+    pub(crate) secret: bool,
+    pub(crate) unused: bool,
+}
+
+/// What a project may do to a setting that the user has not trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Untrusted {
+    #[default]
+    Nothing,
+    Tighten,
+    Anything,
+}
+
+impl Facts {
+    fn read(schema: &Value, above: &Facts) -> Facts {
+        let text = |name: &str| schema.get(name).and_then(Value::as_str);
+        let flag = |name: &str| schema.get(name).and_then(Value::as_bool);
+        let untrusted = match text("x-untrusted") {
+            Some("ok") => Untrusted::Anything,
+            Some("tighten") => Untrusted::Tighten,
+            Some(_) => Untrusted::Nothing,
+            None => above.untrusted,
+        };
+        Facts {
+            env: text("x-env").map(str::to_owned),
+            untrusted,
+            append: text("x-merge").map_or(above.append, |merge| merge == "append"),
+            limit: flag("x-limit").unwrap_or(false),
+            secret: flag("x-secret").unwrap_or(above.secret),
+            unused: flag("x-unused").unwrap_or(above.unused),
+        }
+    }
+}
+
+impl Shape {
+    fn read(schema: &Value, above: &Facts) -> Shape {
+        let facts = Facts::read(schema, above);
+        let about = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        Shape { kind: Kind::read(schema, &facts), about, default: schema.get("default").cloned(), facts }
+    }
+
+    /// The shape of one key of this table or map.
+    pub(crate) fn child(&self, name: &str) -> Option<&Shape> {
+        match &self.kind {
+            Kind::Table(table) => table.get(name),
+            Kind::Map(_, entry) => Some(entry),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn at(&self, key: &Key) -> Option<&Shape> {
+        key.parts().iter().try_fold(self, |shape, name| shape.child(name))
+    }
+
+    pub(crate) fn as_table(&self) -> Option<&Table> {
+        if let Kind::Table(table) = &self.kind { Some(table) } else { None }
+    }
+
+    /// Calls `visit` for everything that has a fixed key: not for what users name themselves.
+    pub(crate) fn walk<'a>(&'a self, key: &Key, visit: &mut impl FnMut(&Key, &'a Shape)) {
+        visit(key, self);
+        if let Kind::Table(table) = &self.kind {
+            for (name, shape) in &table.keys {
+                shape.walk(&key.child(name), visit);
+            }
+        }
+    }
+
+    /// How loose a value of a limit is: a lower rank is stricter.
+    pub(crate) fn rank(&self, value: &Value) -> Option<u64> {
+        match &self.kind {
+            Kind::Whole { .. } => value.as_u64(),
+            Kind::Money => Some(value.as_str()?.parse::<crate::Dollars>().ok()?.0.pico_dollars()),
+            Kind::Span => Some(value.as_str()?.parse::<crate::Span>().ok()?.millis()),
+            Kind::Choice(choices) => {
+                let index = choices.iter().position(|choice| Some(choice.name.as_str()) == value.as_str())?;
+                u64::try_from(index).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    fn read(schema: &Value, facts: &Facts) -> Kind {
+        let choices = choices(schema);
+        if !choices.is_empty() {
+            return Kind::Choice(choices);
+        }
+        match (schema.get("format").and_then(Value::as_str), schema.get("type").and_then(Value::as_str)) {
+            (Some("dollars"), _) => Kind::Money,
+            (Some("time-span"), _) => Kind::Span,
+            (_, Some("string")) => Kind::Text { min_chars: usize::from(schema.get("minLength").is_some()) },
+            (_, Some("boolean")) => Kind::Flag,
+            (Some("uint32"), Some("integer")) => {
+                let bound = |name: &str| schema.get(name).and_then(Value::as_u64);
+                let most = bound("maximum").unwrap_or(u32::MAX.into());
+                Kind::Whole { least: bound("minimum").unwrap_or(0), most }
+            }
+            (_, Some("array")) => match schema.get("items") {
+                Some(items) => Kind::List(Box::new(Shape::read(items, facts))),
+                None => Kind::Opaque,
+            },
+            (_, Some("object")) => object(schema, facts),
+            _ => Kind::Opaque,
+        }
+    }
+}
+
+fn choices(schema: &Value) -> Vec<Choice> {
+    let options = schema.get("oneOf").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let choice = |option: &Value| {
+        let about = option.get("description").and_then(Value::as_str).unwrap_or_default();
+        let name = option.get("const").and_then(Value::as_str)?;
+        Some(Choice { name: name.to_owned(), about: about.to_owned() })
+    };
+    options.iter().filter_map(choice).collect()
+}
+
+fn object(schema: &Value, facts: &Facts) -> Kind {
+    let entry = schema.get("additionalProperties").filter(|entry| entry.is_object());
+    match (schema.get("properties").and_then(Value::as_object), entry) {
+        (Some(properties), None) => Kind::Table(Table {
+            keys: properties.iter().map(|(name, inner)| (name.clone(), Shape::read(inner, facts))).collect(),
+            required: required(schema),
+            one_of: one_of(schema),
+        }),
+        (None, Some(entry)) => {
+            let named_by =
+                if schema.get("propertyNames").is_some() { NamedBy::Name } else { NamedBy::Anything };
+            Kind::Map(named_by, Box::new(Shape::read(entry, facts)))
+        }
+        _ => Kind::Opaque,
+    }
+}
+
+fn required(schema: &Value) -> Vec<String> {
+    let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn one_of(schema: &Value) -> Vec<String> {
+    let options = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
+    options.flat_map(required).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visit_all(shape: &Shape, visit: &mut impl FnMut(&Shape)) {
+        visit(shape);
+        match &shape.kind {
+            Kind::Table(table) => table.keys.iter().for_each(|(_, inner)| visit_all(inner, visit)),
+            Kind::Map(_, inner) | Kind::List(inner) => visit_all(inner, visit),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_part_of_the_schema_is_understood_and_described() {
+        let mut count = 0;
+        visit_all(shape(), &mut |shape| {
+            assert!(!matches!(shape.kind, Kind::Opaque), "{shape:?}");
+            count += 1;
+        });
+        assert!(count > 60, "only {count}");
+        shape().walk(&Key::root(), &mut |key, shape| {
+            assert!(!shape.about.is_empty(), "{key} has no description")
+        });
+    }
+
+    #[test]
+    fn facts_are_handed_down_and_fail_closed() {
+        let at = |key: &str| shape().at(&Key::parse(key).unwrap()).unwrap();
+        assert_eq!(at("providers.any.base_url").facts.untrusted, Untrusted::Nothing);
+        assert_eq!(at("limits.max_steps").facts.untrusted, Untrusted::Tighten);
+        assert_eq!(at("ui.color").facts.untrusted, Untrusted::Anything);
+        assert_eq!(at("log.level").facts.untrusted, Untrusted::Nothing);
+        assert!(
+            at("hooks.stop").facts.append
+                && at("permission").facts.append
+                && !at("mcp.any.args").facts.append
+        );
+        assert!(at("mcp.any.env.TOKEN").facts.secret && !at("mcp.any.url").facts.secret);
+    }
+
+    #[test]
+    fn only_these_settings_are_in_use() {
+        let mut used = Vec::new();
+        shape().walk(&Key::root(), &mut |key, shape| {
+            if !shape.facts.unused && !matches!(shape.kind, Kind::Table(_)) {
+                used.push(key.to_string());
+            }
+        });
+        assert_eq!(used, ["ui.color", "log.level"]);
+    }
+
+    #[test]
+    fn the_schema_has_no_null_and_no_references() {
+        let text = schema().to_string();
+        assert!(!text.contains("null") && !text.contains("$ref"), "{text}");
+        assert_eq!(schema()["title"], "Settings of Helve");
+        assert_eq!(schema()["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        assert_eq!(schema()["properties"]["model"]["x-env"], "HELVE_MODEL");
+    }
+
+    #[test]
+    fn limits_rank_from_strict_to_loose() {
+        let rank = |key: &str, value: Value| shape().at(&Key::parse(key).unwrap()).unwrap().rank(&value);
+        let modes = ["plan", "ask", "accept-edits", "auto", "bypass"]
+            .map(|mode| rank("permissions.mode", mode.into()));
+        assert_eq!(modes, [Some(0), Some(1), Some(2), Some(3), Some(4)]);
+        assert!(rank("limits.max_cost", "2.50".into()) < rank("limits.max_cost", "10".into()));
+        assert!(rank("limits.max_time", "90s".into()) < rank("limits.max_time", "2m".into()));
+        assert!(rank("limits.max_steps", 9.into()) < rank("limits.max_steps", 10.into()));
+        assert_eq!(rank("model", "x".into()), None);
+    }
+}

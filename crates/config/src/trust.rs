@@ -1,0 +1,176 @@
+//! Which projects the user trusts, in a file of the user's own.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The trusted projects: the root of each, and the digest of what it asked for when it was trusted.
+#[derive(Clone, Debug)]
+pub struct TrustStore {
+    path: PathBuf,
+    digests: BTreeMap<PathBuf, String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    #[error("the list of trusted projects can't be read: {path}: {source}")]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the list of trusted projects is damaged: {path}: {message}")]
+    Damaged { path: PathBuf, message: String },
+    #[error("the list of trusted projects can't be saved: {path}: {source}")]
+    Unwritable { path: PathBuf, source: io::Error },
+    #[error("{root:?} can't be trusted: its path is not absolute, or not Unicode")]
+    Root { root: PathBuf },
+}
+
+impl TrustError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            TrustError::Unreadable { .. } => "check who owns the file and who may read it",
+            TrustError::Damaged { .. } => "mend the file, or delete it and trust your projects again",
+            TrustError::Unwritable { .. } => {
+                "check that the disk is not full and that the folder may be written to"
+            }
+            TrustError::Root { .. } => "rename the folder, or move the project",
+        }
+    }
+}
+
+/// The file as it is written.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    trusted: Vec<Trusted>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Trusted {
+    root: String,
+    digest: String,
+}
+
+impl TrustStore {
+    /// A file that is not there is an empty list. One that can't be understood is an error: nothing is
+    /// trusted then, and nothing in it is overwritten.
+    pub fn read(path: impl Into<PathBuf>) -> Result<TrustStore, TrustError> {
+        let path = path.into();
+        let digests = read_digests(&path)?;
+        Ok(TrustStore { path, digests })
+    }
+
+    /// What was trusted of the project with this root.
+    pub fn digest_of(&self, root: &Path) -> Option<&str> {
+        self.digests.get(root).map(String::as_str)
+    }
+
+    /// The roots of all trusted projects.
+    pub fn roots(&self) -> impl Iterator<Item = &Path> {
+        self.digests.keys().map(PathBuf::as_path)
+    }
+
+    /// Trusts a project, given its canonical root and the digest of what it asks for, and saves that.
+    pub fn trust(&mut self, root: &Path, digest: &str) -> Result<(), TrustError> {
+        if !root.is_absolute() || root.to_str().is_none() {
+            return Err(TrustError::Root { root: root.to_owned() });
+        }
+        self.update(|digests| {
+            digests.insert(root.to_owned(), digest.to_owned());
+        })
+    }
+
+    /// Trusts a project no longer, and saves that.
+    pub fn forget(&mut self, root: &Path) -> Result<(), TrustError> {
+        self.update(|digests| {
+            digests.remove(root);
+        })
+    }
+
+    /// Other processes may have saved something since: the file is read again, under a lock that they take
+    /// too.
+    fn update(&mut self, change: impl FnOnce(&mut BTreeMap<PathBuf, String>)) -> Result<(), TrustError> {
+        let unwritable = |source| TrustError::Unwritable { path: self.path.clone(), source };
+        let _lock = lock(&self.path).map_err(unwritable)?;
+        let mut digests = read_digests(&self.path)?;
+        change(&mut digests);
+        let text =
+            toml::to_string(&document(&digests)).map_err(|error| unwritable(io::Error::other(error)))?;
+        replace(&self.path, &text).map_err(unwritable)?;
+        self.digests = digests;
+        Ok(())
+    }
+}
+
+fn read_digests(path: &Path) -> Result<BTreeMap<PathBuf, String>, TrustError> {
+    let text = match fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| damaged(path, "it is not UTF-8 text"))?,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(source) => return Err(TrustError::Unreadable { path: path.to_owned(), source }),
+    };
+    let document: Document = toml::from_str(&text).map_err(|error| damaged(path, error.message()))?;
+    Ok(document.trusted.into_iter().map(|trusted| (trusted.root.into(), trusted.digest)).collect())
+}
+
+fn damaged(path: &Path, message: &str) -> TrustError {
+    TrustError::Damaged { path: path.to_owned(), message: crate::problem::presentable(message) }
+}
+
+fn document(digests: &BTreeMap<PathBuf, String>) -> Document {
+    let entry = |(root, digest): (&PathBuf, &String)| {
+        Some(Trusted { root: root.to_str()?.to_owned(), digest: digest.clone() })
+    };
+    Document { trusted: digests.iter().filter_map(entry).collect() }
+}
+
+/// Held until the file is dropped. The lock is on a file of its own, because the list itself is replaced.
+fn lock(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let file =
+        private(OpenOptions::new().create(true).truncate(false).write(true)).open(beside(path, ".lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// Whoever reads `path` finds either the old text or the new one, whatever happens. Only called under the
+/// lock.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let new = beside(path, ".new");
+    // What a killed process may have left.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = private(OpenOptions::new().create_new(true).write(true)).open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    sync_folder(path)
+}
+
+/// Only the user may read what they trust, and above all write it.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// A rename is only sure to last once its folder is on the disk. Only Unix can be asked for that.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match path.parent().filter(|_| cfg!(unix)) {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,33 @@
+//! What is generated for people and editors.
+
+use helve_config::{EXAMPLE, Layer, Settings, environment_reference, reference, schema};
+
+use crate::setup::Setup;
+
+#[test]
+fn the_example_on_the_page_loads() {
+    let config = Setup::new().file(Layer::User, EXAMPLE).config();
+    assert!(config.notices().is_empty());
+    assert_eq!(config.settings, toml::from_str::<Settings>(EXAMPLE).unwrap());
+    assert!(reference().contains(EXAMPLE));
+}
+
+#[test]
+fn the_schema_says_what_an_editor_needs() {
+    let schema = schema();
+    let at = |path: &str| schema.pointer(path).cloned().unwrap_or_default();
+    assert_eq!(at("/properties/limits/properties/max_steps/minimum"), 1);
+    assert_eq!(at("/properties/limits/properties/max_steps/default"), 50);
+    assert_eq!(at("/properties/limits/properties/max_steps/x-limit"), true);
+    assert_eq!(at("/properties/permission/x-merge"), "append");
+    assert_eq!(at("/properties/providers/propertyNames/pattern"), "^[A-Za-z0-9_-]{1,64}$");
+    assert_eq!(at("/properties/hooks/properties/pre_tool/items/required/0"), "command");
+    assert_eq!(at("/properties/ui/properties/color/oneOf/1/const"), "always");
+    assert_eq!(at("/additionalProperties"), false);
+}
+
+#[test]
+fn the_pages_are_stable_text() {
+    assert_eq!(reference(), reference());
+    assert!(environment_reference().contains("| `HELVE_MODEL` | `model` |"));
+}

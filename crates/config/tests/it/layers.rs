@@ -1,0 +1,248 @@
+//! Which value wins, and whose it is (R-BOOT-4).
+
+use helve_config::{Action, Color, HookEvent, Layer, Origin, Place, Position, Settings, Span};
+use serde_json::json;
+
+use crate::setup::{Setup, entry};
+
+#[test]
+fn without_any_source_the_defaults_count() {
+    let config = Setup::new().config();
+    assert_eq!(config.settings, Settings::default());
+    assert_eq!(config.origin("limits.max_steps"), Some(&Origin::BUILT_IN));
+    assert_eq!(config.settings.limits.max_steps, 50);
+    assert!(config.notices().is_empty());
+}
+
+/// Sets `limits.max_steps` in one layer. The project may only lower it, so each layer's value is lower than
+/// the one before.
+fn set_steps(setup: Setup, layer: Layer) -> Setup {
+    let value = steps_of(layer).to_string();
+    match layer {
+        Layer::BuiltIn => setup,
+        Layer::Environment => setup.variable("HELVE_MAX_STEPS", &value),
+        Layer::Flags => setup.flag("limits.max_steps", &value),
+        _ => setup.file(layer, format!("[limits]\nmax_steps = {value}\n")),
+    }
+}
+
+fn steps_of(layer: Layer) -> u32 {
+    match layer {
+        Layer::BuiltIn => 50,
+        Layer::User => 40,
+        Layer::Project => 30,
+        Layer::Local => 20,
+        Layer::Environment => 90,
+        Layer::Flags => 80,
+        Layer::Administrator => 10,
+    }
+}
+
+#[test]
+fn of_any_two_layers_the_stronger_wins() {
+    let layers = [
+        Layer::BuiltIn,
+        Layer::User,
+        Layer::Project,
+        Layer::Local,
+        Layer::Environment,
+        Layer::Flags,
+        Layer::Administrator,
+    ];
+    for (index, weaker) in layers.iter().enumerate() {
+        for stronger in &layers[index + 1..] {
+            let config = set_steps(set_steps(Setup::new(), *stronger), *weaker).config();
+            let entry = entry(&config, "limits.max_steps");
+            assert_eq!(config.settings.limits.max_steps, steps_of(*stronger), "{weaker} < {stronger}");
+            assert_eq!(entry.origin.layer, *stronger);
+            let overridden: Vec<Layer> = entry.overridden.iter().map(|origin| origin.layer).collect();
+            let expected: Vec<Layer> =
+                [*weaker].into_iter().filter(|layer| *layer != Layer::BuiltIn).collect();
+            assert_eq!(overridden, expected);
+        }
+    }
+}
+
+#[test]
+fn an_origin_names_the_spot() {
+    let setup = Setup::new()
+        .file(
+            Layer::User,
+            "\n[limits]\n  max_steps = 7\nmax_cost = 2.5\n[mcp.m.env]\n\"A.B\" = 'x'\n[mcp.m]\nurl = 'u'",
+        )
+        .variable("HELVE_MODEL", "a/b")
+        .flag("ui.color", "never");
+    let config = setup.config();
+    let origin = |key: &str| setup.tidy(config.origin(key).unwrap());
+    assert_eq!(origin("limits.max_steps"), "user.toml:3:3");
+    assert_eq!(origin("limits.max_cost"), "user.toml:4:1");
+    assert_eq!(origin("mcp.m.env.\"A.B\""), "user.toml:6:1");
+    assert_eq!(origin("model"), "HELVE_MODEL");
+    assert_eq!(origin("ui.color"), "--set ui.color");
+    assert_eq!(origin("mcp.m.enabled"), "built-in");
+    assert_eq!(config.origin("no.such.key"), None);
+    let at = Some(Position { line: 3, column: 3 });
+    let place = Place::File { path: setup.path("user.toml"), at };
+    assert_eq!(config.origin("limits.max_steps"), Some(&Origin { layer: Layer::User, place }));
+}
+
+#[test]
+fn the_entries_show_everything_in_order() {
+    let setup = Setup::new()
+        .file(Layer::User, "mcp.m = { command = 'c', env = { T = 'secret' } }\nlimits.max_cost = 2.5")
+        .file(Layer::Local, "[[permission]]\ntool = 't'\naction = 'deny'");
+    let config = setup.config();
+    let lines: Vec<String> = config
+        .entries()
+        .iter()
+        .map(|entry| {
+            let value = entry.value.as_ref().map_or("unset".to_owned(), |value| value.to_string());
+            let secret = if entry.secret { " (secret)" } else { "" };
+            format!("{} = {value} [{}]{secret}", entry.key, setup.tidy(&entry.origin))
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    features.background_index = true [built-in]
+    features.parallel_subagents = true [built-in]
+    features.parallel_tools = true [built-in]
+    hooks.error = [] [built-in]
+    hooks.post_tool = [] [built-in]
+    hooks.pre_compact = [] [built-in]
+    hooks.pre_tool = [] [built-in]
+    hooks.session_end = [] [built-in]
+    hooks.session_start = [] [built-in]
+    hooks.stop = [] [built-in]
+    hooks.subagent_stop = [] [built-in]
+    hooks.user_prompt = [] [built-in]
+    limits.max_cost = "2.50" [user.toml:2:8]
+    limits.max_steps = 50 [built-in]
+    limits.max_time = unset [built-in]
+    log.level = "info" [built-in]
+    mcp.m.args = [] [built-in] (secret)
+    mcp.m.command = "c" [user.toml:1:11]
+    mcp.m.enabled = true [built-in]
+    mcp.m.env.T = "secret" [user.toml:1:34] (secret)
+    mcp.m.headers = {} [built-in] (secret)
+    mcp.m.timeout = unset [built-in]
+    mcp.m.url = unset [built-in]
+    model = unset [built-in]
+    models.aliases = {} [built-in]
+    models.fast = unset [built-in]
+    models.summary = unset [built-in]
+    permission[0] = {"action":"deny","tool":"t"} [local.toml:1:1]
+    permissions.mode = "ask" [built-in]
+    providers = {} [built-in]
+    ui.color = "auto" [built-in]
+    "#);
+}
+
+#[test]
+fn lists_of_rules_add_up_with_the_strongest_layer_first() {
+    let rules = |names: &[&str]| -> String {
+        names.iter().map(|name| format!("[[permission]]\ntool = '{name}'\naction = 'deny'\n")).collect()
+    };
+    let setup = Setup::new()
+        .file(Layer::User, rules(&["u1", "u2"]))
+        .file(Layer::Project, rules(&["p1", "p2"]))
+        .file(Layer::Local, rules(&["l1"]))
+        .file(Layer::Administrator, rules(&["a1", "a2"]))
+        .flag("permission", "[{ tool = 'f1', action = 'allow' }]")
+        .flag("permission", "[{ tool = 'f2', action = 'ask' }]");
+    let config = setup.config();
+    let shown: Vec<String> = config
+        .permission_rules()
+        .iter()
+        .map(|(layer, origin, rule)| format!("{layer} {} {}", setup.tidy(origin), rule.tool))
+        .collect();
+    insta::assert_snapshot!(shown.join("\n"), @r"
+    administrator administrator.toml:1:1 a1
+    administrator administrator.toml:4:1 a2
+    flags --set permission f1
+    flags --set permission f2
+    local local.toml:1:1 l1
+    project project.toml:1:1 p1
+    project project.toml:4:1 p2
+    user user.toml:1:1 u1
+    user user.toml:4:1 u2
+    ");
+    assert_eq!(config.settings.permission[2].action, Action::Allow);
+    assert_eq!(setup.tidy(config.origin("permission[1]").unwrap()), "administrator.toml:4:1");
+    assert_eq!(config.origin("permission[8]").unwrap().layer, Layer::User);
+}
+
+#[test]
+fn hooks_add_up_too() {
+    let setup = Setup::new()
+        .file(Layer::User, "[[hooks.stop]]\ncommand = 'u'\ntimeout = '5s'\n[[hooks.error]]\ncommand = 'e'")
+        .file(Layer::Administrator, "[[hooks.stop]]\ncommand = 'a'\nmatcher = 'm'");
+    let config = setup.config();
+    let hooks = config.hooks(HookEvent::Stop);
+    let seen: Vec<_> =
+        hooks.iter().map(|(layer, _, hook)| (*layer, hook.command.as_str(), hook.timeout)).collect();
+    assert_eq!(
+        seen,
+        [(Layer::Administrator, "a", Span::from_secs(60)), (Layer::User, "u", Span::from_secs(5))]
+    );
+    assert_eq!(config.hooks(HookEvent::Error).len(), 1);
+    assert!(config.hooks(HookEvent::PreTool).is_empty());
+}
+
+#[test]
+fn tables_merge_key_by_key_and_other_lists_replace() {
+    let setup = Setup::new()
+        .file(Layer::User, "[mcp.m]\ncommand = 'c'\nargs = ['a', 'b']\nenv = { A = '1', B = '1' }")
+        .flag("mcp.m.args", "['z']")
+        .flag("mcp.m.env.B", "2")
+        .flag("mcp.m.env", "{ C = '3' }");
+    let server = &setup.config().settings.mcp["m"];
+    assert_eq!(server.args, ["z"]);
+    assert_eq!(json!(server.env), json!({ "A": "1", "B": "2", "C": "3" }));
+}
+
+#[test]
+fn the_url_of_a_server_takes_the_place_of_its_command() {
+    let setup = Setup::new().file(Layer::User, "[mcp.m]\ncommand = 'c'").flag("mcp.m.url", "u");
+    let server = &setup.config().settings.mcp["m"];
+    assert_eq!((server.command.as_deref(), server.url.as_deref()), (None, Some("u")));
+}
+
+#[test]
+fn text_from_variables_and_flags_is_read_by_the_type_of_its_setting() {
+    let setup = Setup::new()
+        .variable("HELVE_MODEL", "true")
+        .variable("HELVE_MAX_COST", "2.50")
+        .variable("HELVE_MAX_TIME", "90s")
+        .variable("HELVE_LOG", "debug")
+        .variable("HELVE_PERMISSION_MODE", "")
+        .flag("features.parallel_tools", "false")
+        .flag("models.aliases.x", "[not a list")
+        .flag("ui.color", "always")
+        .flag("ui.color", "never");
+    let config = setup.config();
+    let settings = &config.settings;
+    assert_eq!(settings.model.as_deref(), Some("true"));
+    assert_eq!(settings.limits.max_cost.unwrap().to_string(), "2.50");
+    assert_eq!(settings.limits.max_time.unwrap().to_string(), "1m30s");
+    assert_eq!(settings.models.aliases["x"], "[not a list");
+    assert!(!settings.features.parallel_tools);
+    assert_eq!(settings.ui.color, Color::Never);
+    assert_eq!(config.origin("permissions.mode").unwrap().layer, Layer::BuiltIn);
+}
+
+#[test]
+fn money_is_read_from_the_text_of_the_number() {
+    for (written, pico) in [
+        ("\"2.50\"", 2_500_000_000_000),
+        ("2.5", 2_500_000_000_000),
+        ("2", 2_000_000_000_000),
+        ("+2.5", 2_500_000_000_000),
+        ("0x10", 16_000_000_000_000),
+        ("1_000.25", 1_000_250_000_000_000),
+        ("0.1", 100_000_000_000),
+        ("0.000000000001", 1),
+        ("9007199.254740993", 9_007_199_254_740_993_000),
+    ] {
+        let config = Setup::new().file(Layer::User, format!("limits.max_cost = {written}")).config();
+        assert_eq!(config.settings.limits.max_cost.unwrap().0.pico_dollars(), pico, "{written}");
+    }
+}

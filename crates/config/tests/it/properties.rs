@@ -1,0 +1,224 @@
+//! What holds for any input.
+
+use std::collections::BTreeMap;
+
+use helve_config::{
+    Action, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
+    Models, PermissionMode, PermissionRule, Permissions, Place, Provider, Settings, Span, Ui, Wire,
+};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::setup::Setup;
+
+fn text() -> impl Strategy<Value = String> {
+    ".{1,12}"
+}
+
+fn name() -> impl Strategy<Value = String> {
+    "[A-Za-z0-9_-]{1,12}"
+}
+
+fn pairs() -> impl Strategy<Value = BTreeMap<String, String>> {
+    btree_map(".{0,8}", ".{0,8}", 0..3)
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    (1..u64::MAX).prop_map(Span::from_millis)
+}
+
+fn models() -> impl Strategy<Value = Models> {
+    (option::of(text()), option::of(text()), btree_map(name(), ".{0,8}", 0..3))
+        .prop_map(|(fast, summary, aliases)| Models { fast, summary, aliases })
+}
+
+fn provider() -> impl Strategy<Value = Provider> {
+    let wires = select(vec![Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini]);
+    (wires, option::of(text()), option::of(text()), pairs())
+        .prop_map(|(wire, base_url, key_env, headers)| Provider { wire, base_url, key_env, headers })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let cost = any::<u64>().prop_map(|pico| {
+        let dollars = format!("{}.{:012}", pico / 1_000_000_000_000, pico % 1_000_000_000_000);
+        dollars.parse::<Dollars>().unwrap()
+    });
+    (1..u32::MAX, option::of(cost), option::of(span())).prop_map(|(max_steps, max_cost, max_time)| Limits {
+        max_steps,
+        max_cost,
+        max_time,
+    })
+}
+
+fn rule() -> impl Strategy<Value = PermissionRule> {
+    (text(), option::of(".{0,8}"), select(vec![Action::Allow, Action::Deny, Action::Ask]))
+        .prop_map(|(tool, pattern, action)| PermissionRule { tool, pattern, action })
+}
+
+fn hooks() -> impl Strategy<Value = Hooks> {
+    let event =
+        select(vec![HookEvent::SessionStart, HookEvent::PreTool, HookEvent::SubagentStop, HookEvent::Error]);
+    let hook = (option::of(".{0,8}"), text(), span()).prop_map(|(matcher, command, timeout)| Hook {
+        matcher,
+        command,
+        timeout,
+    });
+    btree_map(event, vec(hook, 1..3), 0..3).prop_map(Hooks)
+}
+
+fn server() -> impl Strategy<Value = McpServer> {
+    (any::<bool>(), text(), vec(".{0,8}", 0..3), pairs(), pairs(), any::<bool>(), option::of(span()))
+        .prop_map(|(is_local, target, args, env, headers, enabled, timeout)| {
+            let (command, url) = if is_local { (Some(target), None) } else { (None, Some(target)) };
+            McpServer { command, args, env, url, headers, enabled, timeout }
+        })
+}
+
+fn features() -> impl Strategy<Value = Features> {
+    any::<[bool; 3]>().prop_map(|[background_index, parallel_tools, parallel_subagents]| Features {
+        background_index,
+        parallel_tools,
+        parallel_subagents,
+    })
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let modes =
+        [PermissionMode::Plan, PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Bypass];
+    let named = (btree_map(name(), provider(), 0..3), btree_map(name(), server(), 0..3));
+    let lists = (vec(rule(), 0..4), hooks());
+    let plain = (
+        select(modes.to_vec()),
+        select(vec![Color::Auto, Color::Always, Color::Never]),
+        select(vec![LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug]),
+    );
+    (option::of(text()), models(), limits(), features(), named, lists, plain).prop_map(
+        |(model, models, limits, features, (providers, mcp), (permission, hooks), (mode, color, level))| {
+            Settings {
+                model,
+                models,
+                providers,
+                limits,
+                permissions: Permissions { mode },
+                permission,
+                hooks,
+                mcp,
+                features,
+                ui: Ui { color },
+                log: Log { level },
+            }
+        },
+    )
+}
+
+/// Bits of real files, so that random ones get past the first character.
+fn almost_toml() -> impl Strategy<Value = String> {
+    let bits = select(vec![
+        "[limits]\n",
+        "max_steps = ",
+        "[[permission]]\n",
+        "tool = 'x'\n",
+        "action = ",
+        "'allow'",
+        "\n",
+        "[mcp.a]\n",
+        "url = ",
+        "\"",
+        "'''",
+        "[",
+        "]",
+        "{",
+        "}",
+        "=",
+        ",",
+        "1",
+        "é",
+        "\r\n",
+        "\u{feff}",
+        "#",
+        "model",
+        ".",
+        "hooks",
+        "true",
+        "\t",
+        "\u{0}",
+        "[[hooks.stop]]\n",
+        "command = 'c'\n",
+        "1h",
+        "-",
+    ]);
+    vec(bits, 0..40).prop_map(|bits| bits.concat())
+}
+
+/// Loads the bytes as the user's file. Every problem must be somewhere in it.
+fn loads_or_says_where(bytes: &[u8]) -> Result<(), TestCaseError> {
+    let setup = Setup::new().file(Layer::User, bytes);
+    let Err(problems) = setup.load() else { return Ok(()) };
+    prop_assert!(!problems.list().is_empty());
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.trim_start_matches('\u{feff}').split('\n').collect();
+    for problem in problems.list() {
+        let Place::File { path, at: Some(at) } = &problem.place else {
+            return Err(TestCaseError::fail(format!("no position: {problem}")));
+        };
+        prop_assert_eq!(path, &setup.path("user.toml"));
+        let line = lines.get(at.line - 1).map(|line| line.chars().count());
+        prop_assert!(line.is_some_and(|length| at.column <= length + 1), "{} outside of {:?}", problem, text);
+        prop_assert!(at.column >= 1);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_load_or_have_a_problem_inside_the_file(bytes: Vec<u8>) {
+        loads_or_says_where(&bytes)?;
+    }
+
+    #[test]
+    fn any_text_loads_or_has_a_problem_inside_the_file(text in almost_toml()) {
+        loads_or_says_where(text.as_bytes())?;
+    }
+
+    #[test]
+    fn settings_survive_being_written_and_read(settings in settings()) {
+        let text = toml::to_string(&settings).unwrap();
+        let setup = Setup::new().file(Layer::User, &text);
+        prop_assert_eq!(setup.problems(), "", "{}", text);
+        prop_assert_eq!(setup.config().settings, settings);
+    }
+
+    #[test]
+    fn any_flag_is_taken_or_refused(key: String, value: String) {
+        let setup = Setup::new()
+            .flag(&key, &value)
+            .flag("limits.max_steps", &value)
+            .variable("HELVE_MAX_COST", &value);
+        if let Err(problems) = setup.load() {
+            let is_safe = |message: &str| !message.contains(char::is_control);
+            prop_assert!(problems.list().iter().all(|problem| is_safe(&problem.message)));
+        }
+    }
+
+    /// Whatever a project says, nothing of it that needs trust counts without trust.
+    #[test]
+    fn nothing_restricted_gets_through_without_trust(settings in settings()) {
+        let setup = Setup::new().file(Layer::Project, toml::to_string(&settings).unwrap());
+        let config = setup.config();
+        let of_project = |key: &str| {
+            let mut of_project = config.entries().iter().filter(|entry| entry.origin.layer == Layer::Project);
+            of_project.any(|entry| entry.key.starts_with(key))
+        };
+        for key in ["model", "providers", "hooks", "mcp", "log"] {
+            prop_assert!(!of_project(key), "{}", key);
+        }
+        prop_assert!(config.settings.limits.max_steps <= 50);
+        prop_assert!(config.settings.permissions.mode <= PermissionMode::Ask);
+        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != Action::Allow));
+
+        setup.trust();
+        prop_assert_eq!(setup.config().settings, settings);
+    }
+}

@@ -1,0 +1,234 @@
+//! A project decides nothing that matters until the user trusts it.
+
+use std::path::Path;
+
+use helve_config::{Layer, Trust, TrustError, TrustStore};
+
+use crate::setup::{Setup, entry};
+
+/// Things that need trust: the file's text, and the key under which they show up.
+const RESTRICTED: &[(&str, &str)] = &[
+    ("model = 'a/b'", "model"),
+    ("models.fast = 'a/b'", "models.fast"),
+    ("models.aliases.x = 'a/b'", "models.aliases.x"),
+    ("[providers.p]\nwire = 'chat'", "providers.p.wire"),
+    ("limits.max_steps = 51", "limits.max_steps"),
+    ("permissions.mode = 'accept-edits'", "permissions.mode"),
+    ("[[permission]]\ntool = '*'\naction = 'allow'", "permission[0]"),
+    ("[[hooks.session_start]]\ncommand = 'curl'", "hooks.session_start[0]"),
+    ("[mcp.m]\ncommand = 'curl'", "mcp.m.command"),
+    ("[mcp.m]\nurl = 'http://x'", "mcp.m.url"),
+    ("log.level = 'debug'", "log.level"),
+];
+
+#[test]
+fn each_restricted_thing_waits_for_trust_and_for_new_trust_after_a_change() {
+    for layer in [Layer::Project, Layer::Local] {
+        for (content, key) in RESTRICTED {
+            let setup = Setup::new().file(layer, content);
+            let is_set = || setup.config().origin(key).is_some_and(|origin| origin.layer == layer);
+            assert!(!is_set(), "{key} counts without trust");
+            assert_eq!(setup.config().trust(), Trust::Untrusted);
+            assert_eq!(setup.config().restricted()[0].key, *key);
+            assert_eq!(setup.notices().len(), setup.config().restricted().len());
+            assert!(setup.notices()[0].ends_with("is ignored: this project is not trusted"));
+
+            setup.trust();
+            assert!(is_set(), "{key} does not count although trusted");
+            assert_eq!(setup.config().trust(), Trust::Trusted);
+            assert!(setup.notices().is_empty());
+
+            setup.write(layer, format!("{content}\n[[hooks.error]]\ncommand = 'rm'"));
+            assert!(!is_set(), "{key} counts although the project changed");
+            assert_eq!(setup.config().trust(), Trust::Changed);
+            assert!(setup.notices()[0].ends_with("has changed since it was trusted"));
+
+            setup.store().forget(&setup.root()).unwrap();
+            assert_eq!(setup.config().trust(), Trust::Untrusted);
+        }
+    }
+}
+
+#[test]
+fn a_project_may_do_what_is_harmless_and_what_is_stricter() {
+    let setup = Setup::new().file(Layer::User, "limits.max_time = '1h'").file(
+        Layer::Project,
+        "ui.color = 'never'\nfeatures.parallel_tools = false\npermissions.mode = 'plan'\n\
+         limits = { max_steps = 10, max_cost = 1, max_time = '1h' }\n\
+         permission = [{ tool = 'a', action = 'deny' }, { tool = 'b', action = 'ask' }]",
+    );
+    let config = setup.config();
+    assert_eq!(config.trust(), Trust::NothingToTrust);
+    assert!(config.notices().is_empty() && config.restricted().is_empty());
+    for key in [
+        "ui.color",
+        "features.parallel_tools",
+        "permissions.mode",
+        "limits.max_steps",
+        "limits.max_cost",
+        "limits.max_time",
+        "permission[0]",
+        "permission[1]",
+    ] {
+        assert_eq!(entry(&config, key).origin.layer, Layer::Project, "{key}");
+    }
+}
+
+#[test]
+fn stricter_is_measured_against_the_layers_below() {
+    let setup = Setup::new()
+        .file(Layer::User, "limits.max_steps = 20")
+        .file(Layer::Project, "limits.max_steps = 10")
+        .file(Layer::Local, "limits.max_steps = 15");
+    let config = setup.config();
+    assert_eq!(config.settings.limits.max_steps, 10);
+    assert_eq!(config.restricted().len(), 1);
+    assert_eq!(setup.notices(), ["local.toml:1:8: limits.max_steps is ignored: this project is not trusted"]);
+}
+
+#[test]
+fn only_the_rules_that_allow_are_ignored() {
+    let setup = Setup::new().file(
+        Layer::Project,
+        "permission = [\n\
+         { tool = 'a', action = 'deny' },\n\
+         { tool = 'b', action = 'allow' },\n\
+         { tool = 'c', action = 'ask' },\n]",
+    );
+    let tools: Vec<_> = setup.config().settings.permission.into_iter().map(|rule| rule.tool).collect();
+    assert_eq!(tools, ["a", "c"]);
+    assert_eq!(setup.notices(), ["project.toml:3:1: permission[1] is ignored: this project is not trusted"]);
+}
+
+#[test]
+fn a_rule_that_vanishes_before_a_trusted_one_is_a_change() {
+    let deny = "[[permission]]\ntool = 'shell'\npattern = 'rm *'\naction = 'deny'\n";
+    let allow = "[[permission]]\ntool = 'shell'\naction = 'allow'\n";
+    let setup = Setup::new().file(Layer::Project, format!("{deny}{allow}"));
+    setup.trust();
+    assert_eq!(setup.config().settings.permission.len(), 2);
+    setup.write(Layer::Project, allow);
+    assert_eq!(setup.config().trust(), Trust::Changed);
+    assert!(setup.config().settings.permission.is_empty());
+}
+
+#[test]
+fn trust_is_about_what_is_said_not_how_it_is_written() {
+    let setup = Setup::new().file(Layer::Project, "model = 'a/b'\nmcp.m = { command = 'c', args = ['x'] }");
+    setup.trust();
+    setup.write(Layer::Project, "# moved\nui.color = 'never'\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n");
+    setup.write(Layer::Local, "model = 'a/b'");
+    assert_eq!(setup.config().trust(), Trust::Changed, "moved to the other file");
+    setup.write(Layer::Local, "");
+    setup.write(
+        Layer::Project,
+        "# moved\nui.color = 'never'\nmodel = \"a/b\"\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n",
+    );
+    assert_eq!(setup.config().trust(), Trust::Trusted);
+}
+
+#[test]
+fn trust_does_not_depend_on_the_users_own_settings() {
+    let setup = Setup::new().file(Layer::Project, "limits.max_steps = 60\nmodel = 'a/b'");
+    setup.trust();
+    setup.write(Layer::User, "limits.max_steps = 100");
+    assert_eq!(setup.config().trust(), Trust::Trusted);
+}
+
+#[test]
+fn what_depends_on_an_untrusted_part_is_ignored_with_it() {
+    let setup =
+        Setup::new().file(Layer::Project, "[providers.p]\nwire = 'chat'").flag("providers.p.base_url", "u");
+    assert!(setup.config().settings.providers.is_empty());
+    assert_eq!(
+        setup.notices()[1],
+        "--set providers.p.base_url: providers.p.base_url is ignored: the rest of it is in a project that \
+         is not trusted"
+    );
+    setup.trust();
+    assert_eq!(setup.config().settings.providers["p"].base_url.as_deref(), Some("u"));
+}
+
+#[test]
+fn trust_of_one_project_is_not_trust_of_another() {
+    let setup = Setup::new().file(Layer::Project, "model = 'a/b'");
+    let digest = setup.config().digest().to_owned();
+    setup.store().trust(Path::new("/somewhere/else"), &digest).unwrap();
+    assert_eq!(setup.config().trust(), Trust::Untrusted);
+}
+
+fn store_in(folder: &Path) -> TrustStore {
+    TrustStore::read(folder.join("deep/er/trust.toml")).unwrap()
+}
+
+#[test]
+fn the_store_keeps_other_entries() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two stores read before either saves, as two processes would.
+    let (mut one, mut two) = (store_in(folder.path()), store_in(folder.path()));
+    one.trust(Path::new("/a \"quoted\"\n\u{7f}"), "1").unwrap();
+    two.trust(Path::new("/b"), "2").unwrap();
+    one.trust(Path::new("/c"), "3").unwrap();
+    two.forget(Path::new("/c")).unwrap();
+    let store = store_in(folder.path());
+    assert_eq!(store.roots().collect::<Vec<_>>(), [Path::new("/a \"quoted\"\n\u{7f}"), Path::new("/b")]);
+    assert_eq!(store.digest_of(Path::new("/b")), Some("2"));
+    assert_eq!(store.digest_of(Path::new("/c")), None);
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_user_may_read_the_store_and_nothing_is_left_beside_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("deep/er")).unwrap();
+    std::fs::write(folder.path().join("deep/er/trust.toml.new"), "left by a killed process").unwrap();
+    store_in(folder.path()).trust(Path::new("/a"), "1").unwrap();
+    let file = folder.path().join("deep/er/trust.toml");
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!folder.path().join("deep/er/trust.toml.new").exists());
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "[[trusted]]\nroot = \"/a\"\ndigest = \"1\"\n");
+}
+
+#[test]
+fn many_savers_at_once_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for saver in 0..8 {
+            let folder = folder.path();
+            scope.spawn(move || {
+                for round in 0..5 {
+                    let root = format!("/{saver}/{round}");
+                    store_in(folder).trust(Path::new(&root), "d").unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(store_in(folder.path()).roots().count(), 40);
+}
+
+#[test]
+fn a_damaged_store_is_an_error_and_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trust.toml");
+    let mut store = TrustStore::read(&path).unwrap();
+    for damage in ["[[trusted]]\nroot = '/a'", "trusted = 3", "[[trusted]", "other = 1"] {
+        std::fs::write(&path, damage).unwrap();
+        let error = TrustStore::read(&path).unwrap_err();
+        assert!(matches!(error, TrustError::Damaged { .. }), "{error}");
+        assert!(error.hint().contains("delete it"));
+        store.trust(Path::new("/b"), "1").unwrap_err();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), damage);
+    }
+    std::fs::write(&path, b"\xff").unwrap();
+    assert!(matches!(TrustStore::read(&path), Err(TrustError::Damaged { .. })));
+    assert!(matches!(TrustStore::read(folder.path()), Err(TrustError::Unreadable { .. })));
+}
+
+#[test]
+fn a_root_must_be_a_full_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = store_in(folder.path()).trust(Path::new("relative"), "1").unwrap_err();
+    assert!(matches!(error, TrustError::Root { .. }));
+    assert!(!folder.path().join("deep").exists());
+}
