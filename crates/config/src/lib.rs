@@ -41,7 +41,7 @@ pub use reference::{EXAMPLE, reference};
 pub use restricted::{Restricted, Trust};
 pub use settings::{
     Action, Color, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer, Models,
-    PermissionMode, PermissionRule, Permissions, Provider, Settings, Ui, Wire,
+    PermissionRule, Permissions, Provider, Settings, Ui, Wire,
 };
 pub use shape::schema;
 pub use span::{Span, SpanError};

@@ -14,6 +14,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use helve_protocol::Mode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -150,24 +151,7 @@ impl Default for Limits {
 pub struct Permissions {
     /// What happens to an action that no rule decides.
     #[schemars(extend("x-env" = "HELVE_PERMISSION_MODE", "x-limit" = true))]
-    pub mode: PermissionMode,
-}
-
-/// What happens to an action that no rule decides, from strict to loose.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PermissionMode {
-    /// nothing is changed, only planned
-    Plan,
-    /// a person is asked
-    #[default]
-    Ask,
-    /// edits of files in the workspace are allowed, the rest is asked
-    AcceptEdits,
-    /// what the sandbox contains is allowed, the rest is asked
-    Auto,
-    /// everything is allowed
-    Bypass,
+    pub mode: Mode,
 }
 
 /// A rule about single actions.

@@ -1,5 +1,5 @@
 //! How fast the journal is, each figure beside a baseline of the same run. `cargo xtask bench` runs it.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a benchmark that can't run has nothing to say")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that can't run has nothing to say")]
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures time and prints it")]
 
 use std::fs::{self, File, OpenOptions};
@@ -43,7 +43,9 @@ fn events(session: SessionId, count: usize) -> Vec<Event> {
     let output = "    let answer = question.ask(&context)?;\n".repeat(10);
     while events.len() < count {
         events.push(session.says("Why does the parser fail on an empty line?"));
-        events.extend(session.step("I look at the parser.", &[("read", &output), ("grep", "src/parse.rs:12: fn line")]));
+        events.extend(
+            session.step("I look at the parser.", &[("read", &output), ("grep", "src/parse.rs:12: fn line")]),
+        );
         events.extend(session.step("The loop ends before the last line. I will change its condition.", &[]));
     }
     events.truncate(count);
@@ -107,7 +109,8 @@ fn listing(root: &Path) {
     let ours = best(10, || FileJournal::new(&home).list().unwrap().len());
     let baseline = best(10, || {
         let sessions = fs::read_dir(home.join("sessions")).unwrap();
-        let sizes = sessions.map(|entry| fs::metadata(entry.unwrap().path().join("log.jsonl")).unwrap().len());
+        let sizes =
+            sessions.map(|entry| fs::metadata(entry.unwrap().path().join("log.jsonl")).unwrap().len());
         sizes.sum::<u64>()
     });
     row("list 5,000 sessions", ours, "stat 5,000 files", baseline, "≤ 20 ms");
@@ -137,6 +140,18 @@ fn forking(root: &Path) {
             File::open(&folder).unwrap().sync_all().unwrap();
         }
     });
-    row("fork a session of 100,000 events at its end", last, "a new file, synced, and its folders", baseline, "≤ 5 ms");
-    row("fork a session of 100,000 events within", middle, "a new file, synced, and its folders", baseline, "≤ 5 ms");
+    row(
+        "fork a session of 100,000 events at its end",
+        last,
+        "a new file, synced, and its folders",
+        baseline,
+        "≤ 5 ms",
+    );
+    row(
+        "fork a session of 100,000 events within",
+        middle,
+        "a new file, synced, and its folders",
+        baseline,
+        "≤ 5 ms",
+    );
 }

@@ -5,7 +5,6 @@
 //! damaged is simply made anew.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::Path;
 
 use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionSummary, Timestamp, Usage};
@@ -104,10 +103,9 @@ impl Catalogue {
     pub(crate) fn refresh(&mut self, journal: &FileJournal) -> Result<()> {
         let mut known = self.sizes()?;
         let mut stale = Vec::new();
-        for session in journal.sessions()? {
-            let Ok(log) = fs::metadata(journal.folder(session).log()) else { continue };
-            if known.remove(&session) != Some(log.len()) {
-                stale.push((session, log.len()));
+        for (session, size) in journal.sizes()? {
+            if known.remove(&session) != Some(size) {
+                stale.push((session, size));
             }
         }
         if stale.is_empty() && known.is_empty() {

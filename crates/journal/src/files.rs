@@ -61,6 +61,20 @@ impl FileJournal {
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
+    /// The sessions that are there, with the sizes of their logs. Thousands of them are looked at for every list, so the
+    /// way to the folder is walked once.
+    pub(crate) fn sizes(&self) -> Result<Vec<(SessionId, u64)>> {
+        let path = self.sessions_folder();
+        let Some(folder) = disk::if_exists(fs::File::open(&path), &path)? else { return Ok(Vec::new()) };
+        let size = |session: &SessionId| {
+            let log =
+                rustix::fs::statat(&folder, format!("{session}/log.jsonl"), rustix::fs::AtFlags::empty())
+                    .ok()?;
+            u64::try_from(log.st_size).ok()
+        };
+        Ok(self.sessions()?.into_iter().filter_map(|session| Some((session, size(&session)?))).collect())
+    }
+
     pub(crate) fn names(&self) -> Result<Vec<String>> {
         let folder = self.sessions_folder();
         let Some(entries) = disk::if_exists(fs::read_dir(&folder), &folder)? else { return Ok(Vec::new()) };

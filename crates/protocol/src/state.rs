@@ -72,15 +72,22 @@ pub enum ToolClass {
     Interactive,
 }
 
-/// How freely the agent may act.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// How freely the agent may act where no rule decides, from strict to loose.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
+    /// nothing is changed, only planned
+    Plan,
+    /// a person is asked
     #[default]
     Ask,
+    /// edits of files in the workspace are allowed, the rest is asked
     AcceptEdits,
-    Plan,
+    /// what the sandbox contains is allowed, the rest is asked
     Auto,
+    /// everything is allowed
     Bypass,
 }
 

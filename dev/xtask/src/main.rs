@@ -1,1 +1,37 @@
-fn main(){}
+//! `cargo xtask …`: what CI and people run. It needs nothing but the Rust toolchain; what more it finds it uses, and what
+//! it could not do for lack of a tool it says at the end.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a program that tells what it does")]
+#![expect(clippy::disallowed_methods, reason = "it reads the environment and measures time")]
+
+mod bench;
+mod docs;
+mod run;
+mod test;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask test [--install] [WORDS]   check the format, the lints, the docs, and run all tests
+                                       --install: install missing tools with apt-get (CI does)
+                                       WORDS: hand these to the test runner, and do nothing else
+cargo xtask bench                      measure, each figure beside a baseline
+cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["test", options @ ..] => test::run(options),
+        ["bench"] => bench::run(),
+        ["docs"] => docs::make(),
+        ["docs", "--check"] => docs::check(),
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! What the administrator sets can't be loosened (R-PERM-7).
 
-use helve_config::{Layer, PermissionMode};
+use helve_config::Layer;
+use helve_protocol::Mode;
 
 use crate::setup::{Setup, entry};
 
@@ -49,11 +50,11 @@ fn the_strongest_flag_is_cut_to_the_bound_with_a_notice() {
 #[test]
 fn the_mode_is_the_loosest_that_is_allowed() {
     let modes = [
-        ("plan", PermissionMode::Plan),
-        ("ask", PermissionMode::Ask),
-        ("accept-edits", PermissionMode::AcceptEdits),
-        ("auto", PermissionMode::Auto),
-        ("bypass", PermissionMode::Bypass),
+        ("plan", Mode::Plan),
+        ("ask", Mode::Ask),
+        ("accept-edits", Mode::AcceptEdits),
+        ("auto", Mode::Auto),
+        ("bypass", Mode::Bypass),
     ];
     for (bound_name, bound) in modes {
         for (name, mode) in modes {

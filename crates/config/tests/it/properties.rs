@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use helve_config::{
     Action, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
-    Models, PermissionMode, PermissionRule, Permissions, Place, Provider, Settings, Span, Ui, Wire,
+    Models, PermissionRule, Permissions, Place, Provider, Settings, Span, Ui, Wire,
 };
+use helve_protocol::Mode;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -85,8 +86,7 @@ fn features() -> impl Strategy<Value = Features> {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let modes =
-        [PermissionMode::Plan, PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Bypass];
+    let modes = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Bypass];
     let named = (btree_map(name(), provider(), 0..3), btree_map(name(), server(), 0..3));
     let lists = (vec(rule(), 0..4), hooks());
     let plain = (
@@ -215,7 +215,7 @@ proptest! {
             prop_assert!(!of_project(key), "{}", key);
         }
         prop_assert!(config.settings.limits.max_steps <= 50);
-        prop_assert!(config.settings.permissions.mode <= PermissionMode::Ask);
+        prop_assert!(config.settings.permissions.mode <= Mode::Ask);
         prop_assert!(config.settings.permission.iter().all(|rule| rule.action != Action::Allow));
 
         setup.trust();

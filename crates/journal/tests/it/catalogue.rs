@@ -25,16 +25,13 @@ fn a_missing_old_or_damaged_catalogue_is_made_anew() {
         db.execute_batch("PRAGMA user_version = 77; DROP TABLE sessions; CREATE TABLE sessions (other)")
             .unwrap();
     };
-    let damages: Vec<(&str, Box<dyn Fn()>)> = vec![
-        ("missing", Box::new(|| fs::remove_file(&path).unwrap())),
-        ("old", Box::new(|| old(&path))),
-        ("not a database", Box::new(|| fs::write(&path, b"hello").unwrap())),
-        ("empty", Box::new(|| fs::write(&path, b"").unwrap())),
-        ("cut", Box::new(|| fs::write(&path, &good[..good.len() / 2]).unwrap())),
-        (
-            "garbled",
-            Box::new(|| fs::write(&path, [&good[..4096], &vec![0x5a; good.len() - 4096]].concat()).unwrap()),
-        ),
+    let damages: [(&str, &dyn Fn()); 6] = [
+        ("missing", &|| fs::remove_file(&path).unwrap()),
+        ("old", &|| old(&path)),
+        ("not a database", &|| fs::write(&path, b"hello").unwrap()),
+        ("empty", &|| fs::write(&path, b"").unwrap()),
+        ("cut", &|| fs::write(&path, &good[..good.len() / 2]).unwrap()),
+        ("garbled", &|| fs::write(&path, [&good[..4096], &vec![0x5a; good.len() - 4096]].concat()).unwrap()),
     ];
     for (what, damage) in damages {
         damage();

@@ -72,7 +72,7 @@ fn numbered(session: &mut Session, log: &dyn helve_journal::SessionLog, round: u
     let seq = session.last.0 + 1;
     match seq % 7 {
         0 => session.ends(),
-        3 if round % 3 == 0 => {
+        3 if round.is_multiple_of(3) => {
             let content = log.blobs().put(blob_of(seq).as_bytes()).unwrap();
             let file = FilePart { name: seq.to_string(), media_type: "text/plain".to_owned(), content };
             session.event(UserMessage { message: id(seq), parts: vec![Part::File(file)] })

@@ -84,7 +84,10 @@ fn only_the_next_durable_events_of_the_session_are_taken_all_or_none() {
         let mut stranger = good.clone();
         stranger.session = id(2);
         let live = session.event(TextDelta { index: 0, text: "x".to_owned() });
-        assert!(matches!(log.append(&[good.clone()]), Err(Error::OutOfOrder { found: Seq(2), .. })));
+        assert!(matches!(
+            log.append(std::slice::from_ref(&good)),
+            Err(Error::OutOfOrder { found: Seq(2), .. })
+        ));
         assert!(matches!(log.append(&[first.clone(), first.clone()]), Err(Error::OutOfOrder { .. })));
         assert!(matches!(log.append(&[first.clone(), stranger]), Err(Error::NotStorable { .. })));
         assert!(matches!(log.append(&[first.clone(), live]), Err(Error::NotStorable { .. })));
@@ -162,7 +165,7 @@ fn a_fork_shares_the_past_and_goes_its_own_way() {
         log.append(std::slice::from_ref(&own)).unwrap();
         assert_eq!(log.blobs().get(blob).unwrap(), b"seen by both");
         drop(log);
-        assert_eq!(read_whole(journal, id(2)), [&events[..5], &[own.clone()]].concat());
+        assert_eq!(read_whole(journal, id(2)), [&events[..5], std::slice::from_ref(&own)].concat());
         assert_eq!(read_whole(journal, parent).len(), events.len() + 1);
 
         journal.fork(id(2), Seq(6), id(3)).unwrap();

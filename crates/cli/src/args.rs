@@ -1,0 +1,215 @@
+//! The command line. Help, completions and the reference page are all made from this.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// A coding agent for the terminal
+#[derive(Debug, Parser)]
+#[command(name = "helve", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) everywhere: Everywhere,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telemetry.\n\
+                          Start with `helve doctor`: it tells what works here.";
+
+/// What every command takes.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Everywhere {
+    /// Work in this folder instead of the current one
+    #[arg(short = 'C', long = "cwd", value_name = "DIR", global = true)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Use this model, as provider/model or an alias
+    #[arg(short, long, value_name = "NAME", global = true)]
+    pub(crate) model: Option<String>,
+    /// Set any setting for this run, such as limits.max_steps=10
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment, global = true)]
+    pub(crate) set: Vec<(String, String)>,
+    /// When to colour the output
+    #[arg(long, value_name = "WHEN", global = true)]
+    pub(crate) color: Option<ColorWhen>,
+    /// Write more to the logs; `helve doctor` shows where they are
+    #[arg(long, global = true)]
+    pub(crate) debug: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorWhen {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ColorWhen::Auto => "auto",
+            ColorWhen::Always => "always",
+            ColorWhen::Never => "never",
+        }
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE, such as limits.max_steps=10")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(flatten)]
+    Work(Work),
+    #[command(flatten)]
+    Print(Print),
+}
+
+/// What needs the user's folders and settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Work {
+    /// Show the settings, where each comes from, and where the files are
+    #[command(subcommand)]
+    Config(Config),
+    /// List, show and delete sessions
+    #[command(subcommand)]
+    Sessions(Sessions),
+    /// Let this project's settings do what needs your trust: hooks, MCP servers, allow rules, providers
+    Trust(Trust),
+    /// Tell what works here, what does not, and what to do about it
+    Doctor(Doctor),
+}
+
+/// What needs nothing but the program.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Print {
+    /// Print the script that completes helve's words in a shell
+    Completions {
+        /// The shell that you use
+        shell: Shell,
+    },
+    /// Print a page of the reference, as Markdown
+    Reference {
+        /// Which page
+        page: Page,
+    },
+}
+
+impl Work {
+    /// For the logs, which may be shown to others.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Work::Config(Config::Show { .. }) => "config.show",
+            Work::Config(Config::Schema) => "config.schema",
+            Work::Config(Config::Path { .. }) => "config.path",
+            Work::Sessions(Sessions::List { .. }) => "sessions.list",
+            Work::Sessions(Sessions::Show { .. }) => "sessions.show",
+            Work::Sessions(Sessions::Delete { .. }) => "sessions.delete",
+            Work::Trust(_) => "trust",
+            Work::Doctor(_) => "doctor",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Show every setting with its value and where it comes from
+    Show {
+        /// Only this setting, or those below it, such as limits
+        key: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Show values that may hold a password or a key, too
+        #[arg(long)]
+        secrets: bool,
+    },
+    /// Print the JSON schema of config.toml, for editors
+    Schema,
+    /// Show where the settings files are, the weakest first
+    Path {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List the sessions, the last used first
+    List {
+        /// Only those of the current project
+        #[arg(long)]
+        here: bool,
+        /// At most so many
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+        /// All of them, whatever the limit
+        #[arg(long)]
+        all: bool,
+        /// One JSON object a line, without limit
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the conversation of a session
+    Show {
+        /// The id, its beginning or its end, or `last`
+        id: String,
+        /// The messages as JSON
+        #[arg(long, conflicts_with = "events")]
+        json: bool,
+        /// The events, one JSON object a line
+        #[arg(long)]
+        events: bool,
+    },
+    /// Delete sessions, with everything that belongs to them
+    Delete {
+        /// The ids, or their beginnings or ends
+        #[arg(required = true)]
+        ids: Vec<String>,
+        /// Delete their forks too
+        #[arg(long)]
+        forks: bool,
+        /// Do not ask
+        #[arg(short, long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Trust {
+    /// Trust this project no longer
+    #[arg(long, conflicts_with_all = ["list", "yes"])]
+    pub(crate) forget: bool,
+    /// List the projects that you trust
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
+    /// Mend what can be mended; damaged files are kept under another name
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Page {
+    /// The command line
+    Commands,
+    /// Environment variables
+    Environment,
+    /// Events, commands and queries in their JSON form
+    Events,
+    /// Settings
+    Settings,
+}

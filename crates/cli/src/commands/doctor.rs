@@ -1,0 +1,299 @@
+//! `helve doctor`
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use helve_config::Trust;
+use helve_journal::{FileJournal, Finding};
+use helve_protocol::SessionId;
+use serde::Serialize;
+
+use crate::args;
+use crate::failure::{Exit, Failure};
+use crate::logs;
+use crate::places::ADMINISTRATOR_FILE;
+use crate::screen::{BAD, DIM, GOOD, Progress, Screen, WARN};
+use crate::setup::Setup;
+use crate::text::{bytes, count, pad, printable, thousands};
+
+/// Less than this is told: a session grows while it is used.
+const LITTLE_SPACE: u64 = 100 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Verdict {
+    Good,
+    /// Worth knowing, and no reason to do anything.
+    Note,
+    Bad,
+}
+
+/// One line of what the doctor says.
+#[derive(Debug, Serialize)]
+struct Check {
+    about: &'static str,
+    verdict: Verdict,
+    says: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl Check {
+    fn new(about: &'static str, verdict: Verdict, says: impl Into<String>) -> Check {
+        Check { about, verdict, says: says.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Check {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let journal = setup.journal();
+    let mut checks = vec![program(), settings(setup), administrator(), project(setup)];
+    if options.repair {
+        checks.extend(repair(&journal));
+    }
+    checks.extend([data_folder(setup.places.data()), catalogue(&journal)]);
+    checks.extend(sessions(&journal));
+    checks.extend([git(), logs(setup), telemetry()]);
+    let is_bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
+    if options.json {
+        writeln!(screen, "{}", serde_json::to_string_pretty(&checks)?)?;
+    } else {
+        checks.iter().try_for_each(|check| print(check, screen))?;
+    }
+    Ok(if is_bad { Exit::Error } else { Exit::Fine })
+}
+
+fn print(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
+    let (style, mark) = match check.verdict {
+        Verdict::Good => (GOOD, "✓"),
+        Verdict::Note => (WARN, "·"),
+        Verdict::Bad => (BAD, "✗"),
+    };
+    writeln!(screen, "{style}{mark}{style:#} {} {}", pad(check.about, 13), printable(&check.says))?;
+    if let Some(hint) = &check.hint {
+        writeln!(screen, "{}{DIM}{}{DIM:#}", " ".repeat(16), printable(hint))?;
+    }
+    Ok(())
+}
+
+fn program() -> Check {
+    let version = env!("CARGO_PKG_VERSION");
+    Check::new(
+        "helve",
+        Verdict::Good,
+        format!("{version} on {} {}", std::env::consts::OS, std::env::consts::ARCH),
+    )
+}
+
+fn settings(setup: &Setup) -> Check {
+    if let Err(Failure::Told { why, hint, .. }) = setup.trust_store() {
+        return Check::new("settings", Verdict::Bad, why).hint(hint);
+    }
+    match setup.problems() {
+        None => Check::new(
+            "settings",
+            Verdict::Good,
+            format!("fine; yours are in {}", setup.places.user_settings().display()),
+        ),
+        Some(problems) => {
+            let number = problems.list().len() + problems.more();
+            let first = problems.list().first().map(ToString::to_string).unwrap_or_default();
+            let first = first.lines().next().unwrap_or_default().to_owned();
+            Check::new(
+                "settings",
+                Verdict::Bad,
+                format!("{}; the first: {first}", count(number, "mistake", "mistakes")),
+            )
+            .hint("`helve config show` lists them all.")
+        }
+    }
+}
+
+fn administrator() -> Check {
+    if Path::new(ADMINISTRATOR_FILE).exists() {
+        Check::new(
+            "administrator",
+            Verdict::Note,
+            format!("{ADMINISTRATOR_FILE} sets rules that you can't loosen"),
+        )
+    } else {
+        Check::new("administrator", Verdict::Good, format!("no rules ({ADMINISTRATOR_FILE} is not there)"))
+    }
+}
+
+fn project(setup: &Setup) -> Check {
+    let root = setup.root.display();
+    let Ok(config) = setup.config() else { return Check::new("project", Verdict::Note, root.to_string()) };
+    let asks = count(config.restricted().len(), "setting that needs", "settings that need");
+    match config.trust() {
+        Trust::NothingToTrust => Check::new("project", Verdict::Good, root.to_string()),
+        Trust::Trusted => Check::new("project", Verdict::Good, format!("{root}, trusted")),
+        Trust::Untrusted => {
+            Check::new("project", Verdict::Note, format!("{root} has {asks} your trust; ignored"))
+                .hint("`helve trust` shows them.")
+        }
+        Trust::Changed => {
+            Check::new("project", Verdict::Note, format!("{root} has {asks} your trust and changed; ignored"))
+                .hint("`helve trust` shows them.")
+        }
+    }
+}
+
+fn data_folder(folder: &Path) -> Check {
+    let shown = folder.display();
+    let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
+    if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_err() {
+        return Check::new("data", Verdict::Bad, format!("{shown} can't be written to"))
+            .hint("Give yourself access to it, or set HELVE_HOME to a folder of yours.");
+    }
+    let free = rustix::fs::statvfs(existing).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    match free {
+        Ok(free) if free < LITTLE_SPACE => {
+            Check::new("data", Verdict::Bad, format!("{shown}: only {} free", bytes(free)))
+                .hint("Free some space: what can't be stored is not done.")
+        }
+        Ok(free) => Check::new("data", Verdict::Good, format!("{shown}, {} free", bytes(free))),
+        Err(error) => Check::new("data", Verdict::Note, format!("{shown}: {error}")),
+    }
+}
+
+fn catalogue(journal: &FileJournal) -> Check {
+    let is_new = !journal.catalogue_path().exists();
+    match journal.check_catalogue() {
+        Ok(()) => Check::new("catalogue", Verdict::Good, "fine"),
+        Err(_) if is_new => {
+            Check::new("catalogue", Verdict::Good, "not needed yet; it is made from the sessions")
+        }
+        Err(error) => Check::new("catalogue", Verdict::Note, error.to_string())
+            .hint("It is made anew when it is needed."),
+    }
+}
+
+fn sessions(journal: &FileJournal) -> Vec<Check> {
+    let sessions = match journal.sessions() {
+        Ok(sessions) => sessions,
+        Err(error) => {
+            return vec![Check::new("sessions", Verdict::Bad, error.to_string()).hint(error.hint())];
+        }
+    };
+    let mut progress = Progress::new();
+    let mut checks = Vec::new();
+    for (done, session) in sessions.iter().enumerate() {
+        progress.tell(&format!(
+            "checking session {} of {}",
+            thousands(done as u64 + 1),
+            thousands(sessions.len() as u64)
+        ));
+        checks.extend(journal.examine(*session).iter().map(|finding| finding_of(*session, finding)));
+    }
+    drop(progress);
+    let bad = checks.iter().filter(|check| check.verdict == Verdict::Bad).count();
+    let total = count(sessions.len(), "session", "sessions");
+    let summary = match bad {
+        0 => Check::new("sessions", Verdict::Good, format!("{total}, every event and payload checked")),
+        _ => Check::new("sessions", Verdict::Bad, format!("{total}, {}", count(bad, "problem", "problems"))),
+    };
+    checks.insert(0, summary);
+    checks
+}
+
+fn finding_of(session: SessionId, finding: &Finding) -> Check {
+    let says = |what: String| format!("{session}: {what}");
+    match finding {
+        Finding::Damaged(damage) => Check::new("", Verdict::Bad, says(damage.to_string()))
+            .hint("`helve doctor --repair` keeps what can be read and sets the damaged file aside."),
+        Finding::Torn { bytes } => {
+            Check::new("", Verdict::Note, says(format!("{bytes} bytes of a line that was never finished")))
+        }
+        Finding::UnknownEvents { count: number } => Check::new(
+            "",
+            Verdict::Note,
+            says(format!("{number} events are of another version of Helve; they are kept, but not shown")),
+        ),
+        Finding::Blob(error) | Finding::Unreadable(error) => {
+            Check::new("", Verdict::Bad, says(error.to_string())).hint(unreadable_hint(error))
+        }
+    }
+}
+
+/// The journal's own hint may be to ask the doctor, which is us.
+fn unreadable_hint(error: &helve_journal::Error) -> &'static str {
+    match error {
+        helve_journal::Error::Damaged { .. } => {
+            "Its beginning is damaged, so nothing of it can be trusted. Take the log from a backup if you can."
+        }
+        helve_journal::Error::BlobMissing(_) | helve_journal::Error::BlobDamaged(_) => {
+            "The events can be read; this payload can't."
+        }
+        other => other.hint(),
+    }
+}
+
+/// Mends what can be mended, and tells what was done.
+fn repair(journal: &FileJournal) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match journal.sweep() {
+        Ok(0) => {}
+        Ok(swept) => checks.push(Check::new(
+            "repair",
+            Verdict::Good,
+            format!("removed what {} left", count(swept, "killed process", "killed processes")),
+        )),
+        Err(error) => checks.push(Check::new("repair", Verdict::Bad, error.to_string()).hint(error.hint())),
+    }
+    for session in journal.sessions().unwrap_or_default() {
+        match journal.repair(session) {
+            Ok(Some(repair)) => checks.push(Check::new(
+                "repair",
+                Verdict::Good,
+                format!(
+                    "{session}: {} are out of the session now; the file as it was is {}",
+                    bytes(repair.lost_bytes),
+                    repair.kept_as.display()
+                ),
+            )),
+            Ok(None) | Err(helve_journal::Error::InUse { .. }) => {}
+            Err(error) => checks.push(
+                Check::new("repair", Verdict::Bad, format!("{session}: {error}"))
+                    .hint(unreadable_hint(&error)),
+            ),
+        }
+    }
+    match journal.rebuild_catalogue() {
+        Ok(listed) => checks.push(Check::new(
+            "repair",
+            Verdict::Good,
+            format!("catalogue made anew from {}", count(listed, "session", "sessions")),
+        )),
+        Err(error) => checks.push(Check::new("repair", Verdict::Bad, error.to_string()).hint(error.hint())),
+    }
+    checks
+}
+
+fn git() -> Check {
+    match Command::new("git").arg("--version").output() {
+        Ok(output) if output.status.success() => {
+            Check::new("git", Verdict::Good, String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        }
+        _ => Check::new("git", Verdict::Note, "not found")
+            .hint("Helve works without it; some things are better with it."),
+    }
+}
+
+fn logs(setup: &Setup) -> Check {
+    let folder = setup.places.logs();
+    Check::new(
+        "logs",
+        Verdict::Good,
+        format!("{} (safe to share) and {} (yours) in {}", logs::PUBLIC, logs::RESTRICTED, folder.display()),
+    )
+}
+
+fn telemetry() -> Check {
+    Check::new("telemetry", Verdict::Good, "none: nothing leaves this machine unasked")
+}

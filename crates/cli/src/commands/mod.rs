@@ -1,0 +1,34 @@
+//! One file per command.
+
+mod config;
+mod doctor;
+mod reference;
+mod sessions;
+mod trust;
+
+use clap::CommandFactory;
+
+use crate::args::{Args, Print, Work};
+use crate::failure::{Exit, Failure};
+use crate::screen::Screen;
+use crate::setup::Setup;
+
+pub(crate) fn text(command: Print) -> String {
+    match command {
+        Print::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Args::command(), "helve", &mut script);
+            String::from_utf8_lossy(&script).into_owned()
+        }
+        Print::Reference { page } => reference::page(page),
+    }
+}
+
+pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    match command {
+        Work::Config(command) => config::run(command, setup, screen),
+        Work::Sessions(command) => sessions::run(command, setup, screen),
+        Work::Trust(options) => trust::run(&options, setup, screen),
+        Work::Doctor(options) => doctor::run(&options, setup, screen),
+    }
+}

@@ -1,0 +1,94 @@
+//! `helve reference`: the pages that are made from the program itself.
+
+use std::fmt::Write;
+
+use clap::{Arg, Command, CommandFactory};
+
+use crate::args::{Args, Page};
+
+pub(crate) fn page(page: Page) -> String {
+    match page {
+        Page::Commands => commands(),
+        Page::Environment => helve_config::environment_reference(),
+        Page::Events => helve_protocol::reference::events(),
+        Page::Settings => helve_config::reference(),
+    }
+}
+
+fn commands() -> String {
+    let mut helve = Args::command();
+    helve.build();
+    let mut page = "# Commands\n\n<!-- Made by `cargo xtask docs`. Do not edit. -->\n".to_owned();
+    let _ = write!(
+        page,
+        "\n{}.\n\n## Everywhere\n\n",
+        helve.get_about().map(ToString::to_string).unwrap_or_default()
+    );
+    page.push_str(&table(helve.get_arguments()));
+    for command in helve.get_subcommands().filter(|command| command.get_name() != "help") {
+        chapter(command, "helve", &mut page);
+    }
+    page.push_str(EXIT_CODES);
+    page
+}
+
+const EXIT_CODES: &str = "
+## Exit codes
+
+| code | meaning |
+|---|---|
+| 0 | done |
+| 1 | error |
+| 2 | wrong words on the command line, or mistakes in the settings |
+";
+
+fn chapter(command: &Command, above: &str, page: &mut String) {
+    let name = format!("{above} {}", command.get_name());
+    let below: Vec<&Command> =
+        command.get_subcommands().filter(|command| command.get_name() != "help").collect();
+    if below.is_empty() {
+        let _ = write!(
+            page,
+            "\n## `{name}`\n\n{}.\n",
+            command.get_about().map(ToString::to_string).unwrap_or_default()
+        );
+        let own = table(command.get_arguments().filter(|arg| !arg.is_global_set()));
+        if !own.is_empty() {
+            let _ = write!(page, "\n{own}");
+        }
+    }
+    for command in below {
+        chapter(command, &name, page);
+    }
+}
+
+fn table<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
+    let mut rows = String::new();
+    for arg in args.filter(|arg| !matches!(arg.get_id().as_str(), "help" | "version")) {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let values: Vec<String> =
+            arg.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
+        let takes_value = arg.get_action().takes_values();
+        let values = if values.is_empty() || !takes_value {
+            String::new()
+        } else {
+            format!(": {}", values.join(", "))
+        };
+        let _ = writeln!(rows, "| {} | {help}{values} |", spelling(arg));
+    }
+    if rows.is_empty() { rows } else { format!("| argument | meaning |\n|---|---|\n{rows}") }
+}
+
+/// `-C, --cwd DIR`, or `ID` for one without a dash.
+fn spelling(arg: &Arg) -> String {
+    let dashed =
+        [arg.get_short().map(|short| format!("-{short}")), arg.get_long().map(|long| format!("--{long}"))];
+    let dashed: Vec<String> = dashed.into_iter().flatten().collect();
+    let value = arg.get_value_names().unwrap_or_default().join(" ");
+    let words = match (dashed.is_empty(), arg.get_action().takes_values()) {
+        (true, _) => value,
+        (false, true) => format!("{} {value}", dashed.join(", ")),
+        (false, false) => dashed.join(", "),
+    };
+    format!("`{words}`")
+}

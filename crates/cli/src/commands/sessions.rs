@@ -1,0 +1,350 @@
+//! `helve sessions`
+
+use std::io::Write;
+
+use helve_journal::{Ending, Error, FileJournal, Journal};
+use helve_protocol::{
+    Clock, Event, History, Message, Part, Role, SessionId, SessionSummary, TextKind, ToolPart, ToolState,
+};
+
+use crate::args;
+use crate::failure::{Exit, Failure};
+use crate::screen::{self, BAD, DIM, GOOD, HEADING, Screen, WARN};
+use crate::setup::{Setup, SystemClock};
+use crate::text::{ago, count, fit, moment, pad, printable, thousands};
+
+pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    setup.mention_problems();
+    let journal = setup.journal();
+    match command {
+        args::Sessions::List { here, limit, all, json } => {
+            let mut sessions = list_of(&journal)?;
+            sessions.retain(|summary| !here || std::path::Path::new(&summary.workspace) == setup.root);
+            let limit = if all { usize::MAX } else { limit };
+            if json { list_json(&sessions, screen) } else { list(&sessions, limit, screen) }
+        }
+        args::Sessions::Show { id, json, events } => {
+            let session = find(&journal, &id)?;
+            match (json, events) {
+                (_, true) => show_events(&journal, session, screen),
+                (true, _) => show_json(&journal, session, screen),
+                _ => show(&journal, session, screen),
+            }
+        }
+        args::Sessions::Delete { ids, forks, yes } => {
+            let sessions: Result<Vec<SessionId>, Failure> = ids.iter().map(|id| find(&journal, id)).collect();
+            delete(&journal, sessions?, Forks::included_if(forks), yes, screen)
+        }
+    }
+}
+
+fn list_of(journal: &FileJournal) -> Result<Vec<SessionSummary>, Failure> {
+    journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))
+}
+
+/// Eight digits of an id tell sessions apart for people. The last ones: the first ones are the time.
+fn short(session: SessionId) -> String {
+    let digits = session.uuid().simple().to_string();
+    digits.get(24..).unwrap_or(&digits).to_owned()
+}
+
+fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Result<Exit, Failure> {
+    if sessions.is_empty() {
+        writeln!(screen, "There are no sessions.")?;
+        return Ok(Exit::Fine);
+    }
+    let now = SystemClock.now();
+    let shown: Vec<&SessionSummary> = sessions.iter().take(limit).collect();
+    let when: Vec<String> = shown.iter().map(|summary| ago(now, summary.updated)).collect();
+    let cost: Vec<String> = shown.iter().map(|summary| cents(summary)).collect();
+    let when_width = when.iter().map(String::len).max().unwrap_or(0);
+    let cost_width = cost.iter().map(String::len).max().unwrap_or(0);
+    let room = screen.width().map(|width| width.saturating_sub(8 + when_width + cost_width + 6).max(20));
+    for ((summary, when), cost) in shown.iter().zip(when).zip(cost) {
+        let title = title_of(summary);
+        let title = room.map_or(title.clone(), |room| fit(&title, room));
+        let damage = if summary.damage.is_some() { format!("{BAD}damaged{BAD:#} ") } else { String::new() };
+        let id = short(summary.session);
+        let when = pad(&when, when_width);
+        writeln!(
+            screen,
+            "{HEADING}{id}{HEADING:#}  {DIM}{when}{DIM:#}  {cost:>cost_width$}  {damage}{title}"
+        )?;
+    }
+    if sessions.len() > shown.len() {
+        let more = count(sessions.len() - shown.len(), "more", "more");
+        writeln!(screen, "{DIM}and {more}: --all shows them{DIM:#}")?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn title_of(summary: &SessionSummary) -> String {
+    if summary.title.is_empty() { "(nothing said yet)".to_owned() } else { printable(&summary.title) }
+}
+
+/// What a session cost, to the cent; less than that is told as such.
+fn cents(summary: &SessionSummary) -> String {
+    let cent = 10_000_000_000;
+    match summary.cost.pico_dollars() {
+        0 => "-".to_owned(),
+        pico if pico < cent => "<$0.01".to_owned(),
+        pico => {
+            let cents = pico / cent;
+            format!("${}.{:02}", thousands(cents / 100), cents % 100)
+        }
+    }
+}
+
+fn list_json(sessions: &[SessionSummary], screen: &mut Screen) -> Result<Exit, Failure> {
+    for summary in sessions {
+        writeln!(screen, "{}", serde_json::to_string(summary)?)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// A session by its id, by the beginning or the end of it, or the last one.
+fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failure> {
+    if text == "last" {
+        let last = list_of(journal)?.first().map(|summary| summary.session);
+        return last.ok_or_else(|| {
+            Failure::new("there is no last session", "there are no sessions", "Start one first.")
+        });
+    }
+    if let Ok(session) = text.parse() {
+        return Ok(session);
+    }
+    let wanted = text.replace('-', "").to_lowercase();
+    let matches = |session: &SessionId| {
+        let digits = session.uuid().simple().to_string();
+        !wanted.is_empty() && (digits.starts_with(&wanted) || digits.ends_with(&wanted))
+    };
+    let sessions =
+        journal.sessions().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+    let found: Vec<SessionId> = sessions.into_iter().filter(matches).collect();
+    match found.as_slice() {
+        [session] => Ok(*session),
+        [] => Err(Failure::new(
+            format!("there is no session {text:?}"),
+            "no id is, begins with or ends with that",
+            "`helve sessions list` shows those that exist.",
+        )),
+        many => Err(Failure::new(
+            format!("{text:?} may be any of {} sessions", many.len()),
+            many.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            "Write more digits of the id.",
+        )),
+    }
+}
+
+fn read(journal: &FileJournal, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending, Failure> {
+    let told = journal.read(session, each);
+    told.map_err(|error| Failure::journal(format!("session {session} can't be read"), &error))
+}
+
+fn show_events(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
+    let mut written = Ok(());
+    let ending = read(journal, session, &mut |event| {
+        if written.is_ok() {
+            let json = event.to_json().map_err(Failure::from);
+            written = json.and_then(|json| Ok(writeln!(screen, "{json}")?));
+        }
+    })?;
+    written?;
+    end_of(ending)
+}
+
+fn show_json(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
+    let mut history = History::default();
+    let ending = read(journal, session, &mut |event| history.apply(&event))?;
+    let messages: Vec<&Message> = history.messages().collect();
+    writeln!(screen, "{}", serde_json::to_string_pretty(&messages)?)?;
+    end_of(ending)
+}
+
+fn show(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
+    let mut history = History::default();
+    let ending = read(journal, session, &mut |event| history.apply(&event))?;
+    if let Some(summary) = list_of(journal)?.into_iter().find(|summary| summary.session == session) {
+        heading(&summary, screen)?;
+    }
+    for message in history.messages() {
+        show_message(message, screen)?;
+    }
+    if let Some(partial) = history.partial() {
+        writeln!(screen, "\n{DIM}(an answer that was cut off){DIM:#}\n{}", printable(partial))?;
+    }
+    screen.flush()?;
+    end_of(ending)
+}
+
+fn heading(summary: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
+    writeln!(screen, "{HEADING}{}{HEADING:#}", title_of(summary))?;
+    let mut line =
+        |name: &str, value: &str| writeln!(screen, "{DIM}{}{DIM:#} {}", pad(name, 9), printable(value));
+    line("session", &summary.session.to_string())?;
+    line("in", &summary.workspace)?;
+    if let Some(model) = &summary.model {
+        line("model", model.as_str())?;
+    }
+    line("began", &moment(summary.created))?;
+    line("last", &moment(summary.updated))?;
+    let usage = summary.usage;
+    let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+    line(
+        "cost",
+        &format!("{} ({} tokens read, {} written)", summary.cost, thousands(read), thousands(usage.output)),
+    )?;
+    if let Some((parent, seq)) = summary.forked_from {
+        line("fork of", &format!("{parent} at event {seq}"))?;
+    }
+    Ok(())
+}
+
+fn show_message(message: &Message, screen: &mut Screen) -> Result<(), Failure> {
+    let mut heard = false;
+    for part in &message.parts {
+        let Some(text) = part_text(part) else { continue };
+        if !heard {
+            heard = true;
+            match message.role {
+                Role::User => writeln!(screen, "\n{GOOD}you{GOOD:#} {DIM}{}{DIM:#}", moment(message.time))?,
+                Role::Assistant => {
+                    writeln!(screen, "\n{HEADING}helve{HEADING:#} {DIM}{}{DIM:#}", moment(message.time))?
+                }
+            }
+        }
+        writeln!(screen, "{text}")?;
+    }
+    Ok(())
+}
+
+/// What a person wants to see of a part, if anything.
+fn part_text(part: &Part) -> Option<String> {
+    match part {
+        Part::Text(text) if text.text.trim().is_empty() => None,
+        Part::Text(text) if text.kind == TextKind::Note => {
+            Some(format!("{DIM}({}){DIM:#}", printable(&text.text)))
+        }
+        Part::Text(text) => Some(printable(&text.text)),
+        Part::File(file) => {
+            Some(format!("{DIM}[{}, {}]{DIM:#}", printable(&file.name), printable(&file.media_type)))
+        }
+        Part::Tool(tool) => Some(tool_text(tool)),
+        Part::Patch(patch) => {
+            let files = patch.changes.iter().map(|change| {
+                format!("{} +{} -{}", printable(&change.path), change.added_lines, change.removed_lines)
+            });
+            Some(format!("{DIM}changed: {}{DIM:#}", files.collect::<Vec<_>>().join(", ")))
+        }
+        Part::Retry { reason, .. } => Some(format!("{WARN}tried again: {}{WARN:#}", printable(reason))),
+        Part::Agent { name } => Some(format!("{DIM}(agent: {}){DIM:#}", printable(name.as_str()))),
+        Part::Subtask { agent, description, .. } => {
+            Some(format!("{DIM}({} was asked: {}){DIM:#}", printable(agent.as_str()), printable(description)))
+        }
+        Part::Compaction { summary, .. } => {
+            Some(format!("{DIM}(summary of what was said before){DIM:#}\n{}", printable(summary)))
+        }
+        Part::Reasoning(_) | Part::Snapshot { .. } | Part::StepStart { .. } | Part::StepFinish { .. } => None,
+    }
+}
+
+fn tool_text(tool: &ToolPart) -> String {
+    let call = fit(&printable(&format!("{} {}", tool.name, tool.input)), 100);
+    let result = tool.state.for_model();
+    let first_line = fit(&printable(result.text.lines().next().unwrap_or_default()), 100);
+    let lines = match result.text.lines().count() {
+        0 | 1 => String::new(),
+        n => format!(" {DIM}(and {} more){DIM:#}", count(n - 1, "line", "lines")),
+    };
+    let mark = if matches!(tool.state, ToolState::Completed { .. }) {
+        format!("{GOOD}✓{GOOD:#}")
+    } else {
+        format!("{BAD}✗{BAD:#}")
+    };
+    format!("{mark} {call}\n  {DIM}{first_line}{DIM:#}{lines}")
+}
+
+/// Says on the standard error if something is missing at the end.
+fn end_of(ending: Ending) -> Result<Exit, Failure> {
+    match ending {
+        Ending::Whole => Ok(Exit::Fine),
+        Ending::Torn { bytes } => {
+            screen::complain(&format!(
+                "{WARN}the last line of the log is not complete ({bytes} bytes): it is being written, or was cut off{WARN:#}"
+            ));
+            Ok(Exit::Fine)
+        }
+        Ending::Damaged(damage) => Err(Failure::new(
+            "this is not all: the rest of the log is damaged",
+            damage,
+            "`helve doctor --repair` sets the damaged file aside and goes on from here.",
+        )),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Forks {
+    Included,
+    Kept,
+}
+
+impl Forks {
+    fn included_if(wanted: bool) -> Forks {
+        if wanted { Forks::Included } else { Forks::Kept }
+    }
+}
+
+fn delete(
+    journal: &FileJournal,
+    mut sessions: Vec<SessionId>,
+    forks: Forks,
+    yes: bool,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let failed = |session: SessionId, error: &Error| {
+        Failure::journal(format!("session {session} can't be deleted"), error)
+    };
+    if forks == Forks::Included {
+        sessions = with_forks(journal, sessions)?;
+    }
+    sessions.dedup();
+    let known = list_of(journal)?;
+    let title = |session: SessionId| {
+        let summary = known.iter().find(|summary| summary.session == session);
+        summary.map_or_else(|| "?".to_owned(), title_of)
+    };
+    if !yes {
+        for session in &sessions {
+            screen::complain(&format!("  {}  {}", short(*session), title(*session)));
+        }
+        let question = format!("Delete {} for good?", count(sessions.len(), "session", "sessions"));
+        match screen::ask(&question) {
+            Some(true) => {}
+            Some(false) => return Ok(Exit::Error),
+            None => {
+                let why = "there is nobody to ask";
+                return Err(Failure::usage("nothing was deleted", why, "Add --yes if you are sure."));
+            }
+        }
+    }
+    for session in sessions {
+        journal.delete(session).map_err(|error| failed(session, &error))?;
+        writeln!(screen, "deleted {}  {}", short(session), title(session))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The sessions after all that live on them, so that each can be deleted when its turn comes.
+fn with_forks(journal: &FileJournal, sessions: Vec<SessionId>) -> Result<Vec<SessionId>, Failure> {
+    let mut found = sessions;
+    let mut next = 0;
+    while let Some(session) = found.get(next).copied() {
+        let forks =
+            journal.forks(session).map_err(|error| Failure::journal("the forks can't be found", &error))?;
+        found.retain(|known| !forks.contains(known) || *known == session);
+        next = found.iter().position(|known| *known == session).unwrap_or(next) + 1;
+        found.extend(forks);
+    }
+    found.reverse();
+    Ok(found)
+}

@@ -1,0 +1,102 @@
+//! What a person sees when something fails: what, why, and what to do. And how the program ends.
+
+use std::fmt;
+use std::io;
+
+use helve_config::{Problems, TrustError};
+
+use crate::screen::{self, BAD, DIM};
+use crate::text::printable;
+
+/// How the program ends. Scripts rely on these numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    Fine = 0,
+    Error = 1,
+    /// Wrong words on the command line, or mistakes in the settings.
+    Usage = 2,
+}
+
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Told in three lines.
+    Told { what: String, why: String, hint: String, exit: Exit },
+    /// Every mistake in the settings.
+    Settings(Problems),
+    /// Nobody reads our output any more. That is no failure of ours.
+    ClosedPipe,
+}
+
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>, why: impl fmt::Display, hint: impl Into<String>) -> Failure {
+        Failure::Told { what: what.into(), why: why.to_string(), hint: hint.into(), exit: Exit::Error }
+    }
+
+    pub(crate) fn usage(what: impl Into<String>, why: impl fmt::Display, hint: impl Into<String>) -> Failure {
+        Failure::Told { what: what.into(), why: why.to_string(), hint: hint.into(), exit: Exit::Usage }
+    }
+
+    pub(crate) fn journal(what: impl Into<String>, error: &helve_journal::Error) -> Failure {
+        Failure::new(what, error, error.hint())
+    }
+
+    pub(crate) fn trust(what: impl Into<String>, error: &TrustError) -> Failure {
+        Failure::new(what, error, error.hint())
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Failure::Told { exit, .. } => *exit,
+            Failure::Settings(_) => Exit::Usage,
+            Failure::ClosedPipe => Exit::Fine,
+        }
+    }
+
+    /// Tells it on the standard error.
+    pub(crate) fn report(&self) -> Exit {
+        match self {
+            Failure::Told { what, why, hint, .. } => {
+                screen::complain(&format!("{BAD}helve: {}{BAD:#}", printable(what)));
+                screen::complain(&format!("  {DIM}why:{DIM:#}  {}", printable(why)));
+                screen::complain(&format!("  {DIM}do:{DIM:#}   {}", printable(hint)));
+            }
+            Failure::Settings(problems) => {
+                let count = problems.list().len() + problems.more();
+                let mistakes = if count == 1 { "a mistake".to_owned() } else { format!("{count} mistakes") };
+                screen::complain(&format!("{BAD}helve: the settings have {mistakes}{BAD:#}\n"));
+                screen::complain(&format!("{problems}\n"));
+                screen::complain("Mend them and try again. `helve reference settings` lists all settings.");
+            }
+            Failure::ClosedPipe => {}
+        }
+        self.exit()
+    }
+}
+
+/// For the logs.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Told { what, why, .. } => write!(f, "{what}: {why}"),
+            Failure::Settings(problems) => write!(f, "settings: {problems}"),
+            Failure::ClosedPipe => f.write_str("nobody reads the output"),
+        }
+    }
+}
+
+/// Writing to the screen fails when nobody reads it, or when it goes to a full disk.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            _ => Failure::new("the output can't be written", error, "Check where it goes."),
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::from(io::Error::from(error))
+    }
+}

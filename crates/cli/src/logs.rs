@@ -1,0 +1,154 @@
+//! The two logs (R-BOOT-6). The public one may be attached to a bug report: it holds names that stand in the source
+//! code, numbers, and the few texts listed below. Whatever else is said goes to the restricted one only.
+
+use std::fmt::{self, Write as _};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use helve_config::LogLevel;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use helve_protocol::Clock;
+
+use crate::setup::SystemClock;
+
+pub(crate) const PUBLIC: &str = "public.log";
+pub(crate) const RESTRICTED: &str = "restricted.log";
+
+/// The fields whose texts say nothing about anybody's work.
+const PUBLIC_TEXTS: [&str; 4] = ["command", "version", "session", "kind"];
+/// A log that has grown beyond this makes way for a new one; the last old one is kept.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// From here on whatever is said with `tracing` is written down. Nothing is opened before something is said.
+pub(crate) fn start(folder: &Path, level: LogLevel) {
+    let log = |name: &str, content: Content| Log {
+        file: LogFile::new(folder.join(name)),
+        content,
+        level: most(level),
+    };
+    let logs =
+        tracing_subscriber::registry().with(log(PUBLIC, Content::Public)).with(log(RESTRICTED, Content::All));
+    // Only a test could have set another one before.
+    let _ = logs.try_init();
+}
+
+fn most(level: LogLevel) -> Level {
+    match level {
+        LogLevel::Error => Level::ERROR,
+        LogLevel::Warn => Level::WARN,
+        LogLevel::Info => Level::INFO,
+        LogLevel::Debug => Level::DEBUG,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    Public,
+    All,
+}
+
+struct Log {
+    file: LogFile,
+    content: Content,
+    level: Level,
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let about = event.metadata();
+        if *about.level() > self.level || !about.target().starts_with("helve") {
+            return;
+        }
+        let mut line = format!("{} {:5} {} {}", time(), about.level(), about.target(), about.name());
+        event.record(&mut Fields { line: &mut line, content: self.content });
+        line.push('\n');
+        self.file.write(&line);
+    }
+}
+
+fn time() -> String {
+    let millis = i64::try_from(SystemClock.now().millis()).unwrap_or(0);
+    jiff::Timestamp::from_millisecond(millis).map_or_else(|_| "?".to_owned(), |time| format!("{time:.3}"))
+}
+
+/// Writes the fields of an event to a line.
+struct Fields<'a> {
+    line: &'a mut String,
+    content: Content,
+}
+
+impl Fields<'_> {
+    fn show(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        let _ = write!(self.line, " {}={value}", field.name());
+    }
+
+    fn show_text(&mut self, field: &Field, text: &str) {
+        let is_public = PUBLIC_TEXTS.contains(&field.name());
+        match self.content {
+            Content::All => self.show(field, format_args!("{text:?}")),
+            Content::Public if is_public => self.show(field, format_args!("{text:?}")),
+            Content::Public => self.show(field, format_args!("[{} bytes]", text.len())),
+        }
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.show_text(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.show_text(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.show(field, format_args!("{value}"));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.show(field, format_args!("{value}"));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.show(field, format_args!("{value}"));
+    }
+}
+
+/// Opened at the first line. Where it can't be written, nothing is: a log is no reason to fail.
+struct LogFile {
+    path: PathBuf,
+    file: Mutex<Option<File>>,
+}
+
+impl LogFile {
+    fn new(path: PathBuf) -> LogFile {
+        LogFile { path, file: Mutex::new(None) }
+    }
+
+    fn write(&self, line: &str) {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.is_none() {
+            *file = open(&self.path);
+        }
+        if let Some(file) = file.as_mut() {
+            // One call a line, so that the lines of several processes do not mix.
+            let _ = file.write_all(line.as_bytes());
+        }
+    }
+}
+
+fn open(path: &Path) -> Option<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path.parent()?).ok()?;
+    if fs::metadata(path).is_ok_and(|log| log.len() > MAX_BYTES) {
+        fs::rename(path, path.with_extension("old.log")).ok()?;
+    }
+    OpenOptions::new().append(true).create(true).mode(0o600).open(path).ok()
+}

@@ -1,0 +1,62 @@
+//! Where things are.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+use crate::failure::Failure;
+
+/// What nobody but the administrator of the machine can change, and nothing can point elsewhere.
+#[cfg(target_os = "macos")]
+pub(crate) const ADMINISTRATOR_FILE: &str = "/Library/Application Support/Helve/config.toml";
+#[cfg(not(target_os = "macos"))]
+pub(crate) const ADMINISTRATOR_FILE: &str = "/etc/helve/config.toml";
+
+/// The user's folders.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    config: PathBuf,
+    data: PathBuf,
+}
+
+impl Places {
+    /// `HELVE_HOME` for everything if it is set, else the platform's own.
+    pub(crate) fn find(cwd: &Path) -> Result<Places, Failure> {
+        if let Some(home) = std::env::var_os("HELVE_HOME").filter(|home| !home.is_empty()) {
+            let home = cwd.join(home);
+            return Ok(Places { config: home.clone(), data: home });
+        }
+        let base = etcetera::choose_base_strategy().map_err(|error| {
+            Failure::usage(
+                "the home folder can't be found",
+                error,
+                "Set HOME, or HELVE_HOME to a folder of yours.",
+            )
+        })?;
+        Ok(Places { config: base.config_dir().join("helve"), data: base.data_dir().join("helve") })
+    }
+
+    pub(crate) fn user_settings(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// Which projects are trusted.
+    pub(crate) fn trust(&self) -> PathBuf {
+        self.config.join("trust.toml")
+    }
+
+    /// Sessions and their catalogue.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.data.join("logs")
+    }
+}
+
+/// The project that a folder belongs to: the nearest one above with a `.git` or a `.helve`, else the folder itself.
+pub(crate) fn project_root(cwd: &Path) -> PathBuf {
+    let is_root = |folder: &&Path| folder.join(".git").exists() || folder.join(".helve").is_dir();
+    cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
+}

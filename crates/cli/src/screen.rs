@@ -1,0 +1,96 @@
+//! The standard output: coloured on a terminal, plain elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
+use crate::failure::Failure;
+
+pub(crate) const HEADING: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const WARN: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+
+const BUFFERED: usize = 1 << 16;
+
+pub(crate) struct Screen {
+    out: AutoStream<io::StdoutLock<'static>>,
+    buffer: Vec<u8>,
+}
+
+impl Screen {
+    pub(crate) fn new(color: ColorChoice) -> Screen {
+        color.write_global();
+        Screen { out: AutoStream::auto(io::stdout().lock()), buffer: Vec::new() }
+    }
+
+    /// How many columns a person sees; `None` if the output goes elsewhere and may be of any width.
+    pub(crate) fn width(&self) -> Option<usize> {
+        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(usize::from(width.0))
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        Ok(self.flush()?)
+    }
+}
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() > BUFFERED {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.buffer.clear();
+        self.out.flush()
+    }
+}
+
+/// A line on the standard error. If even that fails there is nobody left to tell.
+pub(crate) fn complain(line: &str) {
+    let _ = writeln!(AutoStream::auto(io::stderr().lock()), "{line}");
+}
+
+/// Tells how far a long work is, on one line that is written over, where a person looks.
+pub(crate) struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Progress {
+        Progress { shown: false }
+    }
+
+    pub(crate) fn tell(&mut self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.shown = true;
+            let _ = write!(io::stderr().lock(), "\r\x1b[K{text}");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+/// Asks a person; `None` if there is none.
+pub(crate) fn ask(question: &str) -> Option<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return None;
+    }
+    let mut answer = String::new();
+    let _ = write!(io::stderr().lock(), "{question} [y/N] ");
+    io::stdin().read_line(&mut answer).ok()?;
+    Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

@@ -1,0 +1,139 @@
+//! What every command starts from: where it is, what it may use, what the user wants.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use anstream::ColorChoice;
+use helve_config::{Color, Config, Flag, LogLevel, Problems, ProjectFiles, Sources, TrustError, TrustStore};
+use helve_journal::FileJournal;
+use helve_protocol::{Clock, Timestamp};
+
+use crate::args::Everywhere;
+use crate::failure::Failure;
+use crate::places::{ADMINISTRATOR_FILE, Places, project_root};
+use crate::screen::{self, Screen, WARN};
+
+pub(crate) struct Setup {
+    pub(crate) places: Places,
+    /// The project, as a canonical path.
+    pub(crate) root: PathBuf,
+    /// The settings, or what is wrong with them. Only some commands need them.
+    config: Result<Config, Problems>,
+    /// Which projects are trusted. While that can't be known, none is.
+    trust: Result<TrustStore, TrustError>,
+}
+
+impl Setup {
+    pub(crate) fn new(everywhere: &Everywhere) -> Result<Setup, Failure> {
+        let cwd = working_folder(everywhere.cwd.as_deref())?;
+        let places = Places::find(&cwd)?;
+        let root = project_root(&cwd);
+        let trust = TrustStore::read(places.trust());
+        let nobody = TrustStore::empty();
+        let config = helve_config::load(&Sources {
+            administrator: Some(PathBuf::from(ADMINISTRATOR_FILE)),
+            user: places.user_settings(),
+            project: Some(project_files(&root)),
+            environment: environment(),
+            flags: flags(everywhere),
+            trust: trust.as_ref().unwrap_or(&nobody),
+        });
+        Ok(Setup { places, root, config, trust })
+    }
+
+    /// For commands that do what the settings say: all mistakes are told, and nothing is done.
+    pub(crate) fn config(&self) -> Result<&Config, Failure> {
+        self.trust_store()?;
+        self.config.as_ref().map_err(|problems| Failure::Settings(problems.clone()))
+    }
+
+    pub(crate) fn problems(&self) -> Option<&Problems> {
+        self.config.as_ref().err()
+    }
+
+    /// For commands that work whatever the settings say: mistakes are mentioned, and defaults used.
+    pub(crate) fn mention_problems(&self) {
+        if let Some(problems) = self.problems() {
+            let count = problems.list().len() + problems.more();
+            let mistakes = if count == 1 { "a mistake".to_owned() } else { format!("{count} mistakes") };
+            screen::complain(&format!(
+                "{WARN}helve: the settings have {mistakes}; `helve config show` lists them{WARN:#}"
+            ));
+        }
+    }
+
+    pub(crate) fn project_files(&self) -> ProjectFiles {
+        project_files(&self.root)
+    }
+
+    pub(crate) fn trust_store(&self) -> Result<TrustStore, Failure> {
+        let failed = |error| Failure::trust("it can't be known which projects you trust", error);
+        self.trust.as_ref().cloned().map_err(failed)
+    }
+
+    pub(crate) fn journal(&self) -> FileJournal {
+        FileJournal::new(self.places.data())
+    }
+
+    pub(crate) fn screen(&self) -> Screen {
+        let wanted = self.config.as_ref().map_or(Color::Auto, |config| config.settings.ui.color);
+        Screen::new(match wanted {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::Always,
+            Color::Never => ColorChoice::Never,
+        })
+    }
+
+    pub(crate) fn log_level(&self) -> LogLevel {
+        self.config.as_ref().map_or(LogLevel::Info, |config| config.settings.log.level)
+    }
+}
+
+fn working_folder(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
+    let wanted = wanted.unwrap_or(Path::new("."));
+    wanted
+        .canonicalize()
+        .and_then(|path| if path.is_dir() { Ok(path) } else { Err(std::io::ErrorKind::NotADirectory.into()) })
+        .map_err(|error| {
+            let what = format!("the folder {} can't be used", wanted.display());
+            Failure::usage(what, error, "Choose another with -C, or go to one that exists.")
+        })
+}
+
+fn project_files(root: &Path) -> ProjectFiles {
+    let folder = root.join(".helve");
+    ProjectFiles {
+        root: root.to_owned(),
+        config: folder.join("config.toml"),
+        local: folder.join("local.toml"),
+    }
+}
+
+/// Variables whose names or values are not Unicode are none of ours.
+fn environment() -> Vec<(String, String)> {
+    let pairs = std::env::vars_os().map(|(name, value)| (name.into_string(), value.into_string()));
+    pairs.filter_map(|(name, value)| Some((name.ok()?, value.ok()?))).collect()
+}
+
+fn flags(everywhere: &Everywhere) -> Vec<Flag> {
+    let flag = |key: &str, value: &str, shown_as: &str| Flag {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        shown_as: shown_as.to_owned(),
+    };
+    let set = everywhere.set.iter().map(|(key, value)| flag(key, value, &format!("--set {key}")));
+    let model = everywhere.model.iter().map(|name| flag("model", name, "--model"));
+    let color = everywhere.color.iter().map(|when| flag("ui.color", when.name(), "--color"));
+    let debug = everywhere.debug.then(|| flag("log.level", "debug", "--debug"));
+    set.chain(model).chain(color).chain(debug).collect()
+}
+
+/// The real time.
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX))
+    }
+}

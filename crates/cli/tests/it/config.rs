@@ -1,0 +1,76 @@
+use serde_json::Value;
+
+use crate::home::Home;
+
+#[test]
+fn every_mistake_is_told_at_once_with_its_place() {
+    let home = Home::new();
+    home.write(
+        "home/config.toml",
+        "modle = 'a/b'\n[limits]\nmax_steps = 'many'\n[ui]\ncolor = 'alwyas'\n[log\nlevel = 'info'\n[permissions]\nmode = 7\n",
+    );
+    let ran = home.run(&["config", "show"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    insta::assert_snapshot!(ran.err);
+}
+
+#[test]
+fn every_value_knows_where_it_comes_from() {
+    let home = Home::new();
+    home.write("home/config.toml", "model = 'a/b'\n[limits]\nmax_steps = 9\nmax_cost = 2.5\n");
+    home.write("project/.helve/config.toml", "[limits]\nmax_steps = 8\n");
+    home.write("project/.helve/local.toml", "[features]\nparallel_tools = false\n");
+    let mut command = home.helve(&["config", "show", "--set", "limits.max_time=30m"]);
+    command.env("HELVE_MODEL", "c/d");
+    let ran = home.run_command(command);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let set: Vec<&str> = ran.out.lines().filter(|line| !line.ends_with("built-in")).collect();
+    insta::assert_snapshot!(set.join("\n"));
+}
+
+#[test]
+fn one_setting_or_a_section_can_be_asked_for() {
+    let home = Home::new();
+    assert_eq!(home.run(&["config", "show", "limits.max_steps"]).out, "limits.max_steps  50  built-in\n");
+    assert_eq!(home.run(&["config", "show", "limits"]).out.lines().count(), 3);
+    let ran = home.run(&["config", "show", "limit"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("there is no setting \"limit\""), "{}", ran.err);
+}
+
+#[test]
+fn a_secret_is_not_shown_unasked() {
+    let home = Home::new();
+    home.write(
+        "home/config.toml",
+        "[providers.x]\nwire = 'chat'\nbase_url = 'http://x'\nheaders = { key = 'tops3cret' }\n",
+    );
+    for words in [vec!["config", "show"], vec!["config", "show", "--json"]] {
+        let ran = home.run(&words);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(!ran.out.contains("tops3cret") && ran.out.contains("(hidden)"), "{}", ran.out);
+    }
+    assert!(home.run(&["config", "show", "--secrets"]).out.contains("tops3cret"));
+}
+
+#[test]
+fn the_schema_and_the_paths_are_json_on_demand() {
+    let home = Home::new();
+    let schema: Value = serde_json::from_str(&home.run(&["config", "schema"]).out).unwrap();
+    assert!(schema["properties"]["limits"].is_object());
+    let paths: Value = serde_json::from_str(&home.run(&["config", "path", "--json"]).out).unwrap();
+    assert_eq!(paths[0]["path"], "[HOME]/config.toml");
+    let shown: Value = serde_json::from_str(&home.run(&["config", "show", "--json"]).out).unwrap();
+    assert!(shown["settings"].as_array().unwrap().iter().any(|entry| entry["key"] == "limits.max_steps"));
+}
+
+#[test]
+fn mistakes_in_the_settings_do_not_hide_the_sessions() {
+    let home = Home::new();
+    home.store(1, "hello");
+    home.write("home/config.toml", "nonsense = 1\n");
+    let ran = home.run(&["sessions", "list"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.out.contains("hello"));
+    assert_eq!(ran.err, "helve: the settings have a mistake; `helve config show` lists them\n");
+}

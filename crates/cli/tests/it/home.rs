@@ -1,0 +1,95 @@
+//! A person's machine, made for one test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use helve_journal::{FileJournal, Journal};
+use helve_protocol::{Event, SessionRenamed};
+use helve_testkit::{Session, id};
+
+pub(crate) struct Home {
+    folder: tempfile::TempDir,
+}
+
+/// What a run of the program gave.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Home {
+    pub(crate) fn new() -> Home {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("home")).unwrap();
+        fs::create_dir_all(folder.path().join("project/.git")).unwrap();
+        Home { folder }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("home")
+    }
+
+    pub(crate) fn project(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join("project")
+    }
+
+    pub(crate) fn journal(&self) -> FileJournal {
+        FileJournal::new(self.path())
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The program, in the project, with nothing of this machine's environment but the way to other programs.
+    pub(crate) fn helve(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_helve"));
+        command.args(words).current_dir(self.project()).env_clear();
+        command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.path()).env("TZ", "UTC");
+        command.env("TERM", "xterm-256color");
+        command
+    }
+
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
+        self.run_command(self.helve(words))
+    }
+
+    pub(crate) fn run_command(&self, mut command: Command) -> Ran {
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        let text = |bytes: Vec<u8>| self.masked(&String::from_utf8(bytes).unwrap());
+        Ran { code: status.code().unwrap(), out: text(stdout), err: text(stderr) }
+    }
+
+    /// The same on every machine.
+    pub(crate) fn masked(&self, text: &str) -> String {
+        let path = |path: &Path| path.display().to_string();
+        text.replace(&path(&self.path()), "[HOME]").replace(&path(&self.project()), "[PROJECT]")
+    }
+
+    /// Stores a session with a question, a look at a file and an answer.
+    pub(crate) fn store(&self, n: u64, question: &str) -> Vec<Event> {
+        let mut session = Session::new(id(n));
+        let mut events = vec![session.created(), session.says(question)];
+        events.extend(session.step("I look.", &[("read", "fn main() {}\n")]));
+        events.extend(session.step("It does nothing.", &[]));
+        events.push(session.ends());
+        self.journal().create(session.id).unwrap().append(&events).unwrap();
+        events
+    }
+
+    pub(crate) fn rename(&self, n: u64, title: &str) {
+        let mut session = Session::new(id(n));
+        let mut log = self.journal().open(session.id, &mut |event| session.last = event.seq).unwrap();
+        log.append(&[session.event(SessionRenamed { title: title.to_owned() })]).unwrap();
+    }
+
+    pub(crate) fn log_of(&self, n: u64) -> PathBuf {
+        let session: helve_protocol::SessionId = id(n);
+        self.path().join("sessions").join(session.to_string()).join("log.jsonl")
+    }
+}

@@ -1,0 +1,10 @@
+//! The program as a person meets it: real processes, real files, a real terminal.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod config;
+mod doctor;
+mod home;
+mod logs;
+mod output;
+mod sessions;
+mod trust;

@@ -1,0 +1,130 @@
+use std::fs;
+
+use helve_journal::Journal;
+use helve_protocol::{Event, Message, Seq, SessionSummary};
+use helve_testkit::id;
+
+use crate::home::Home;
+
+#[test]
+fn a_new_machine_has_no_sessions() {
+    let home = Home::new();
+    let ran = home.run(&["sessions", "list"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "There are no sessions.\n"));
+}
+
+#[test]
+fn sessions_are_listed_with_what_they_are_about() {
+    let home = Home::new();
+    home.store(0xaaaa_0001, "why does the parser fail?");
+    home.store(0xbbbb_0002, "write a test\u{1b}[31m for it");
+    home.rename(0xaaaa_0001, "The parser");
+    let ran = home.run(&["sessions", "list"]);
+    insta::assert_snapshot!(ran.out);
+    let json = home.run(&["sessions", "list", "--json"]).out;
+    let summaries: Vec<SessionSummary> =
+        json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(summaries.len(), 2);
+    assert_eq!(home.run(&["sessions", "list", "--here"]).out, "There are no sessions.\n");
+    let limited = home.run(&["sessions", "list", "-n", "1"]).out;
+    assert!(limited.ends_with("and 1 more: --all shows them\n"), "{limited}");
+}
+
+#[test]
+fn a_session_is_shown_as_a_conversation() {
+    let home = Home::new();
+    home.store(0xaaaa_0001, "why does the parser fail?");
+    let by_end = home.run(&["sessions", "show", "aaaa0001"]);
+    assert_eq!((by_end.code, by_end.err.as_str()), (0, ""));
+    insta::assert_snapshot!(by_end.out);
+    for name in ["last", "0190", "01900000-0000-7000-8000-0000aaaa0001"] {
+        assert_eq!(home.run(&["sessions", "show", name]).out, by_end.out, "{name}");
+    }
+}
+
+#[test]
+fn a_session_is_shown_as_json() {
+    let home = Home::new();
+    let events = home.store(1, "hello");
+    let shown = home.run(&["sessions", "show", "last", "--events"]).out;
+    let shown: Vec<Event> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(shown, events);
+    let messages = home.run(&["sessions", "show", "last", "--json"]).out;
+    let messages: Vec<Message> = serde_json::from_str(&messages).unwrap();
+    assert_eq!(messages.len(), 3);
+}
+
+#[test]
+fn an_id_that_is_none_or_many_is_told() {
+    let home = Home::new();
+    let none = home.run(&["sessions", "show", "last"]);
+    assert_eq!(none.code, 1);
+    home.store(1, "hello");
+    home.store(2, "hello");
+    let many = home.run(&["sessions", "show", "0190"]);
+    assert_eq!(many.code, 1);
+    assert!(
+        many.err.contains("may be any of 2 sessions") && many.err.contains("do:   Write more digits"),
+        "{}",
+        many.err
+    );
+    for nobody in ["ffff", "", "../../etc/passwd", "01900000-0000-7000-8000-0000000000ff"] {
+        let ran = home.run(&["sessions", "show", nobody]);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (1, "", 3), "{}", ran.err);
+    }
+}
+
+#[test]
+fn nothing_is_deleted_without_a_word() {
+    let home = Home::new();
+    home.store(1, "keep me");
+    let unasked = home.run(&["sessions", "delete", "last"]);
+    assert_eq!(unasked.code, 2);
+    assert!(unasked.err.contains("nothing was deleted"), "{}", unasked.err);
+    assert!(home.run(&["sessions", "list"]).out.contains("keep me"));
+    let deleted = home.run(&["sessions", "delete", "--yes", "last"]);
+    assert_eq!((deleted.code, deleted.out.as_str()), (0, "deleted 00000001  keep me\n"));
+    assert!(!home.log_of(1).exists());
+}
+
+#[test]
+fn forks_are_deleted_only_if_asked_for() {
+    let home = Home::new();
+    home.store(1, "parent");
+    let journal = home.journal();
+    journal.fork(id(1), Seq(2), id(2)).unwrap();
+    journal.fork(id(2), Seq(1), id(3)).unwrap();
+    journal.fork(id(1), Seq(5), id(4)).unwrap();
+    let refused = home.run(&["sessions", "delete", "--yes", "00000001"]);
+    assert_eq!(refused.code, 1);
+    assert!(refused.err.contains("has 3 forks") && refused.err.contains("--forks"), "{}", refused.err);
+    let deleted = home.run(&["sessions", "delete", "--yes", "--forks", "00000001", "00000002"]);
+    assert_eq!((deleted.code, deleted.out.lines().count()), (0, 4), "{deleted:?}");
+    assert_eq!(home.run(&["sessions", "list"]).out, "There are no sessions.\n");
+}
+
+#[test]
+fn a_session_in_use_is_not_deleted() {
+    let home = Home::new();
+    home.store(1, "busy");
+    let _log = home.journal().open(id(1), &mut |_| {}).unwrap();
+    let ran = home.run(&["sessions", "delete", "--yes", "last"]);
+    assert_eq!(ran.code, 1);
+    let expected = format!("is open in another process ({})", std::process::id());
+    assert!(ran.err.contains(&expected), "{}", ran.err);
+}
+
+#[test]
+fn a_damaged_session_is_shown_as_far_as_it_goes() {
+    let home = Home::new();
+    home.store(1, "hello");
+    let mut bytes = fs::read(home.log_of(1)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(home.log_of(1), bytes).unwrap();
+    assert!(home.run(&["sessions", "list"]).out.contains("damaged hello"));
+    let ran = home.run(&["sessions", "show", "last"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("hello"));
+    assert!(ran.err.contains("this is not all") && ran.err.contains("helve doctor --repair"), "{}", ran.err);
+}

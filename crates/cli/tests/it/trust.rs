@@ -1,0 +1,62 @@
+use std::fs;
+
+use crate::home::Home;
+
+const HOOK: &str = "[[hooks.stop]]\ncommand = 'touch pwned'\n";
+
+#[test]
+fn a_project_does_nothing_that_needs_trust_before_it_is_trusted() {
+    let home = Home::new();
+    home.write("project/.helve/config.toml", HOOK);
+    let ran = home.run(&["config", "show", "hooks.stop"]);
+    assert!(
+        ran.out.starts_with("hooks.stop  []") && ran.out.contains("this project is not trusted"),
+        "{}",
+        ran.out
+    );
+
+    let unasked = home.run(&["trust"]);
+    assert_eq!(unasked.code, 2);
+    assert!(unasked.out.contains("touch pwned"), "the person sees what it is about: {}", unasked.out);
+    assert!(!home.path().join("trust.toml").exists());
+
+    let trusted = home.run(&["trust", "--yes"]);
+    assert_eq!(trusted.code, 0, "{}", trusted.err);
+    assert!(home.run(&["config", "show", "hooks.stop"]).out.contains("touch pwned"));
+    assert_eq!(home.run(&["trust", "--list"]).out, "[PROJECT]\n");
+    assert!(home.run(&["trust"]).out.contains("is trusted already"));
+}
+
+#[test]
+fn trust_ends_when_the_project_asks_for_something_else() {
+    let home = Home::new();
+    home.write("project/.helve/config.toml", HOOK);
+    home.run(&["trust", "--yes"]);
+    home.write("project/.helve/config.toml", &HOOK.replace("pwned", "worse"));
+    let ran = home.run(&["config", "show", "hooks"]);
+    assert!(ran.out.contains("has changed since it was trusted"), "{}", ran.out);
+    assert!(home.run(&["trust"]).out.contains("It has changed since you trusted it."));
+    home.run(&["trust", "--forget"]);
+    assert_eq!(home.run(&["trust", "--list"]).out, "");
+}
+
+#[test]
+fn a_project_that_asks_for_nothing_needs_no_trust() {
+    let home = Home::new();
+    assert_eq!(home.run(&["trust"]).out, "[PROJECT] asks for nothing that needs your trust.\n");
+}
+
+#[test]
+fn a_damaged_list_of_trusted_projects_trusts_nobody_and_loses_nothing() {
+    let home = Home::new();
+    home.write("project/.helve/config.toml", HOOK);
+    home.write("home/trust.toml", "[[trusted\n");
+    let ran = home.run(&["config", "show"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("trust.toml"), "{}", ran.err);
+    assert_eq!(home.run(&["trust", "--yes"]).code, 1);
+    assert_eq!(fs::read_to_string(home.path().join("trust.toml")).unwrap(), "[[trusted\n");
+    assert_eq!(home.run(&["sessions", "list"]).code, 0);
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.out.contains("✗ settings"), "{}", doctor.out);
+}

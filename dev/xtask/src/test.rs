@@ -1,0 +1,88 @@
+//! `cargo xtask test`: everything that CI runs.
+
+use std::fs;
+use std::process::Command;
+
+use crate::docs;
+use crate::run::{cargo, cargo_has, is_there, root, show_and_run};
+
+/// Programs that some tests need: the program, how to see that it is there, and the package that brings it.
+const TOOLS: [(&str, &str, &str); 2] = [("strace", "-V", "strace"), ("unshare", "--version", "util-linux")];
+
+pub(crate) fn run(options: &[&str]) -> Result<(), String> {
+    let install = options.contains(&"--install") || std::env::var_os("CI").is_some();
+    let words: Vec<&str> = options.iter().copied().filter(|word| *word != "--install").collect();
+    if !words.is_empty() {
+        return run_tests(&words);
+    }
+    let mut skipped = tools(install);
+    check_format(&mut skipped)?;
+    check_lints(&mut skipped)?;
+    docs::check()?;
+    let skips = root().join("target").join("skipped-tests");
+    let _ = fs::remove_file(&skips);
+    let _ = fs::create_dir_all(root().join("target"));
+    run_tests_with(cargo().env("HELVE_TEST_SKIPS", &skips), &[])?;
+    let of_tests = fs::read_to_string(&skips).unwrap_or_default();
+    skipped.extend(of_tests.lines().map(str::to_owned));
+    for line in &skipped {
+        println!("skipped: {line}");
+    }
+    Ok(())
+}
+
+/// Installs what is missing where that can be done, and tells what is missing still.
+fn tools(install: bool) -> Vec<String> {
+    let mut missing = Vec::new();
+    for (tool, argument, package) in TOOLS {
+        if is_there(tool, argument) {
+            continue;
+        }
+        let installs = install && is_there("apt-get", "--version");
+        if installs {
+            println!("installing {package}");
+            let _ = Command::new("apt-get").arg("update").status();
+            let _ = Command::new("apt-get").args(["install", "--yes", package]).status();
+        }
+        if !is_there(tool, argument) {
+            missing.push(format!(
+                "tests that need {tool}: it is not installed (try `cargo xtask test --install`)"
+            ));
+        }
+    }
+    missing
+}
+
+fn check_format(skipped: &mut Vec<String>) -> Result<(), String> {
+    if !cargo_has("fmt") {
+        skipped.push("the check of the format: rustfmt is not installed".to_owned());
+        return Ok(());
+    }
+    let checked = show_and_run(cargo().args(["fmt", "--all", "--check"]));
+    checked.map_err(|why| format!("{why}\nRun `cargo fmt --all`."))
+}
+
+fn check_lints(skipped: &mut Vec<String>) -> Result<(), String> {
+    if !cargo_has("clippy") {
+        skipped.push("the lints: clippy is not installed".to_owned());
+        return Ok(());
+    }
+    show_and_run(cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+fn run_tests(words: &[&str]) -> Result<(), String> {
+    run_tests_with(&mut cargo(), words)
+}
+
+fn run_tests_with(command: &mut Command, words: &[&str]) -> Result<(), String> {
+    let runner: &[&str] = if cargo_has("nextest") { &["nextest", "run"] } else { &["test"] };
+    show_and_run(command.args(runner).arg("--workspace").args(words))
+}
