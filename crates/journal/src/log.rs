@@ -14,6 +14,9 @@ use crate::line::{self, Header, Tip};
 use crate::reader::LogReader;
 use crate::{Error, MAX_EVENT_BYTES, Result, SessionLog, disk};
 
+/// A log is exchanged for another by a repair, which is rare.
+const MAX_LOCK_TRIES: usize = 10;
+
 /// The files of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct SessionFolder {
@@ -43,21 +46,27 @@ impl SessionFolder {
 
     /// Takes the lock of the log, which ends with this process at the latest.
     pub(crate) fn lock(&self) -> Result<File> {
+        // Whoever deletes or repairs a session does so with its lock, so what we locked may no longer be what is there.
+        for _ in 0..MAX_LOCK_TRIES {
+            let file = self.try_lock()?;
+            if is_at(&file, &self.log()) {
+                return Ok(file);
+            }
+        }
+        Err(Error::InUse { session: self.session, owner: self.owner_pid() })
+    }
+
+    fn try_lock(&self) -> Result<File> {
         let path = self.log();
         let opened = OpenOptions::new().append(true).read(true).open(&path);
         let file = disk::if_exists(opened, &path)?.ok_or(Error::NotFound(self.session))?;
         match file.try_lock() {
-            Ok(()) => {}
+            Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
-                return Err(Error::InUse { session: self.session, owner: self.owner_pid() });
+                Err(Error::InUse { session: self.session, owner: self.owner_pid() })
             }
-            Err(TryLockError::Error(error)) => return Err(Error::io(&path, error)),
+            Err(TryLockError::Error(error)) => Err(Error::io(&path, error)),
         }
-        if !is_at(&file, &path) {
-            // It was deleted between opening and locking.
-            return Err(Error::NotFound(self.session));
-        }
-        Ok(file)
     }
 
     /// Says who owns the session. Only for messages to people: the lock is what counts.

@@ -605,7 +605,7 @@ pub struct TurnEnded {
     pub metrics: TurnMetrics,
 }
 
-/// Where the time of a turn went (R-LOOP-9).
+/// Where the time of a turn went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TurnMetrics {

@@ -29,7 +29,7 @@ pub enum Role {
     Assistant,
 }
 
-/// A piece of a message (R-SESS-1). The model sees text, reasoning, files, tools and compactions; the rest is
+/// A piece of a message. The model sees text, reasoning, files, tools and compactions; the rest is
 /// for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]

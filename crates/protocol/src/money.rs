@@ -111,7 +111,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// How much of the model's context this request filled (R-CTX-4, without the output limit).
+    /// How much of the model's context this request filled.
     pub fn context(self) -> u64 {
         self.input
             .saturating_add(self.cache_read)

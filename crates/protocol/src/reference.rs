@@ -82,12 +82,13 @@ fn tagged<T: JsonSchema>(generator: &mut SchemaGenerator, title: &str, tag: &str
 /// A chapter with the types that the others speak of.
 fn shared_types(generator: &SchemaGenerator) -> String {
     let mut page = "\n## Types\n".to_owned();
-    let told: Vec<&str> = Body::KINDS.iter().map(|kind| kind.name).collect();
-    let is_event = |name: &str| told.iter().any(|told| told.replace('_', "") == name.to_lowercase());
+    let mut known = SchemaGenerator::default();
+    let told: Vec<String> =
+        Body::KINDS.iter().map(|kind| ref_name(&(kind.schema)(&mut known)).to_owned()).collect();
     let mut types: Vec<(&String, &Value)> = generator.definitions().iter().collect();
     types.sort_by_key(|(name, _)| name.as_str());
     for (name, schema) in types {
-        if is_event(name) || name == "ToolOutputDelta" {
+        if told.contains(name) {
             continue;
         }
         let _ = write!(page, "\n### {name}\n");
@@ -106,7 +107,9 @@ fn shape(schema: &Value) -> String {
         let table = fields(schema);
         return if table.is_empty() { format!("\nJSON: {}\n", type_name(schema)) } else { table };
     }
-    let mut page = "\n| value | fields | meaning |\n|---|---|---|\n".to_owned();
+    let is_tagged = choices.iter().any(|choice| tag_value(choice, TAG).is_some());
+    let which = if is_tagged { "\nThe field `type` says which.\n" } else { "" };
+    let mut page = format!("{which}\n| value | fields | meaning |\n|---|---|---|\n");
     for choice in choices {
         let about = description(choice).unwrap_or_default();
         for name in choice_names(choice) {
@@ -215,7 +218,34 @@ fn strings(list: Option<&Value>) -> Vec<String> {
 }
 
 fn resolve<'a>(schema: &'a Schema, generator: &'a SchemaGenerator) -> &'a Value {
+    generator.definitions().get(ref_name(schema)).unwrap_or(schema.as_value())
+}
+
+fn ref_name(schema: &Schema) -> &str {
     let reference = schema.get("$ref").and_then(Value::as_str).unwrap_or_default();
-    let name = reference.rsplit('/').next().unwrap_or_default();
-    generator.definitions().get(name).unwrap_or(schema.as_value())
+    reference.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_leads_somewhere() {
+        let page = events();
+        let headings: Vec<String> =
+            page.lines().filter_map(|line| Some(line.strip_prefix("### ")?.to_lowercase())).collect();
+        let targets = page.split("](#").skip(1).filter_map(|rest| rest.split(')').next());
+        let lost: Vec<&str> =
+            targets.filter(|target| !headings.iter().any(|heading| heading == target)).collect();
+        assert_eq!(lost, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn every_kind_has_a_chapter() {
+        let page = events();
+        for kind in Body::KINDS {
+            assert!(page.contains(&format!("\n### `{}`\n", kind.name)), "{}", kind.name);
+        }
+    }
 }
