@@ -1,5 +1,6 @@
 //! The command line. Help, completions and the reference page are all made from this.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -53,6 +54,29 @@ impl ColorWhen {
             ColorWhen::Never => "never",
         }
     }
+}
+
+/// The words of the command line with every `--set` in front. The parser lets those behind the command replace those
+/// before it, and a setting must not get lost without a word.
+pub(crate) fn gathered(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words = words.peekable();
+    let mut gathered: Vec<OsString> = words.next().into_iter().collect();
+    let mut others = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            others.push(word);
+            others.extend(words.by_ref());
+        } else if word == "--set" {
+            gathered.push(word);
+            gathered.extend(words.next());
+        } else if word.as_encoded_bytes().starts_with(b"--set=") {
+            gathered.push(word);
+        } else {
+            others.push(word);
+        }
+    }
+    gathered.extend(others);
+    gathered
 }
 
 fn assignment(text: &str) -> Result<(String, String), String> {
@@ -147,7 +171,7 @@ pub(crate) enum Sessions {
         /// At most so many
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: usize,
-        /// All of them, whatever the limit
+        /// All of them, whatever the limit, sub-agents' too
         #[arg(long)]
         all: bool,
         /// One JSON object a line, without limit

@@ -6,7 +6,7 @@ use std::io;
 use helve_config::{Problems, TrustError};
 
 use crate::screen::{self, BAD, DIM};
-use crate::text::printable;
+use crate::text::one_line;
 
 /// How the program ends. Scripts rely on these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,16 +57,18 @@ impl Failure {
     pub(crate) fn report(&self) -> Exit {
         match self {
             Failure::Told { what, why, hint, .. } => {
-                screen::complain(&format!("{BAD}helve: {}{BAD:#}", printable(what)));
-                screen::complain(&format!("  {DIM}why:{DIM:#}  {}", printable(why)));
-                screen::complain(&format!("  {DIM}do:{DIM:#}   {}", printable(hint)));
+                screen::complain(&format!("{BAD}helve: {}{BAD:#}", one_line(what)));
+                screen::complain(&format!("  {DIM}why:{DIM:#}  {}", one_line(why)));
+                screen::complain(&format!("  {DIM}do:{DIM:#}   {}", one_line(hint)));
             }
             Failure::Settings(problems) => {
                 let count = problems.list().len() + problems.more();
                 let mistakes = if count == 1 { "a mistake".to_owned() } else { format!("{count} mistakes") };
                 screen::complain(&format!("{BAD}helve: the settings have {mistakes}{BAD:#}\n"));
                 screen::complain(&format!("{problems}\n"));
-                screen::complain("Mend them and try again. `helve reference settings` lists all settings.");
+                screen::complain(
+                    "Nothing was done. `helve reference settings` lists all settings and what they take.",
+                );
             }
             Failure::ClosedPipe => {}
         }

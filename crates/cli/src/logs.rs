@@ -147,8 +147,11 @@ impl LogFile {
 
 fn open(path: &Path) -> Option<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(path.parent()?).ok()?;
-    if fs::metadata(path).is_ok_and(|log| log.len() > MAX_BYTES) {
-        fs::rename(path, path.with_extension("old.log")).ok()?;
+    match fs::metadata(path) {
+        // Opening a pipe would wait for a reader.
+        Ok(log) if !log.is_file() => return None,
+        Ok(log) if log.len() > MAX_BYTES => fs::rename(path, path.with_extension("old.log")).ok()?,
+        _ => {}
     }
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).ok()
 }

@@ -23,7 +23,7 @@ use crate::screen::Screen;
 use crate::setup::Setup;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::parse_from(args::gathered(std::env::args_os()));
     let exit = run(args).unwrap_or_else(|failure| failure.report());
     ExitCode::from(exit as u8)
 }

@@ -91,6 +91,9 @@ pub(crate) fn ask(question: &str) -> Option<bool> {
     }
     let mut answer = String::new();
     let _ = write!(io::stderr().lock(), "{question} [y/N] ");
-    io::stdin().read_line(&mut answer).ok()?;
+    let read = io::stdin().read_line(&mut answer).ok()?;
+    if read == 0 {
+        let _ = writeln!(io::stderr().lock());
+    }
     Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

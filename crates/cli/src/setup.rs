@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anstream::ColorChoice;
-use helve_config::{Color, Config, Flag, LogLevel, Problems, ProjectFiles, Sources, TrustError, TrustStore};
+use helve_config::{
+    Color, Config, Flag, Layer, LogLevel, Problems, ProjectFiles, Sources, TrustError, TrustStore,
+};
 use helve_journal::FileJournal;
 use helve_protocol::{Clock, Timestamp};
 
@@ -76,7 +78,15 @@ impl Setup {
     }
 
     pub(crate) fn screen(&self) -> Screen {
-        let wanted = self.config.as_ref().map_or(Color::Auto, |config| config.settings.ui.color);
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let config = self.config.as_ref().ok();
+        let by_flag =
+            config.and_then(|config| config.origin("ui.color")).is_some_and(|o| o.layer == Layer::Flags);
+        let wanted = match config.map_or(Color::Auto, |config| config.settings.ui.color) {
+            // A variable is stronger than a file.
+            Color::Always if is_set("NO_COLOR") && !by_flag => Color::Never,
+            wanted => wanted,
+        };
         Screen::new(match wanted {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::Always,
@@ -109,10 +119,11 @@ fn project_files(root: &Path) -> ProjectFiles {
     }
 }
 
-/// Variables whose names or values are not Unicode are none of ours.
+/// A value that is not Unicode is no good value of any setting, and is told as a mistake like any other.
 fn environment() -> Vec<(String, String)> {
-    let pairs = std::env::vars_os().map(|(name, value)| (name.into_string(), value.into_string()));
-    pairs.filter_map(|(name, value)| Some((name.ok()?, value.ok()?))).collect()
+    let pairs =
+        std::env::vars_os().map(|(name, value)| (name.into_string(), value.to_string_lossy().into_owned()));
+    pairs.filter_map(|(name, value)| Some((name.ok()?, value))).collect()
 }
 
 fn flags(everywhere: &Everywhere) -> Vec<Flag> {

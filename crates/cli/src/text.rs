@@ -1,17 +1,78 @@
 //! Words for people.
 
+use std::path::Path;
+
 use helve_protocol::Timestamp;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text from elsewhere, with nothing in it that a terminal would obey and nothing that turns the writing around.
+/// Text from elsewhere, on as many lines as it has, with nothing in it that a terminal would obey and nothing that
+/// turns the writing around.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\n' | '\t' => letter,
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        letter if letter.is_control() => '\u{fffd}',
+        letter if letter.is_control() || turns_writing(letter) => '\u{fffd}',
         letter => letter,
     };
     text.chars().map(shown).collect()
+}
+
+/// The same for what a person has to judge, or what must stay on its line: whatever can't be seen is spelled out.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            letter if letter.is_control() || turns_writing(letter) || is_invisible(letter) => {
+                shown.extend(letter.escape_unicode());
+            }
+            letter => shown.push(letter),
+        }
+    }
+    shown
+}
+
+fn turns_writing(letter: char) -> bool {
+    matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn is_invisible(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{00ad}' | '\u{034f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+pub(crate) fn path(path: &Path) -> String {
+    one_line(&path.display().to_string())
+}
+
+/// A value that a person has to judge, however long it is: its beginning, its end, and how much is between. Many blanks
+/// in a row would push the rest out of sight, so they are counted.
+pub(crate) fn to_judge(text: &str) -> String {
+    const BLANKS: usize = 8;
+    const SHOWN: usize = 400;
+    let mut counted = String::new();
+    let mut rest = one_line(text);
+    while let Some(start) = rest.find(&" ".repeat(BLANKS)) {
+        let (before, blanks) = rest.split_at(start);
+        let after = blanks.trim_start_matches(' ');
+        counted.push_str(before);
+        counted.push_str(&format!("[{} blanks]", blanks.len() - after.len()));
+        rest = after.to_owned();
+    }
+    counted.push_str(&rest);
+    let letters: Vec<char> = counted.chars().collect();
+    if letters.len() <= SHOWN {
+        return counted;
+    }
+    let (beginning, rest) = letters.split_at(SHOWN / 2);
+    let (between, end) = rest.split_at(rest.len() - SHOWN / 2);
+    let text = |letters: &[char]| letters.iter().collect::<String>();
+    format!("{} [… {} more …] {}", text(beginning), count(between.len(), "letter", "letters"), text(end))
 }
 
 /// A text that fills at most `width` columns.
@@ -52,6 +113,9 @@ pub(crate) fn thousands(number: u64) -> String {
 
 /// `3 min ago`
 pub(crate) fn ago(now: Timestamp, then: Timestamp) -> String {
+    if then.millis_since(now) > 60_000 {
+        return day(then);
+    }
     let seconds = now.millis_since(then) / 1000;
     match seconds {
         0..60 => "just now".to_owned(),
@@ -100,6 +164,14 @@ mod tests {
         assert_eq!(fit("日本語です", 5), "日本…");
         assert_eq!(fit("short", 5), "short");
         assert_eq!(printable("a\x1b[31mb\u{202e}c\n\td\r"), "a\u{fffd}[31mb\u{fffd}c\n\td\u{fffd}");
+    }
+
+    #[test]
+    fn what_must_be_judged_can_be_seen() {
+        assert_eq!(one_line("a\nb\u{202e}c\u{200b}"), "a\\nb\\u{202e}c\\u{200b}");
+        assert_eq!(to_judge(&format!("hi{}; rm", " ".repeat(5000))), "hi[5000 blanks]; rm");
+        let long = to_judge(&format!("begin{}end", "x".repeat(30_000)));
+        assert!(long.starts_with("begin") && long.ends_with("end") && long.len() < 500, "{long}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn text_of(layer: Layer, path: &Path) -> Result<Option<Text>, Box<Problem>> {
     }
 }
 
-fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
     // Asked before opening, because opening a pipe would wait for a writer.
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("it is not a file"));

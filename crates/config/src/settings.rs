@@ -47,7 +47,8 @@ pub struct Settings {
     #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
     pub permissions: Permissions,
 
-    /// Rules about single actions. In one layer the first that matches decides.
+    /// Rules about single actions. In one layer the first that matches decides. Over the layers a deny is final;
+    /// else the strongest layer that has a verdict decides.
     #[schemars(extend("x-merge" = "append", "x-untrusted" = "tighten", "x-unused" = true))]
     pub permission: Vec<PermissionRule>,
 

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::read::bytes_of;
+
 /// The trusted projects: the root of each, and the digest of what it asked for when it was trusted.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
@@ -112,7 +114,7 @@ impl TrustStore {
 }
 
 fn read_digests(path: &Path) -> Result<BTreeMap<PathBuf, String>, TrustError> {
-    let text = match fs::read(path) {
+    let text = match bytes_of(path) {
         Ok(bytes) => String::from_utf8(bytes).map_err(|_| damaged(path, "it is not UTF-8 text"))?,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(source) => return Err(TrustError::Unreadable { path: path.to_owned(), source }),
@@ -134,11 +136,14 @@ fn document(digests: &BTreeMap<PathBuf, String>) -> Document {
 
 /// Held until the file is dropped. The lock is on a file of its own, because the list itself is replaced.
 fn lock(path: &Path) -> io::Result<File> {
+    let lock = beside(path, ".lock");
+    if fs::metadata(&lock).is_ok_and(|lock| !lock.is_file()) {
+        return Err(io::Error::other("its lock is not a file"));
+    }
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let file =
-        private(OpenOptions::new().create(true).truncate(false).write(true)).open(beside(path, ".lock"))?;
+    let file = private(OpenOptions::new().create(true).truncate(false).write(true)).open(lock)?;
     file.lock()?;
     Ok(file)
 }

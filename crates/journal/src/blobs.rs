@@ -22,11 +22,13 @@ pub(crate) struct FileBlobs {
     ancestors: Vec<PathBuf>,
     /// Those that are known to be safe on disk.
     safe: Mutex<HashSet<BlobId>>,
+    /// Held while a blob is written: several may be put at once, and the same one too.
+    writing: Mutex<()>,
 }
 
 impl FileBlobs {
     pub(crate) fn new(folder: PathBuf, ancestors: Vec<PathBuf>) -> FileBlobs {
-        FileBlobs { folder, ancestors, safe: Mutex::default() }
+        FileBlobs { folder, ancestors, safe: Mutex::default(), writing: Mutex::default() }
     }
 
     pub(crate) fn name(blob: BlobId) -> String {
@@ -52,6 +54,7 @@ impl FileBlobs {
             return Err(Error::TooLarge { what: "a payload", bytes: content.len(), limit: MAX_BLOB_BYTES });
         }
         let blob = BlobId::from_hash(*blake3::hash(content).as_bytes());
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.safe.lock().unwrap_or_else(PoisonError::into_inner).contains(&blob);
         // One that was left by an earlier process may be damaged: then it is written anew.
         if !known && self.load(blob).is_err() {
@@ -95,7 +98,9 @@ impl FileBlobs {
         let name = FileBlobs::name(blob);
         for folder in self.folders() {
             let path = folder.join(&name);
-            if let Some(file) = disk::if_exists(File::open(&path), &path)? {
+            if let Some(file) =
+                disk::if_exists(disk::open_file(&path, fs::OpenOptions::new().read(true)), &path)?
+            {
                 return decompress(file, blob);
             }
         }

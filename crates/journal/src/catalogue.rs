@@ -1,20 +1,22 @@
 //! The list of sessions, kept in SQLite so that it need not be made from the logs each time.
 //!
-//! Nothing is ever known only here. Before each use the rows are compared with the sizes of the logs, and what a log has
-//! more is read and added; so appending to a log never waits for the catalogue, and a catalogue that is missing, old or
-//! damaged is simply made anew.
+//! Nothing is ever known only here. Before each use the rows are compared with the stamps of the logs, and what a log has
+//! more is read and added; so appending to a log never waits for the catalogue. A catalogue that is missing, old or damaged
+//! is made anew; one that is busy is done without. Neither keeps anybody from getting the list.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionSummary, Timestamp, Usage};
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 
 use crate::digest::{Digest, TitleSource};
-use crate::disk;
-use crate::files::{FileJournal, Told, tell};
+use crate::files::{FileJournal, Stamp};
 use crate::line::Tip;
-use crate::{Ending, Error, Result};
+use crate::lineage::{Told, tell_rest, to_the_end};
+use crate::{Ending, Result, disk};
 
 /// Raised with every change of the tables: an old catalogue is made anew.
 const VERSION: i64 = 1;
@@ -24,178 +26,250 @@ const TABLES: &str = "
         session TEXT PRIMARY KEY, title TEXT NOT NULL, title_source INTEGER NOT NULL, workspace TEXT NOT NULL,
         model TEXT, created INTEGER NOT NULL, updated INTEGER NOT NULL, last INTEGER NOT NULL, turns INTEGER NOT NULL,
         input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
-        reasoning INTEGER NOT NULL, cost INTEGER NOT NULL, forked_from TEXT, forked_at INTEGER, damage TEXT,
-        size INTEGER NOT NULL, proved INTEGER NOT NULL, tip BLOB NOT NULL
+        reasoning INTEGER NOT NULL, cost INTEGER NOT NULL, forked_from TEXT, forked_at INTEGER, parent TEXT,
+        size INTEGER NOT NULL, modified INTEGER NOT NULL, proved INTEGER NOT NULL, tip BLOB NOT NULL
     ) STRICT, WITHOUT ROWID";
 
 pub(crate) struct Catalogue {
-    db: Connection,
+    path: PathBuf,
+    db: Connected,
+}
+
+/// What there is to work with.
+enum Connected {
+    To(Connection),
+    /// Nothing can be stored: every list is made from the logs.
+    Not,
 }
 
 /// A row: what is said of a session, and how far its log was read for it.
 struct Indexed {
     digest: Digest,
-    /// The size of the log at that time.
-    size: u64,
+    /// The log at that time.
+    stamp: Stamp,
     /// How much of it was proved.
     proved: u64,
     tip: Tip,
 }
 
 impl Catalogue {
-    pub(crate) fn open(path: &Path) -> Result<Catalogue> {
-        match Catalogue::open_as_is(path) {
-            Ok(catalogue) => Ok(catalogue),
-            Err(_) => Catalogue::anew(path),
+    pub(crate) fn open(path: &Path) -> Catalogue {
+        let mut catalogue = Catalogue { path: path.to_owned(), db: Connected::Not };
+        match connect(path) {
+            Ok(db) => catalogue.db = Connected::To(db),
+            Err(error) if is_passing(&error) => {}
+            Err(_) => catalogue.replace(),
+        }
+        catalogue
+    }
+
+    /// Puts a new, empty catalogue in the place of what is there. Others may use the old one meanwhile; it is complete
+    /// before it gets its name, so nobody finds half of it.
+    pub(crate) fn replace(&mut self) {
+        self.db = Connected::Not;
+        match create(&self.path) {
+            Ok(db) => self.db = Connected::To(db),
+            Err(error) => tracing::warn!(name: "catalogue.not_stored", %error),
         }
     }
 
-    /// Removes what is there and begins with nothing. Where nothing can be written, the catalogue lives in memory.
-    pub(crate) fn anew(path: &Path) -> Result<Catalogue> {
-        let removed = Catalogue::remove(path);
-        let on_disk = removed.and_then(|()| Catalogue::create(Connection::open(path)?));
-        match on_disk {
-            Ok(catalogue) => Ok(catalogue),
-            Err(error) => {
-                tracing::warn!(name: "catalogue.in_memory", %error);
-                Catalogue::create(Connection::open_in_memory()?)
-            }
+    /// What is wrong with the catalogue at a path.
+    pub(crate) fn check(path: &Path) -> Result<(), String> {
+        let verdict = connect(path).and_then(|db| {
+            let verdict: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            read_rows(&db)?;
+            Ok(verdict)
+        });
+        match verdict {
+            Ok(verdict) if verdict == "ok" => Ok(()),
+            Ok(verdict) => Err(verdict),
+            Err(error) => Err(error.to_string()),
         }
     }
 
-    /// Whether the catalogue is there, whole and of this version.
-    pub(crate) fn check(path: &Path) -> Result<()> {
-        let catalogue = Catalogue::open_as_is(path)?;
-        let verdict: String = catalogue.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if verdict == "ok" { Ok(()) } else { Err(useless(&verdict)) }
-    }
-
-    fn open_as_is(path: &Path) -> Result<Catalogue> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let db = Connection::open_with_flags(path, flags)?;
-        let catalogue = Catalogue::configured(db)?;
-        let version: i64 = catalogue.db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version == VERSION { Ok(catalogue) } else { Err(useless("it is of another version")) }
-    }
-
-    fn create(db: Connection) -> Result<Catalogue> {
-        let catalogue = Catalogue::configured(db)?;
-        catalogue.db.execute_batch(TABLES)?;
-        catalogue.db.pragma_update(None, "user_version", VERSION)?;
-        Ok(catalogue)
-    }
-
-    fn configured(db: Connection) -> Result<Catalogue> {
-        db.busy_timeout(std::time::Duration::from_secs(5))?;
-        Ok(Catalogue { db })
-    }
-
-    fn remove(path: &Path) -> Result<()> {
-        disk::remove_file_if_exists(path)?;
-        disk::remove_file_if_exists(&path.with_extension("db-journal"))?;
-        match path.parent() {
-            Some(folder) => disk::create_folder(folder),
-            None => Ok(()),
-        }
-    }
-
-    /// Brings the rows up to what the logs say.
-    pub(crate) fn refresh(&mut self, journal: &FileJournal) -> Result<()> {
-        let mut known = self.sizes()?;
+    /// The list of sessions, the last changed first, after bringing it up to what the logs say.
+    pub(crate) fn list(&mut self, journal: &FileJournal) -> Result<Vec<SessionSummary>> {
+        let mut gone = self.rows();
+        let mut rows = Vec::with_capacity(gone.len());
         let mut stale = Vec::new();
-        for (session, size) in journal.sizes()? {
-            if known.remove(&session) != Some(size) {
-                stale.push((session, size));
+        for (session, stamp) in journal.stamps()? {
+            match gone.remove(&session) {
+                Some(row) if row.stamp == stamp => rows.push(row),
+                before => stale.push((session, stamp, before)),
             }
         }
-        if stale.is_empty() && known.is_empty() {
-            return Ok(());
+        if !stale.is_empty() || !gone.is_empty() {
+            let indexed =
+                stale.into_iter().map(|(session, stamp, before)| index(journal, session, stamp, before));
+            let indexed: Vec<Indexed> = indexed.collect();
+            self.save(&indexed, gone.keys());
+            rows.extend(indexed);
         }
-        let changes = self.db.transaction()?;
-        for session in known.keys() {
-            changes.execute("DELETE FROM sessions WHERE session = ?", [session.to_string()])?;
-        }
-        for (session, size) in stale {
-            let before = find(&changes, session)?;
-            store(&changes, &index(journal, session, size, before))?;
-        }
-        changes.commit()?;
-        Ok(())
-    }
-
-    fn sizes(&self) -> Result<HashMap<SessionId, u64>> {
-        let mut query = self.db.prepare_cached("SELECT session, size FROM sessions")?;
-        let rows = query.query_map([], |row| Ok((session_in(row, 0)?, unsigned(row, 1)?)))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    }
-
-    pub(crate) fn summaries(&self) -> Result<Vec<SessionSummary>> {
-        let mut query = self.db.prepare_cached("SELECT * FROM sessions")?;
-        let rows = query.query_map([], |row| Ok(indexed(row)?.digest.summary))?;
-        let mut summaries: Vec<SessionSummary> = rows.collect::<rusqlite::Result<_>>()?;
+        let mut summaries: Vec<SessionSummary> = rows.into_iter().map(|row| row.digest.summary).collect();
         summaries.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.session)));
         Ok(summaries)
     }
+
+    /// What is known already. Nothing, if that can't be had: then the logs tell.
+    fn rows(&mut self) -> HashMap<SessionId, Indexed> {
+        let Connected::To(db) = &self.db else { return HashMap::new() };
+        match read_rows(db) {
+            Ok(rows) => return rows,
+            Err(error) if is_passing(&error) => tracing::warn!(name: "catalogue.busy", %error),
+            Err(error) => {
+                tracing::warn!(name: "catalogue.damaged", %error);
+                self.replace();
+            }
+        }
+        HashMap::new()
+    }
+
+    /// Keeps what was found for the next time. That may fail: nothing is lost by it.
+    fn save<'a>(&mut self, rows: &[Indexed], gone: impl Iterator<Item = &'a SessionId>) {
+        let Connected::To(db) = &mut self.db else { return };
+        if let Err(error) = save_rows(db, rows, gone) {
+            tracing::warn!(name: "catalogue.not_saved", %error);
+        }
+    }
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    if !path.is_file() {
+        return Err(rusqlite::Error::InvalidPath(path.to_owned()));
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = configured(Connection::open_with_flags(path, flags)?)?;
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version == VERSION { Ok(db) } else { Err(rusqlite::Error::InvalidQuery) }
+}
+
+/// No file beside it and no waiting for the disk: what a crash spoils is made anew.
+fn configured(db: Connection) -> rusqlite::Result<Connection> {
+    db.busy_timeout(std::time::Duration::from_secs(2))?;
+    db.pragma_update(None, "synchronous", "OFF")?;
+    db.query_row("PRAGMA journal_mode = MEMORY", [], |_| Ok(()))?;
+    Ok(db)
+}
+
+fn create(path: &Path) -> Result<Connection, Box<dyn std::error::Error>> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let unborn = path.with_extension(format!("db.new-{}-{count}", std::process::id()));
+    if let Some(folder) = path.parent() {
+        disk::create_folder(folder)?;
+    }
+    disk::remove_file_if_exists(&unborn)?;
+    let born = fill(&unborn).and_then(|()| {
+        if path.is_dir() {
+            fs::remove_dir(path)?;
+        }
+        Ok(fs::rename(&unborn, path)?)
+    });
+    if born.is_err() {
+        let _ = fs::remove_file(&unborn);
+    }
+    born?;
+    Ok(connect(path)?)
+}
+
+fn fill(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    // It holds titles, so it is as private as the sessions.
+    disk::create_file(path)?;
+    let db = configured(Connection::open(path)?)?;
+    db.execute_batch(TABLES)?;
+    db.pragma_update(None, "user_version", VERSION)?;
+    db.close().map_err(|(_, error)| error)?;
+    Ok(())
+}
+
+/// Whether it is no fault of the catalogue's: somebody uses it, or the disk does not let us.
+fn is_passing(error: &rusqlite::Error) -> bool {
+    let passing = [
+        ErrorCode::DatabaseBusy,
+        ErrorCode::DatabaseLocked,
+        ErrorCode::ReadOnly,
+        ErrorCode::CannotOpen,
+        ErrorCode::SystemIoFailure,
+        ErrorCode::DiskFull,
+        ErrorCode::PermissionDenied,
+    ];
+    error.sqlite_error_code().is_some_and(|code| passing.contains(&code))
+}
+
+fn read_rows(db: &Connection) -> rusqlite::Result<HashMap<SessionId, Indexed>> {
+    let mut query = db.prepare_cached("SELECT * FROM sessions")?;
+    let rows = query.query_map([], indexed)?;
+    rows.map(|row| row.map(|row| (row.digest.summary.session, row))).collect()
+}
+
+fn save_rows<'a>(
+    db: &mut Connection,
+    rows: &[Indexed],
+    gone: impl Iterator<Item = &'a SessionId>,
+) -> rusqlite::Result<()> {
+    let changes = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    for session in gone {
+        changes.execute("DELETE FROM sessions WHERE session = ?", [session.to_string()])?;
+    }
+    // What is wrong with a log may be mended, or lie in another one: it is looked at each time.
+    for row in rows.iter().filter(|row| row.digest.summary.damage.is_none()) {
+        store(&changes, row)?;
+    }
+    changes.commit()
 }
 
 /// Reads what a log has more than its row says. Whatever is wrong with it is told in the row.
-fn index(journal: &FileJournal, session: SessionId, size: u64, before: Option<Indexed>) -> Indexed {
-    let is_cut = before.as_ref().is_some_and(|row| size < row.proved);
-    let goes_on = before.filter(|row| row.digest.summary.damage.is_none() && size >= row.proved);
-    let read = match goes_on {
-        Some(row) => index_rest(journal, row),
-        None => index_whole(journal, session),
-    };
+fn index(journal: &FileJournal, session: SessionId, stamp: Stamp, before: Option<Indexed>) -> Indexed {
+    let is_cut = before.as_ref().is_some_and(|row| stamp.size < row.proved);
+    // A log that was touched and did not grow is not what it was: all of it is read again.
+    let has_grown = |row: &Indexed| stamp.size > row.stamp.size;
+    let rest = before.filter(has_grown).and_then(|row| index_rest(journal, row));
+    let read = rest.map_or_else(|| index_whole(journal, session), Ok);
     let mut row = read.unwrap_or_else(|error| {
         let mut digest = Digest::new(session, None);
         digest.summary.damage = Some(error.to_string());
-        Indexed { digest, size, proved: 0, tip: Tip::NONE }
+        Indexed { digest, stamp, proved: 0, tip: Tip::NONE }
     });
     if is_cut {
         let damage = "the log is shorter than it was: its end was cut off";
         row.digest.summary.damage.get_or_insert_with(|| damage.to_owned());
     }
-    row.size = size;
+    row.stamp = stamp;
     row
 }
 
-fn index_rest(journal: &FileJournal, mut row: Indexed) -> Result<Indexed> {
+/// `None` if the log does not go on where the row stopped.
+fn index_rest(journal: &FileJournal, mut row: Indexed) -> Option<Indexed> {
     let summary = &row.digest.summary;
-    let reader = journal.folder(summary.session).reader()?.resume(row.proved, row.tip, summary.last)?;
-    let mut own = crate::files::Generation::own(reader, journal.folder(summary.session));
-    let told = own.tell(&mut |event| row.digest.apply(&event))?;
-    Ok(finished(row.digest, &own.reader, told))
+    let reader = journal.folder(summary.session).reader().ok()?;
+    let mut reader = reader.resume(row.proved, row.tip, summary.last).ok()?;
+    let told = tell_rest(&mut reader, &mut to_the_end(|event| row.digest.apply(&event))).ok()?;
+    let is_damaged = matches!(told.ending, Ending::Damaged(_));
+    (!is_damaged).then(|| finished(row.digest, row.stamp, &told))
 }
 
 fn index_whole(journal: &FileJournal, session: SessionId) -> Result<Indexed> {
-    let mut lineage = journal.lineage(session)?;
-    let forked_from = lineage.last().and_then(|own| own.reader.header.forked_from);
-    let mut digest = Digest::new(session, forked_from.map(|point| (point.session, point.seq)));
-    let told = tell(&mut lineage, &mut |event| digest.apply(&event))?;
-    let own = lineage.pop().ok_or(Error::NotFound(session))?;
-    Ok(finished(digest, &own.reader, told))
+    let lineage = journal.lineage(session)?;
+    let forked_from = lineage.forked_from().map(|point| (point.session, point.seq));
+    let mut digest = Digest::new(session, forked_from);
+    let told = lineage.tell(&mut to_the_end(|event| digest.apply(&event)))?;
+    Ok(finished(digest, Stamp { size: 0, modified_ns: 0 }, &told))
 }
 
-fn finished(mut digest: Digest, reader: &crate::reader::LogReader, told: Told) -> Indexed {
-    if let Ending::Damaged(damage) = told.ending() {
+fn finished(mut digest: Digest, stamp: Stamp, told: &Told) -> Indexed {
+    if let Ending::Damaged(damage) = &told.ending {
         digest.summary.damage = Some(damage.to_string());
     }
-    Indexed { digest, size: 0, proved: reader.offset, tip: reader.tip }
+    Indexed { digest, stamp, proved: told.end.length, tip: told.end.tip }
 }
 
-fn find(db: &Connection, session: SessionId) -> Result<Option<Indexed>> {
-    let mut query = db.prepare_cached("SELECT * FROM sessions WHERE session = ?")?;
-    let mut rows = query.query_map([session.to_string()], indexed)?;
-    Ok(rows.next().transpose()?)
-}
-
-fn store(db: &Connection, row: &Indexed) -> Result<()> {
+fn store(db: &Connection, row: &Indexed) -> rusqlite::Result<()> {
     let SessionSummary {
         session, title, workspace, model, created, updated, last, turns, usage, cost, ..
     } = &row.digest.summary;
     let forked_from = row.digest.summary.forked_from;
     let mut insert = db.prepare_cached(
-        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     insert.execute(params![
         session.to_string(),
@@ -215,8 +289,9 @@ fn store(db: &Connection, row: &Indexed) -> Result<()> {
         signed(cost.pico_dollars()),
         forked_from.map(|(session, _)| session.to_string()),
         forked_from.map(|(_, seq)| signed(seq.0)),
-        row.digest.summary.damage,
-        signed(row.size),
+        row.digest.summary.parent.map(|parent| parent.to_string()),
+        signed(row.stamp.size),
+        signed(row.stamp.modified_ns),
         signed(row.proved),
         row.tip.0,
     ])?;
@@ -246,7 +321,11 @@ fn indexed(row: &Row<'_>) -> rusqlite::Result<Indexed> {
         },
         cost: Cost::from_pico_dollars(unsigned(row, 14)?),
         forked_from,
-        damage: row.get(17)?,
+        parent: match row.get_ref(17)? {
+            rusqlite::types::ValueRef::Null => None,
+            _ => Some(session_in(row, 17)?),
+        },
+        damage: None,
     };
     let title_source = match row.get(2)? {
         0 => TitleSource::None,
@@ -254,7 +333,8 @@ fn indexed(row: &Row<'_>) -> rusqlite::Result<Indexed> {
         _ => TitleSource::Given,
     };
     let digest = Digest { summary, title_source };
-    Ok(Indexed { digest, size: unsigned(row, 18)?, proved: unsigned(row, 19)?, tip: Tip(row.get(20)?) })
+    let stamp = Stamp { size: unsigned(row, 18)?, modified_ns: unsigned(row, 19)? };
+    Ok(Indexed { digest, stamp, proved: unsigned(row, 20)?, tip: Tip(row.get(21)?) })
 }
 
 fn session_in(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionId> {
@@ -270,9 +350,4 @@ fn signed(number: u64) -> i64 {
 fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, number))
-}
-
-fn useless(why: &str) -> Error {
-    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
-    Error::Catalogue(rusqlite::Error::SqliteFailure(code, Some(why.to_owned())))
 }

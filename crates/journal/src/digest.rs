@@ -33,6 +33,7 @@ impl Digest {
             usage: Default::default(),
             cost: Default::default(),
             forked_from,
+            parent: None,
             damage: None,
         };
         Digest { summary, title_source: TitleSource::None }
@@ -51,6 +52,7 @@ impl Digest {
             Body::SessionCreated(created) => {
                 summary.workspace.clone_from(&created.workspace);
                 summary.model.clone_from(&created.model);
+                summary.parent = created.parent.as_ref().map(|parent| parent.session);
             }
             Body::SessionRenamed(renamed) => self.name(&renamed.title, TitleSource::Given),
             Body::UserMessage(message) => self.name_after(message),

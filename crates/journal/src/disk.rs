@@ -12,8 +12,22 @@ use crate::error::At;
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
+/// Makes a folder and those above it that are missing, and makes their names survive the end of the machine.
 pub(crate) fn create_folder(path: &Path) -> Result<()> {
-    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).at(path)
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
+    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).at(path)?;
+    missing.iter().filter_map(|folder| folder.parent()).try_for_each(sync_folder)
+}
+
+/// Opens a file, and nothing but a file: a pipe by its name would let us wait for ever.
+pub(crate) fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = options.custom_flags(nonblocking).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+}
+
+pub(crate) fn open_or_create(path: &Path) -> Result<File> {
+    open_file(path, OpenOptions::new().append(true).read(true).create(true).mode(PRIVATE_FILE)).at(path)
 }
 
 /// Creates a file that was not there, for writing at its end.

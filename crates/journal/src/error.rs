@@ -42,12 +42,12 @@ pub enum Error {
     NotStorable { session: SessionId, kind: String },
     #[error("{what} of {bytes} bytes is above the limit of {limit}")]
     TooLarge { what: &'static str, bytes: usize, limit: usize },
+    #[error("{what} is nested deeper than {limit}")]
+    TooDeep { what: &'static str, limit: usize },
     #[error("blob {0} is missing")]
     BlobMissing(BlobId),
     #[error("blob {0} is damaged")]
     BlobDamaged(BlobId),
-    #[error("the catalogue of sessions can't be used: {0}")]
-    Catalogue(#[from] rusqlite::Error),
     #[error("{}: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -61,6 +61,12 @@ impl Error {
             Error::InUse { .. } => "Close it there first, or work on a fork of it.",
             Error::NoSuchEvent { .. } => "`helve sessions show ID` shows its events.",
             Error::HasForks { .. } => "Delete the forks too: `helve sessions delete --forks ID`.",
+            Error::Damaged { damage, .. } if damage.flaw == Flaw::Header => {
+                "Nothing of it can be trusted. Take the log from a backup, or delete the session: `helve sessions delete ID`."
+            }
+            Error::Damaged { damage, .. } if damage.flaw == Flaw::Parent => {
+                "`helve sessions show ID` shows what can be read. Going on needs the session that it was forked from."
+            }
             Error::Damaged { .. } => {
                 "`helve sessions show ID` shows what can be read; `helve doctor --repair` sets the damaged file aside and \
                  keeps that part."
@@ -72,13 +78,14 @@ impl Error {
                 "Give yourself access to it, or set HELVE_HOME to a folder of yours."
             }
             Error::Gone { .. } => "Start a new session; what was in the removed folder is gone.",
-            Error::InDoubt { .. } => "Open the session again: it is checked then.",
+            Error::InDoubt { .. } => {
+                "Open the session again. What was said since the last sync may not survive a power cut."
+            }
             Error::OutOfOrder { .. } | Error::NotStorable { .. } => {
                 "This is a mistake in Helve; please report it."
             }
-            Error::TooLarge { .. } => "Keep a part of it.",
-            Error::BlobMissing(_) | Error::BlobDamaged(_) => "`helve doctor` tells what else is affected.",
-            Error::Catalogue(_) => "`helve doctor --repair` makes it anew from the logs.",
+            Error::TooLarge { .. } | Error::TooDeep { .. } => "Keep a part of it.",
+            Error::BlobMissing(_) | Error::BlobDamaged(_) => "The events can be read; this payload can't.",
             Error::Io { .. } => "Check the disk and the folder.",
         }
     }

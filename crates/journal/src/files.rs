@@ -1,8 +1,9 @@
 //! The journal on disk: a folder per session, in one folder for all.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,17 +12,17 @@ use helve_protocol::{BlobId, Event, Seq, SessionId, SessionSummary};
 use crate::blobs::FileBlobs;
 use crate::catalogue::Catalogue;
 use crate::error::At;
-use crate::line::{self, ForkPoint, Header, Tip};
+use crate::line::{ForkPoint, Header};
+use crate::lineage::{LastLine, Lineage, MAX_GENERATIONS, Told, to_the_end};
 use crate::log::{self, FileLog, LogEnd, SessionFolder};
-use crate::reader::{LogReader, Next};
-use crate::{Ending, Error, Flaw, Journal, Result, SessionLog, disk};
+use crate::{Each, Ending, Error, Journal, Result, SessionLog, disk};
 
 /// Names that begin like this are not sessions: one that is being made, and one that is being removed.
 pub(crate) const UNBORN: &str = ".new-";
 pub(crate) const DYING: &str = ".deleted-";
 
-/// A fork of a fork of a fork … is followed this far.
-const MAX_GENERATIONS: usize = 1000;
+/// Looking at a file means waiting for the system, so some look at once.
+const LOOKERS: usize = 4;
 
 /// Keeps sessions below one folder: `sessions/ID/log.jsonl`, the blobs beside it, and `catalogue.db`.
 pub struct FileJournal {
@@ -29,11 +30,11 @@ pub struct FileJournal {
     catalogue: Mutex<Option<Catalogue>>,
 }
 
-/// A session or one of its ancestors, and how far it counts.
-pub(crate) struct Generation {
-    pub(crate) reader: LogReader,
-    folder: SessionFolder,
-    until: Option<ForkPoint>,
+/// What tells whether a log has changed since somebody looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    pub(crate) modified_ns: u64,
 }
 
 impl FileJournal {
@@ -61,20 +62,6 @@ impl FileJournal {
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// The sessions that are there, with the sizes of their logs. Thousands of them are looked at for every list, so the
-    /// way to the folder is walked once.
-    pub(crate) fn sizes(&self) -> Result<Vec<(SessionId, u64)>> {
-        let path = self.sessions_folder();
-        let Some(folder) = disk::if_exists(fs::File::open(&path), &path)? else { return Ok(Vec::new()) };
-        let size = |session: &SessionId| {
-            let log =
-                rustix::fs::statat(&folder, format!("{session}/log.jsonl"), rustix::fs::AtFlags::empty())
-                    .ok()?;
-            u64::try_from(log.st_size).ok()
-        };
-        Ok(self.sessions()?.into_iter().filter_map(|session| Some((session, size(&session)?))).collect())
-    }
-
     pub(crate) fn names(&self) -> Result<Vec<String>> {
         let folder = self.sessions_folder();
         let Some(entries) = disk::if_exists(fs::read_dir(&folder), &folder)? else { return Ok(Vec::new()) };
@@ -82,13 +69,40 @@ impl FileJournal {
         names.collect::<io::Result<_>>().at(&folder)
     }
 
-    /// Those who live on a session's events.
-    pub fn forks(&self, session: SessionId) -> Result<Vec<SessionId>> {
-        let is_fork = |other: &SessionId| {
-            let reader = self.folder(*other).reader();
-            reader.is_ok_and(|reader| reader.header.forked_from.is_some_and(|point| point.session == session))
+    /// The sessions with the stamps of their logs. For every list thousands of them may be looked at, so the way to their
+    /// folder is walked once.
+    pub(crate) fn stamps(&self) -> Result<Vec<(SessionId, Stamp)>> {
+        let path = self.sessions_folder();
+        if disk::if_exists(fs::metadata(&path), &path)?.is_none() {
+            return Ok(Vec::new());
+        }
+        let folder = File::options().read(true).custom_flags(directory()).open(&path).at(&path)?;
+        let sessions = self.sessions()?;
+        let look = |part: &[SessionId]| -> Vec<(SessionId, Stamp)> {
+            part.iter().filter_map(|session| Some((*session, stamp(&folder, *session)?))).collect()
         };
-        Ok(self.sessions()?.into_iter().filter(is_fork).collect())
+        let looked = std::thread::scope(|scope| {
+            let parts = sessions.chunks(sessions.len().div_ceil(LOOKERS).max(1));
+            let lookers: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
+            lookers.into_iter().flat_map(|looker| looker.join().unwrap_or_default()).collect()
+        });
+        Ok(looked)
+    }
+
+    /// Those who live on a session's events. A fork whose header is damaged can't be read any more, with or without its
+    /// parent; one that can't be looked at for another reason may well be one, so that is an error.
+    pub fn forks(&self, session: SessionId) -> Result<Vec<SessionId>> {
+        let mut forks = Vec::new();
+        for other in self.sessions()? {
+            match self.folder(other).header() {
+                Ok(header) if header.forked_from.is_some_and(|point| point.session == session) => {
+                    forks.push(other)
+                }
+                Ok(_) | Err(Error::NotFound(_) | Error::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(forks)
     }
 
     fn check_no_forks(&self, session: SessionId) -> Result<()> {
@@ -96,308 +110,163 @@ impl FileJournal {
         if forks.is_empty() { Ok(()) } else { Err(Error::HasForks { session, forks }) }
     }
 
+    /// Held while sessions come and go, so that the sweeper does not take what is on its way for what was left.
+    fn coming_and_going(&self) -> Result<File> {
+        let (file, path) = self.sweepers_lock()?;
+        file.lock_shared().at(&path)?;
+        Ok(file)
+    }
+
+    pub(crate) fn sweepers_lock(&self) -> Result<(File, PathBuf)> {
+        let path = self.sessions_folder().join(".lock");
+        let file = disk::open_or_create(&path)?;
+        Ok((file, path))
+    }
+
     /// Removes a session that nobody can see any more, or brings it back if a fork was made in the meantime.
     pub(crate) fn bury(&self, session: SessionId, dying: &Path) -> Result<()> {
+        let sessions = self.sessions_folder();
         if let Err(error) = self.check_no_forks(session) {
             let folder = self.folder(session).path;
             fs::rename(dying, &folder).at(&folder)?;
+            disk::sync_folder(&sessions)?;
             return Err(error);
         }
-        disk::sync_folder(&self.sessions_folder())?;
+        disk::sync_folder(&sessions)?;
         fs::remove_dir_all(dying).at(dying)
     }
 
-    /// A session and its ancestors, the oldest first.
-    pub(crate) fn lineage(&self, session: SessionId) -> Result<Vec<Generation>> {
-        let mut generations: Vec<Generation> = Vec::new();
-        let mut next = Some((session, None));
-        while let Some((id, until)) = next {
-            let folder = self.folder(id);
-            let reader = match (folder.reader(), generations.last()) {
-                (Err(Error::NotFound(_)), Some(child)) => return Err(orphan(session, &child.reader)),
-                (reader, _) => reader?,
-            };
-            let point = reader.header.forked_from;
-            generations.push(Generation { reader, folder, until });
-            if let Some(cut) = generations.last().filter(|_| generations.len() > MAX_GENERATIONS) {
-                return Err(orphan(session, &cut.reader));
-            }
-            next = point.map(|point| (point.session, Some(point)));
-        }
-        generations.reverse();
-        Ok(generations)
-    }
-
-    fn blobs_of(&self, lineage: &[Generation]) -> FileBlobs {
-        let mut folders = lineage.iter().rev().map(|generation| generation.folder.blobs());
-        let own = folders.next().unwrap_or_default();
-        FileBlobs::new(own, folders.collect())
+    pub(crate) fn lineage(&self, session: SessionId) -> Result<Lineage> {
+        Lineage::of(self, session)
     }
 
     /// Makes a session's folder under another name first, so that it is there as a whole or not at all.
-    fn create_with(&self, header: &Header) -> Result<FileLog> {
+    fn create_with(&self, header: &Header) -> Result<(File, LogEnd)> {
         let session = header.session;
         let sessions = self.sessions_folder();
+        disk::create_folder(&sessions)?;
+        let _coming = self.coming_and_going()?;
         let unborn = sessions.join(format!("{UNBORN}{}-{session}", std::process::id()));
         // Whoever left it had our process id, so it is dead.
         disk::if_exists(fs::remove_dir_all(&unborn), &unborn)?;
         let unborn = SessionFolder { path: unborn, session };
-        disk::create_folder(&unborn.path)?;
-        let (file, end) = log::create(&unborn, header).inspect_err(|_| {
+        let created = self.give_birth(&unborn, header);
+        if created.is_err() {
             let _ = fs::remove_dir_all(&unborn.path);
-        })?;
-        disk::sync_folder(&unborn.path)?;
-        let folder = self.folder(session);
-        if let Err(error) = fs::rename(&unborn.path, &folder.path) {
-            let _ = fs::remove_dir_all(&unborn.path);
-            let taken =
-                matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists);
-            return Err(if taken { Error::Exists(session) } else { Error::io(&folder.path, error) });
         }
-        disk::sync_folder(&sessions)?;
-        disk::sync_folder(&self.root)?;
+        created
+    }
+
+    fn give_birth(&self, unborn: &SessionFolder, header: &Header) -> Result<(File, LogEnd)> {
+        disk::create_folder(&unborn.path)?;
+        let created = log::create(unborn, header)?;
+        disk::sync_folder(&unborn.path)?;
+        let folder = self.folder(header.session);
+        fs::rename(&unborn.path, &folder.path).map_err(|error| match error.kind() {
+            io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => Error::Exists(header.session),
+            _ => Error::io(&folder.path, error),
+        })?;
+        disk::sync_folder(&self.sessions_folder())?;
         folder.sign();
-        let lineage = self.lineage(session)?;
-        Ok(FileLog::new(&folder, file, end, Arc::new(self.blobs_of(&lineage))))
+        Ok(created)
     }
 
     /// The fork point at an event: in the session itself, or in the ancestor that it has it from.
     fn fork_point(&self, session: SessionId, at: Seq) -> Result<ForkPoint> {
-        for generation in self.lineage(session)?.into_iter().rev() {
-            let inherited = generation.reader.header.forked_from;
+        let lineage = self.lineage(session)?;
+        if lineage.generations() >= MAX_GENERATIONS {
+            return Err(Error::TooDeep { what: "a fork of forks", limit: MAX_GENERATIONS });
+        }
+        for generation in lineage.youngest_first() {
+            let inherited = generation.header.forked_from;
             if let Some(point) = inherited.filter(|point| at <= point.seq) {
                 if point.seq == at {
                     return Ok(point);
                 }
                 continue;
             }
-            let path = generation.folder.log();
-            let found = find_event(&path, generation.reader.offset, at)?;
-            let tip = found.map_err(|last| Error::NoSuchEvent { session, seq: at, last })?;
-            return Ok(ForkPoint { session: generation.folder.session, seq: at, tip });
+            return generation.folder.fork_point(session, at);
         }
         Err(Error::NoSuchEvent { session, seq: at, last: Seq::START })
     }
 
-    /// Runs `work` on the catalogue, on a new one if the old one turns out to be useless.
-    fn with_catalogue<T>(&self, mut work: impl FnMut(&mut Catalogue) -> Result<T>) -> Result<T> {
+    fn with_catalogue<T>(&self, work: impl FnOnce(&mut Catalogue) -> T) -> T {
         let mut slot = self.catalogue.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut catalogue = match slot.take() {
-            Some(catalogue) => catalogue,
-            None => Catalogue::open(&self.catalogue_path())?,
-        };
-        let result = match work(&mut catalogue) {
-            Err(Error::Catalogue(cause)) => {
-                tracing::warn!(name: "catalogue.remade", %cause);
-                drop(catalogue);
-                catalogue = Catalogue::anew(&self.catalogue_path())?;
-                work(&mut catalogue)
-            }
-            result => result,
-        };
-        *slot = Some(catalogue);
-        result
+        work(slot.get_or_insert_with(|| Catalogue::open(&self.catalogue_path())))
     }
 
-    /// Makes the catalogue anew from the logs.
+    /// Makes the catalogue anew from the logs. Gives the number of sessions.
     pub fn rebuild_catalogue(&self) -> Result<usize> {
-        *self.catalogue.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(Catalogue::anew(&self.catalogue_path())?);
-        self.list().map(|sessions| sessions.len())
+        self.with_catalogue(|catalogue| {
+            catalogue.replace();
+            catalogue.list(self).map(|sessions| sessions.len())
+        })
     }
 
-    /// Whether the list of sessions can be used as it is; only for telling people.
-    pub fn check_catalogue(&self) -> Result<()> {
+    /// What is wrong with the catalogue, if anything. It is made anew when it is needed.
+    pub fn check_catalogue(&self) -> std::result::Result<(), String> {
         Catalogue::check(&self.catalogue_path())
     }
 
-    fn end_of(
-        &self,
-        folder: &SessionFolder,
-        mut file: &fs::File,
-        reader: LogReader,
-        ending: Told,
-    ) -> Result<LogEnd> {
+    /// What was left at the end of a log that is opened again.
+    fn tidy_end(folder: &SessionFolder, mut file: &File, told: Told) -> Result<LogEnd> {
         let path = folder.log();
-        match ending {
-            Told::Ended(Ending::Whole) => {}
-            Told::Ended(Ending::Torn { bytes }) => {
+        match (told.ending, told.last_line) {
+            (Ending::Damaged(damage), _) => return Err(Error::Damaged { session: folder.session, damage }),
+            (Ending::Torn { bytes }, _) => {
                 tracing::warn!(name: "log.torn", session = %folder.session, bytes);
-                set_tail_aside(&path, reader.offset)?;
-                file.set_len(reader.offset).and_then(|()| file.sync_all()).at(&path)?;
+                folder.set_tail_aside(told.end.length)?;
+                file.set_len(told.end.length).and_then(|()| file.sync_all()).at(&path)?;
             }
-            Told::Unfinished => file.write_all(b"\n").at(&path)?,
-            Told::Ended(Ending::Damaged(damage)) => {
-                return Err(Error::Damaged { session: folder.session, damage });
-            }
+            (_, LastLine::LacksNewline) => file.write_all(b"\n").and_then(|()| file.sync_data()).at(&path)?,
+            _ => {}
         }
-        Ok(LogEnd { length: reader.offset, tip: reader.tip, last: reader.last })
+        Ok(told.end)
     }
 }
 
-/// How the telling of a session's events ended.
-pub(crate) enum Told {
-    Ended(Ending),
-    /// Everything was told, but the last line lacks its newline.
-    Unfinished,
+fn directory() -> i32 {
+    i32::try_from(rustix::fs::OFlags::DIRECTORY.union(rustix::fs::OFlags::NONBLOCK).bits()).unwrap_or(0)
 }
 
-impl Told {
-    pub(crate) fn ending(self) -> Ending {
-        match self {
-            Told::Ended(ending) => ending,
-            Told::Unfinished => Ending::Whole,
-        }
-    }
-}
-
-impl Generation {
-    /// A session's own events only.
-    pub(crate) fn own(reader: LogReader, folder: SessionFolder) -> Generation {
-        Generation { reader, folder, until: None }
-    }
-
-    /// Tells the events up to where this generation stops to count.
-    pub(crate) fn tell(&mut self, each: &mut dyn FnMut(Event)) -> Result<Told> {
-        let reader = &mut self.reader;
-        while self.until.is_none_or(|until| reader.last < until.seq) {
-            match (reader.next()?, self.until) {
-                (Next::Event(event), _) => each(event),
-                (Next::Unfinished(event), None) => {
-                    each(event);
-                    return Ok(Told::Unfinished);
-                }
-                (Next::End(ending), None) => return Ok(Told::Ended(ending)),
-                (Next::End(Ending::Damaged(damage)), Some(_)) => {
-                    return Ok(Told::Ended(Ending::Damaged(damage)));
-                }
-                (Next::Unfinished(event), Some(until)) if event.seq == until.seq => each(event),
-                _ => return Ok(Told::Ended(Ending::Damaged(reader.damage(Flaw::Parent)))),
-            }
-        }
-        let is_the_same = self.until.is_none_or(|until| until.tip == reader.tip);
-        let ending = if is_the_same { Ending::Whole } else { Ending::Damaged(reader.damage(Flaw::Parent)) };
-        Ok(Told::Ended(ending))
-    }
-}
-
-/// Tells the events of a session and its ancestors, in order.
-pub(crate) fn tell(lineage: &mut [Generation], each: &mut dyn FnMut(Event)) -> Result<Told> {
-    let mut told = Told::Ended(Ending::Whole);
-    for generation in lineage {
-        told = generation.tell(each)?;
-        if matches!(told, Told::Ended(Ending::Damaged(_))) {
-            break;
-        }
-    }
-    Ok(told)
-}
-
-fn orphan(session: SessionId, reader: &LogReader) -> Error {
-    Error::Damaged { session, damage: reader.damage(Flaw::Parent) }
-}
-
-/// Keeps what follows `offset` in a file of its own. It was never acknowledged, but nobody knows who cut the log.
-fn set_tail_aside(log: &Path, offset: u64) -> Result<()> {
-    let file = fs::File::open(log).at(log)?;
-    let length = file.metadata().at(log)?.len().saturating_sub(offset);
-    let mut tail = vec![0; usize::try_from(length).unwrap_or(0)];
-    file.read_exact_at(&mut tail, offset).at(log)?;
-    let aside = log.with_file_name(format!("torn-{offset}"));
-    disk::remove_file_if_exists(&aside)?;
-    disk::create_file(&aside)?.write_all(&tail).at(&aside)
-}
-
-/// The hash of a log at an event, or the last event there is. Looks at few lines: their numbers rise by one, so the
-/// place can be bracketed.
-fn find_event(path: &Path, first_line: u64, at: Seq) -> Result<std::result::Result<Tip, Seq>> {
-    let file = fs::File::open(path).at(path)?;
-    let mut low = first_line;
-    let mut high = file.metadata().at(path)?.len();
-    let mut last = Seq::START;
-    while low < high {
-        let middle = low + (high - low) / 2;
-        let start = if middle == low { low } else { line_start(&file, middle, low).at(path)? };
-        let Some(text) = read_line(&file, start, high).at(path)? else {
-            // The last line is not complete, so it does not count.
-            high = start;
-            continue;
-        };
-        let after = start + text.len() as u64 + 1;
-        match (line::seq_of(&text), line::unseal(&text, Tip::NONE)) {
-            (Some(seq), Some((tip, _))) if seq == at => return Ok(Ok(tip)),
-            (Some(seq), Some(_)) if seq < at => {
-                last = last.max(seq);
-                low = after;
-            }
-            // Later, or damaged: what counts is before it.
-            _ => high = start,
-        }
-    }
-    Ok(Err(last))
-}
-
-/// Where the line that covers `position` begins, not before `floor`.
-fn line_start(file: &fs::File, position: u64, floor: u64) -> io::Result<u64> {
-    let mut end = position;
-    while end > floor {
-        let start = end.saturating_sub(4096).max(floor);
-        let mut chunk = vec![0; usize::try_from(end - start).unwrap_or(0)];
-        file.read_exact_at(&mut chunk, start)?;
-        if let Some(newline) = chunk.iter().rposition(|byte| *byte == b'\n') {
-            return Ok(start + newline as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(floor)
-}
-
-/// The line that begins at `start` without its newline; `None` if it has no end before `limit`.
-fn read_line(file: &fs::File, start: u64, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut text = Vec::new();
-    let mut position = start;
-    while position < limit {
-        let mut chunk = vec![0; usize::try_from((limit - position).min(4096)).unwrap_or(0)];
-        file.read_exact_at(&mut chunk, position)?;
-        if let Some(newline) = chunk.iter().position(|byte| *byte == b'\n') {
-            text.extend(chunk.into_iter().take(newline));
-            return Ok(Some(text));
-        }
-        position += chunk.len() as u64;
-        text.extend(chunk);
-    }
-    Ok(None)
+fn stamp(sessions: &File, session: SessionId) -> Option<Stamp> {
+    let log =
+        rustix::fs::statat(sessions, format!("{session}/log.jsonl"), rustix::fs::AtFlags::empty()).ok()?;
+    // The two have other types on other platforms; these hold them all.
+    let modified_ns = i128::from(log.st_mtime) * 1_000_000_000 + i128::from(log.st_mtime_nsec);
+    let modified_ns = u64::try_from(modified_ns).ok()?;
+    Some(Stamp { size: u64::try_from(log.st_size).ok()?, modified_ns })
 }
 
 impl Journal for FileJournal {
     fn create(&self, session: SessionId) -> Result<Box<dyn SessionLog>> {
-        disk::create_folder(&self.sessions_folder())?;
-        Ok(Box::new(self.create_with(&Header::new(session, None))?))
+        let (file, end) = self.create_with(&Header::new(session, None))?;
+        let folder = self.folder(session);
+        let blobs = FileBlobs::new(folder.blobs(), Vec::new());
+        Ok(Box::new(FileLog::new(&folder, file, end, Arc::new(blobs))))
     }
 
     fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>> {
         let folder = self.folder(session);
         let file = folder.lock()?;
-        let mut lineage = self.lineage(session)?;
-        let blobs = self.blobs_of(&lineage);
-        let told = tell(&mut lineage, each)?;
-        let Some(own) = lineage.pop() else { return Err(Error::NotFound(session)) };
-        let end = self.end_of(&folder, &file, own.reader, told)?;
+        let lineage = self.lineage(session)?;
+        let told = lineage.tell(&mut to_the_end(each))?;
+        let end = FileJournal::tidy_end(&folder, &file, told)?;
+        let blobs = lineage.blobs();
         blobs.tidy()?;
         folder.sign();
         Ok(Box::new(FileLog::new(&folder, file, end, Arc::new(blobs))))
     }
 
-    fn read(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending> {
-        let mut lineage = self.lineage(session)?;
-        tell(&mut lineage, each).map(Told::ending)
+    fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending> {
+        let told = self.lineage(session)?.tell(&mut |event| {
+            if event.seq > after { each(event) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(told.ending)
     }
 
     fn list(&self) -> Result<Vec<SessionSummary>> {
-        self.with_catalogue(|catalogue| {
-            catalogue.refresh(self)?;
-            catalogue.summaries()
-        })
+        self.with_catalogue(|catalogue| catalogue.list(self))
     }
 
     fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> Result<()> {
@@ -414,11 +283,15 @@ impl Journal for FileJournal {
 
     fn delete(&self, session: SessionId) -> Result<()> {
         let folder = self.folder(session);
-        if !folder.path.exists() {
+        if disk::if_exists(fs::metadata(&folder.path), &folder.path)?.is_none() {
             return Err(Error::NotFound(session));
         }
         // A folder without a log belongs to nobody.
-        let _lock = if folder.log().exists() { Some(folder.lock()?) } else { None };
+        let _lock = match folder.lock() {
+            Err(Error::NotFound(_)) => None,
+            lock => Some(lock?),
+        };
+        let _going = self.coming_and_going()?;
         self.check_no_forks(session)?;
         let dying = self.sessions_folder().join(format!("{DYING}{session}"));
         fs::rename(&folder.path, &dying).at(&folder.path)?;
@@ -426,7 +299,6 @@ impl Journal for FileJournal {
     }
 
     fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
-        let lineage = self.lineage(session)?;
-        self.blobs_of(&lineage).load(blob)
+        self.lineage(session)?.blobs().load(blob)
     }
 }

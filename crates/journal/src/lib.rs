@@ -14,11 +14,14 @@ mod disk;
 mod doctor;
 mod error;
 mod files;
+mod find;
 mod line;
+mod lineage;
 mod log;
 mod memory;
 mod reader;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use helve_protocol::{BlobId, Blobs, Event, Seq, SessionId, SessionSummary};
@@ -37,8 +40,9 @@ pub trait Journal: Send + Sync {
     /// if its log is damaged.
     fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>>;
 
-    /// Tells a session's events without owning it, as far as its log can be read.
-    fn read(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending>;
+    /// Tells a session's events after `after` without owning it, as far as its log and those of its ancestors can be
+    /// read, until it is told to stop.
+    fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending>;
 
     /// All sessions, the last changed first.
     fn list(&self) -> Result<Vec<SessionSummary>>;
@@ -53,6 +57,9 @@ pub trait Journal: Send + Sync {
     fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>>;
 }
 
+/// Hears events one by one, and may stop that.
+pub type Each<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;
+
 /// A session that this process owns, until it is dropped.
 pub trait SessionLog: Send {
     fn session(&self) -> SessionId;
@@ -60,8 +67,9 @@ pub trait SessionLog: Send {
     /// The last event that was acknowledged.
     fn last(&self) -> Seq;
 
-    /// Stores the events; they must be the session's next ones. All of them are stored or none. On return they survive
-    /// the end of the process, and those that need it ([`helve_protocol::Body::needs_sync`]) the end of the machine.
+    /// Stores the events; they must be the session's next ones. On return they survive the end of the process, and if one
+    /// of them needs it ([`helve_protocol::Body::needs_sync`]) the end of the machine. After an error none of them is
+    /// stored; a kill in the middle may leave the first of them.
     fn append(&mut self, events: &[Event]) -> Result<()>;
 
     /// Makes everything that was acknowledged survive the end of the machine.
@@ -76,6 +84,8 @@ pub trait SessionLog: Send {
 pub enum Ending {
     /// Everything was read.
     Whole,
+    /// Whoever listened had heard enough.
+    Stopped,
     /// The last line is not complete: its writer is at work or was killed, or the file was cut.
     Torn { bytes: u64 },
     /// From here on nothing can be trusted.
@@ -84,5 +94,7 @@ pub enum Ending {
 
 /// An event is no place for a payload of more than this.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
+/// JSON that is nested deeper than this can't be relied upon to be read again.
+pub const MAX_EVENT_DEPTH: usize = 100;
 /// The largest payload that is kept.
 pub const MAX_BLOB_BYTES: usize = 1 << 30;

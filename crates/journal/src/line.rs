@@ -110,6 +110,26 @@ pub(crate) fn seq_of(line: &[u8]) -> Option<Seq> {
     std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok().map(Seq)
 }
 
+/// How deep a line of JSON is nested.
+pub(crate) fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest) = (0usize, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 pub(crate) fn read_event(line: &[u8]) -> Option<Event> {
     serde_json::from_slice(line).ok()
 }
@@ -135,6 +155,15 @@ mod tests {
                 let accepted = unseal(&changed, Tip::NONE).is_some_and(|(claimed, real)| claimed == real);
                 assert!(!accepted, "bit {bit} of byte {at}");
             }
+        }
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_of_texts() {
+        for (json, expected) in
+            [("", 0), ("{}", 1), (r#"{"a":[1,[2]],"b":{}}"#, 3), (r#"{"a":"[[\"[[","b":1}"#, 1), ("]]][", 1)]
+        {
+            assert_eq!(depth(json.as_bytes()), expected, "{json}");
         }
     }
 

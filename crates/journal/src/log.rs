@@ -1,7 +1,7 @@
 //! A session's log that this process owns, and appends to.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use helve_protocol::{Blobs, Event, Persistence, Seq, SessionId};
 
 use crate::blobs::FileBlobs;
 use crate::error::At;
-use crate::line::{self, Header, Tip};
+use crate::find::find_event;
+use crate::line::{self, ForkPoint, Header, Tip};
 use crate::reader::LogReader;
-use crate::{Error, MAX_EVENT_BYTES, Result, SessionLog, disk};
+use crate::{Error, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog, disk};
 
 /// A log is exchanged for another by a repair, which is rare.
 const MAX_LOCK_TRIES: usize = 10;
@@ -37,11 +38,42 @@ impl SessionFolder {
         self.path.join("owner")
     }
 
+    fn open(&self) -> Result<File> {
+        let path = self.log();
+        let opened = disk::open_file(&path, OpenOptions::new().read(true));
+        disk::if_exists(opened, &path)?.ok_or(Error::NotFound(self.session))
+    }
+
     /// Begins to read the log.
     pub(crate) fn reader(&self) -> Result<LogReader> {
+        LogReader::new(self.open()?, &self.log(), self.session)
+    }
+
+    /// Only the first line, of whatever version the log is.
+    pub(crate) fn header(&self) -> Result<Header> {
+        Ok(LogReader::of_any_version(self.open()?, &self.log(), self.session)?.header)
+    }
+
+    /// One of the log's own events as the place of a fork. It is on disk then: a fork must not outlive what it lives on.
+    pub(crate) fn fork_point(&self, asked: SessionId, seq: Seq) -> Result<ForkPoint> {
         let path = self.log();
-        let file = disk::if_exists(File::open(&path), &path)?.ok_or(Error::NotFound(self.session))?;
-        LogReader::new(file, &path, self.session)
+        let first_line = self.reader()?.offset;
+        let file = self.open()?;
+        file.sync_data().at(&path)?;
+        let found = find_event(&file, first_line, seq).at(&path)?;
+        let tip = found.map_err(|last| Error::NoSuchEvent { session: asked, seq, last })?;
+        Ok(ForkPoint { session: self.session, seq, tip })
+    }
+
+    /// Keeps what follows `offset` in a file of its own. It was never acknowledged, but nobody knows who cut the log.
+    pub(crate) fn set_tail_aside(&self, offset: u64) -> Result<()> {
+        let path = self.log();
+        let mut log = self.open()?;
+        log.seek(SeekFrom::Start(offset)).at(&path)?;
+        let aside = unused_name(&self.path, &format!("torn-{offset}-"));
+        let mut kept = disk::create_file(&aside)?;
+        io::copy(&mut log, &mut kept).and_then(|_| kept.sync_all()).at(&aside)?;
+        disk::sync_folder(&self.path)
     }
 
     /// Takes the lock of the log, which ends with this process at the latest.
@@ -58,7 +90,7 @@ impl SessionFolder {
 
     fn try_lock(&self) -> Result<File> {
         let path = self.log();
-        let opened = OpenOptions::new().append(true).read(true).open(&path);
+        let opened = disk::open_file(&path, OpenOptions::new().append(true).read(true));
         let file = disk::if_exists(opened, &path)?.ok_or(Error::NotFound(self.session))?;
         match file.try_lock() {
             Ok(()) => Ok(file),
@@ -77,6 +109,12 @@ impl SessionFolder {
     fn owner_pid(&self) -> Option<u32> {
         fs::read_to_string(self.owner()).ok()?.trim().parse().ok()
     }
+}
+
+/// A name that nothing in a folder has.
+pub(crate) fn unused_name(folder: &Path, beginning: &str) -> PathBuf {
+    let name = |n: u32| folder.join(format!("{beginning}{n}"));
+    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0))
 }
 
 /// Whether the path still leads to this very file.
@@ -102,10 +140,19 @@ pub(crate) struct FileLog {
 }
 
 /// What is known of a log's end.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct LogEnd {
     pub(crate) length: u64,
     pub(crate) tip: Tip,
     pub(crate) last: Seq,
+}
+
+impl LogEnd {
+    /// Nothing of the log's own is known yet.
+    pub(crate) fn before(header: &Header) -> LogEnd {
+        let last = header.forked_from.map_or(Seq::START, |point| point.seq);
+        LogEnd { length: 0, tip: Tip::NONE, last }
+    }
 }
 
 impl FileLog {
@@ -133,6 +180,7 @@ impl FileLog {
             let sealed = line::seal(event, tip, &mut self.buffer);
             tip = sealed.map_err(|error| Error::io(&self.path, error.into()))?;
             last = event.seq;
+            self.check_form(event, before)?;
             let bytes = self.buffer.len() - before;
             if bytes > MAX_EVENT_BYTES {
                 return Err(Error::TooLarge { what: "an event", bytes, limit: MAX_EVENT_BYTES });
@@ -154,6 +202,18 @@ impl FileLog {
         }
     }
 
+    /// What is acknowledged must be readable again: one line, and not too deep.
+    fn check_form(&self, event: &Event, start: usize) -> Result<()> {
+        let line = self.buffer.get(start..).and_then(|line| line.strip_suffix(b"\n")).unwrap_or_default();
+        if line.contains(&b'\n') {
+            return Err(Error::NotStorable { session: self.session, kind: event.body.kind().to_owned() });
+        }
+        if line::depth(line) > MAX_EVENT_DEPTH {
+            return Err(Error::TooDeep { what: "an event", limit: MAX_EVENT_DEPTH });
+        }
+        Ok(())
+    }
+
     /// Takes back what a failed write may have left, so that the next one finds the log as it was.
     fn undo_write(&mut self, cause: &Error) {
         if let Err(error) = self.file.set_len(self.length) {
@@ -172,10 +232,21 @@ impl FileLog {
 
     /// Writing to a removed file succeeds, and is lost.
     fn check_still_there(&mut self) -> Result<()> {
-        let links = self.file.metadata().at(&self.path)?.nlink();
-        if links > 0 {
+        if self.file.metadata().at(&self.path)?.nlink() > 0 {
             return Ok(());
         }
+        self.gone()
+    }
+
+    /// The same, sure: a removed file may live on under another name, as in a backup.
+    fn check_still_in_place(&mut self) -> Result<()> {
+        if is_at(&self.file, &self.path) {
+            return Ok(());
+        }
+        self.gone()
+    }
+
+    fn gone(&mut self) -> Result<()> {
         let gone = Error::Gone { path: self.path.clone() };
         self.doubt = Some(gone.to_string());
         Err(gone)
@@ -207,8 +278,10 @@ impl SessionLog for FileLog {
         }
         if events.iter().any(|event| event.body.needs_sync()) {
             self.sync_data()?;
+            self.check_still_in_place()?;
+        } else {
+            self.check_still_there()?;
         }
-        self.check_still_there()?;
         (self.length, self.tip, self.last) = (end.length, end.tip, end.last);
         Ok(())
     }
@@ -216,7 +289,7 @@ impl SessionLog for FileLog {
     fn sync(&mut self) -> Result<()> {
         self.check_no_doubt()?;
         self.sync_data()?;
-        self.check_still_there()
+        self.check_still_in_place()
     }
 
     fn blobs(&self) -> Arc<dyn Blobs> {
@@ -233,6 +306,6 @@ pub(crate) fn create(folder: &SessionFolder, header: &Header) -> Result<(File, L
     let sealed = line::seal(header, Tip::NONE, &mut buffer);
     let tip = sealed.map_err(|error| Error::io(&path, error.into()))?;
     file.write_all(&buffer).and_then(|()| file.sync_all()).at(&path)?;
-    let last = header.forked_from.map_or(Seq::START, |point| point.seq);
-    Ok((file, LogEnd { length: buffer.len() as u64, tip, last }))
+    let end = LogEnd { length: buffer.len() as u64, tip, ..LogEnd::before(header) };
+    Ok((file, end))
 }

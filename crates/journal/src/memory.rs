@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use helve_protocol::{BlobError, BlobId, Blobs, Event, Persistence, Seq, SessionId, SessionSummary};
 
 use crate::digest::Digest;
-use crate::{Ending, Error, Journal, MAX_BLOB_BYTES, MAX_EVENT_BYTES, Result, SessionLog};
+use crate::line::depth;
+use crate::{
+    Each, Ending, Error, Journal, MAX_BLOB_BYTES, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog,
+};
 
 #[derive(Clone, Default)]
 pub struct MemoryJournal {
@@ -97,10 +100,10 @@ impl Journal for MemoryJournal {
         Ok(self.owned(session))
     }
 
-    fn read(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending> {
+    fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending> {
         let events = events_of(&self.sessions(), session)?;
-        events.into_iter().for_each(each);
-        Ok(Ending::Whole)
+        let flow = events.into_iter().filter(|event| event.seq > after).try_for_each(each);
+        Ok(if flow.is_break() { Ending::Stopped } else { Ending::Whole })
     }
 
     fn list(&self) -> Result<Vec<SessionSummary>> {
@@ -185,9 +188,15 @@ impl SessionLog for MemoryLog {
             for blob in event.body.blobs() {
                 blob_of(&sessions, session, blob)?;
             }
-            let bytes = event.to_json().map_or(0, |json| json.len());
-            if bytes > MAX_EVENT_BYTES {
-                return Err(Error::TooLarge { what: "an event", bytes, limit: MAX_EVENT_BYTES });
+            let json = event.to_json().unwrap_or_default();
+            if json.len() > MAX_EVENT_BYTES {
+                return Err(Error::TooLarge { what: "an event", bytes: json.len(), limit: MAX_EVENT_BYTES });
+            }
+            if json.contains('\n') {
+                return Err(Error::NotStorable { session, kind: event.body.kind().to_owned() });
+            }
+            if depth(json.as_bytes()) > MAX_EVENT_DEPTH {
+                return Err(Error::TooDeep { what: "an event", limit: MAX_EVENT_DEPTH });
             }
         }
         if let Some(kept) = sessions.get_mut(&session) {

@@ -13,6 +13,8 @@ use crate::{Damage, Ending, Error, Flaw, MAX_EVENT_BYTES, Result};
 /// A line holds one event, its envelope and its seal.
 const MAX_LINE_BYTES: usize = MAX_EVENT_BYTES + 4096;
 
+const BUFFERED: usize = 1 << 16;
+
 /// A log that is being read: where it stands, and what it has proved so far.
 pub(crate) struct LogReader {
     source: BufReader<File>,
@@ -37,8 +39,17 @@ pub(crate) enum Next {
 impl LogReader {
     /// Begins to read a log, at its header.
     pub(crate) fn new(file: File, path: &Path, session: SessionId) -> Result<LogReader> {
+        let reader = LogReader::of_any_version(file, path, session)?;
+        match reader.header.version {
+            line::VERSION => Ok(reader),
+            found => Err(Error::ForeignVersion { session, found }),
+        }
+    }
+
+    /// The header's form is the same in all versions; what follows is not.
+    pub(crate) fn of_any_version(file: File, path: &Path, session: SessionId) -> Result<LogReader> {
         let mut reader = LogReader {
-            source: BufReader::with_capacity(1 << 18, file),
+            source: BufReader::with_capacity(BUFFERED, file),
             path: path.to_owned(),
             session,
             line: Vec::new(),
@@ -71,9 +82,6 @@ impl LogReader {
             return Err(damaged(self));
         };
         let header: Header = serde_json::from_slice(&self.line).map_err(|_| damaged(self))?;
-        if header.version != line::VERSION {
-            return Err(Error::ForeignVersion { session: self.session, found: header.version });
-        }
         if header.helve != "session" || header.session != self.session {
             return Err(damaged(self));
         }

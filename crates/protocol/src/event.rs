@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
-use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -142,7 +141,7 @@ events! {
     Live "call_announced" CallAnnounced,
     /// A piece of a tool call's arguments.
     Live "call_delta" CallDelta,
-    /// What had come of an answer so far. Kept for readers in case the rest never comes; the model never sees it.
+    /// A piece of an answer that is not complete. Kept for readers in case the rest never comes; the model never sees it.
     Durable "response_partial" ResponsePartial,
     /// The answer is complete.
     Durable "response_ended" ResponseEnded,
@@ -391,7 +390,7 @@ pub struct CallDelta {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponsePartial {
-    /// The whole text so far.
+    /// What has come since the last such event of the step.
     pub text: String,
 }
 
@@ -577,7 +576,7 @@ pub struct OutputsPruned {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rewound {
-    /// The last event that still counts.
+    /// Messages that began after this event do not count any more.
     pub to: Seq,
     pub scope: RewindScope,
 }
@@ -655,9 +654,6 @@ struct Line<'a> {
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
         let line = Line::deserialize(deserializer)?;
-        if line.agent.as_str().len() > 256 || line.kind.len() > 256 {
-            return Err(D::Error::custom("an agent or kind of more than 256 bytes"));
-        }
         let unknown = || Unknown { kind: line.kind.to_string(), data: line.data.to_owned() };
         Ok(Event {
             session: line.session,

@@ -85,7 +85,7 @@ impl History {
                     self.attach(event, Part::StepStart { step: id, model: step.model.clone() });
                 }
             }
-            Body::ResponsePartial(partial) => self.partial = Some(partial.text.clone()),
+            Body::ResponsePartial(partial) => self.partial.get_or_insert_default().push_str(&partial.text),
             Body::ResponseEnded(response) => self.answer(event, response),
             Body::RetryScheduled(retry) => {
                 self.partial = None;
@@ -138,11 +138,22 @@ impl History {
             let expects_user =
                 view.last().is_none_or(|last| last.role == Role::Assistant && !calls_tools(last));
             if message.role == Role::Assistant && expects_user {
-                view.push(Cow::Owned(prompting(message)));
+                view.push(Cow::Owned(self.prompting(message)));
             }
             view.push(settled(message));
         }
         view
+    }
+
+    /// Stands before a message of the model's that nobody asked for. Its id is the other's complement: always the same, and
+    /// never one that a session drew.
+    fn prompting(&self, next: &Message) -> Message {
+        let mut id = !next.id.uuid().as_u128();
+        while self.ids.contains_key(&MessageId::from(Uuid::from_u128(id))) {
+            id = id.wrapping_add(1);
+        }
+        let parts = vec![Part::Text(TextPart::note("Go on."))];
+        Message { id: Uuid::from_u128(id).into(), role: Role::User, time: next.time, parts }
     }
 
     /// The last summary, if there is one, and what it does not cover.
@@ -252,7 +263,11 @@ impl History {
         let Some(summary) = compaction.summary.clone().filter(|summary| !summary.trim().is_empty()) else {
             return;
         };
-        let through = compaction.through.min(event.seq);
+        // An answer that is still on its way can't have been summarised.
+        let on_its_way =
+            self.entries.last().filter(|entry| entry.progress == Progress::Open).map(|entry| entry.seq);
+        let last_said = on_its_way.map_or(event.seq, |seq| Seq(seq.0.saturating_sub(1)));
+        let through = compaction.through.min(last_said);
         let place = self.begin(event, compaction.message, Role::User, Progress::Complete);
         if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
             entry.message.parts.push(Part::Compaction { summary, through });
@@ -265,12 +280,17 @@ impl History {
             return;
         }
         let kept = self.entries.partition_point(|entry| entry.seq <= rewound.to);
+        self.partial = None;
         for entry in self.entries.drain(kept..) {
             self.ids.remove(&entry.message.id);
+            for part in &entry.message.parts {
+                match part {
+                    Part::Tool(tool) => drop(self.calls.remove(&tool.call)),
+                    Part::StepStart { step, .. } => drop(self.steps.remove(step)),
+                    _ => {}
+                }
+            }
         }
-        self.steps.retain(|_, entry| *entry < kept);
-        self.calls.retain(|_, place| place.entry < kept);
-        self.partial = None;
     }
 }
 
@@ -303,11 +323,4 @@ fn settled(message: &Message) -> Cow<'_, Message> {
         }
     }
     Cow::Owned(message)
-}
-
-/// Stands before a message of the model's that nobody asked for. Its id is the other's complement: always the same,
-/// and never one that a session drew.
-fn prompting(next: &Message) -> Message {
-    let id = MessageId::from(Uuid::from_u128(!next.id.uuid().as_u128()));
-    Message { id, role: Role::User, time: next.time, parts: vec![Part::Text(TextPart::note("Go on."))] }
 }

@@ -93,6 +93,9 @@ pub struct SessionSummary {
     /// The session that this one was forked from, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<(SessionId, Seq)>,
+    /// For a sub-agent's session: the one that started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
     /// What is wrong with the session's log, if anything is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use helve_config::{Config, Entry};
+use helve_config::{Config, Entry, Trust};
 use serde_json::{Value, json};
 
 use crate::args;
@@ -11,7 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::places::ADMINISTRATOR_FILE;
 use crate::screen::{DIM, HEADING, Screen, WARN};
 use crate::setup::Setup;
-use crate::text::{pad, printable};
+use crate::text::{self, one_line, pad};
 
 pub(crate) fn run(command: args::Config, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
@@ -68,7 +68,10 @@ fn show(
     }
     table(&entries, secrets, screen)?;
     for notice in config.notices() {
-        writeln!(screen, "{WARN}{}{WARN:#}", printable(&notice.to_string()))?;
+        writeln!(screen, "{WARN}{}{WARN:#}", one_line(&notice.to_string()))?;
+    }
+    if matches!(config.trust(), Trust::Untrusted | Trust::Changed) {
+        writeln!(screen, "{DIM}`helve trust` shows what this project asks for.{DIM:#}")?;
     }
     Ok(Exit::Fine)
 }
@@ -78,13 +81,13 @@ fn table(entries: &[&Entry], secrets: Secrets, screen: &mut Screen) -> Result<()
     let values: Vec<String> = entries.iter().map(|entry| value_text(entry, secrets)).collect();
     let width = values.iter().map(String::len).filter(|length| *length <= 40).max().unwrap_or(0);
     for (entry, value) in entries.iter().zip(values) {
-        let key = pad(&printable(&entry.key), keys);
-        let origin = printable(&entry.origin.to_string());
+        let key = pad(&one_line(&entry.key), keys);
+        let origin = one_line(&entry.origin.to_string());
         let also = match entry.overridden.len() {
             0 => String::new(),
             _ => format!(
                 " (also {})",
-                entry.overridden.iter().map(|o| printable(&o.to_string())).collect::<Vec<_>>().join(", ")
+                entry.overridden.iter().map(|o| one_line(&o.to_string())).collect::<Vec<_>>().join(", ")
             ),
         };
         let value = pad(&value, width);
@@ -101,14 +104,22 @@ fn table(entries: &[&Entry], secrets: Secrets, screen: &mut Screen) -> Result<()
 fn value_text(entry: &Entry, secrets: Secrets) -> String {
     match &entry.value {
         None => "-".to_owned(),
-        Some(_) if entry.secret && secrets == Secrets::Hidden => "(hidden)".to_owned(),
-        Some(value) => printable(&value.to_string()),
+        Some(value) if is_hidden(entry, value, secrets) => "(hidden)".to_owned(),
+        Some(value) => one_line(&value.to_string()),
     }
+}
+
+/// Addresses may hold a password or a key as well.
+fn is_hidden(entry: &Entry, value: &Value, secrets: Secrets) -> bool {
+    let is_empty =
+        value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(|map| map.is_empty());
+    let tells_secret = value.as_str().is_some_and(|text| text.contains("://") && text.contains(['@', '?']));
+    secrets == Secrets::Hidden && !is_empty && (entry.secret || tells_secret)
 }
 
 fn entry_json(entry: &Entry, secrets: Secrets) -> Value {
     let mut entry = entry.clone();
-    if entry.secret && secrets == Secrets::Hidden && entry.value.is_some() {
+    if entry.value.as_ref().is_some_and(|value| is_hidden(&entry, value, secrets)) {
         entry.value = Some(json!("(hidden)"));
     }
     json!(entry)
@@ -130,7 +141,7 @@ fn path(setup: &Setup, json: bool, screen: &mut Screen) -> Result<Exit, Failure>
     }
     for (layer, path) in files {
         let note = if path.exists() { String::new() } else { format!("  {DIM}(not there){DIM:#}") };
-        writeln!(screen, "{}  {}{note}", pad(layer, 13), path.display())?;
+        writeln!(screen, "{}  {}{note}", pad(layer, 13), text::path(path))?;
     }
     Ok(Exit::Fine)
 }

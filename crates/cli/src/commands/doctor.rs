@@ -1,12 +1,14 @@
 //! `helve doctor`
 
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
 use helve_config::Trust;
 use helve_journal::{FileJournal, Finding};
 use helve_protocol::SessionId;
+use rustix::fs::Access;
 use serde::Serialize;
 
 use crate::args;
@@ -15,7 +17,7 @@ use crate::logs;
 use crate::places::ADMINISTRATOR_FILE;
 use crate::screen::{BAD, DIM, GOOD, Progress, Screen, WARN};
 use crate::setup::Setup;
-use crate::text::{bytes, count, pad, printable, thousands};
+use crate::text::{self, bytes, count, one_line, pad, thousands};
 
 /// Less than this is told: a session grows while it is used.
 const LITTLE_SPACE: u64 = 100 << 20;
@@ -74,9 +76,9 @@ fn print(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
         Verdict::Note => (WARN, "·"),
         Verdict::Bad => (BAD, "✗"),
     };
-    writeln!(screen, "{style}{mark}{style:#} {} {}", pad(check.about, 13), printable(&check.says))?;
+    writeln!(screen, "{style}{mark}{style:#} {} {}", pad(check.about, 13), one_line(&check.says))?;
     if let Some(hint) = &check.hint {
-        writeln!(screen, "{}{DIM}{}{DIM:#}", " ".repeat(16), printable(hint))?;
+        writeln!(screen, "{}{DIM}{}{DIM:#}", " ".repeat(16), one_line(hint))?;
     }
     Ok(())
 }
@@ -98,7 +100,7 @@ fn settings(setup: &Setup) -> Check {
         None => Check::new(
             "settings",
             Verdict::Good,
-            format!("fine; yours are in {}", setup.places.user_settings().display()),
+            format!("fine; yours are in {}", text::path(&setup.places.user_settings())),
         ),
         Some(problems) => {
             let number = problems.list().len() + problems.more();
@@ -127,7 +129,7 @@ fn administrator() -> Check {
 }
 
 fn project(setup: &Setup) -> Check {
-    let root = setup.root.display();
+    let root = text::path(&setup.root);
     let Ok(config) = setup.config() else { return Check::new("project", Verdict::Note, root.to_string()) };
     let asks = count(config.restricted().len(), "setting that needs", "settings that need");
     match config.trust() {
@@ -145,11 +147,20 @@ fn project(setup: &Setup) -> Check {
 }
 
 fn data_folder(folder: &Path) -> Check {
-    let shown = folder.display();
+    let shown = text::path(folder);
+    let elsewhere = "Give yourself access to it, or set HELVE_HOME to a folder of yours.";
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
-    if rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_err() {
-        return Check::new("data", Verdict::Bad, format!("{shown} can't be written to"))
-            .hint("Give yourself access to it, or set HELVE_HOME to a folder of yours.");
+    let bad = |why: &str| Check::new("data", Verdict::Bad, format!("{shown} {why}")).hint(elsewhere);
+    if !existing.is_dir() {
+        return bad(&format!("can't be a folder: {} is a file", text::path(existing)));
+    }
+    if rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK).is_err() {
+        return bad("can't be written to");
+    }
+    let others_may_write = |folder: &Path| folder.metadata().is_ok_and(|folder| folder.mode() & 0o002 != 0);
+    if folder.is_dir() && others_may_write(folder) {
+        let why = format!("{shown} can be written to by everybody on this machine");
+        return Check::new("data", Verdict::Bad, why).hint("Take that right away: chmod o-w.");
     }
     let free = rustix::fs::statvfs(existing).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     match free {
@@ -169,8 +180,7 @@ fn catalogue(journal: &FileJournal) -> Check {
         Err(_) if is_new => {
             Check::new("catalogue", Verdict::Good, "not needed yet; it is made from the sessions")
         }
-        Err(error) => Check::new("catalogue", Verdict::Note, error.to_string())
-            .hint("It is made anew when it is needed."),
+        Err(why) => Check::new("catalogue", Verdict::Note, why).hint("It is made anew when it is needed."),
     }
 }
 
@@ -207,30 +217,32 @@ fn finding_of(session: SessionId, finding: &Finding) -> Check {
     match finding {
         Finding::Damaged(damage) => Check::new("", Verdict::Bad, says(damage.to_string()))
             .hint("`helve doctor --repair` keeps what can be read and sets the damaged file aside."),
+        Finding::ParentDamaged(damage) => Check::new(
+            "",
+            Verdict::Bad,
+            says(format!(
+                "its own events are fine, but some of those it was forked from can't be read: {damage}"
+            )),
+        )
+        .hint("`helve sessions show` shows the rest; going on needs its parent."),
         Finding::Torn { bytes } => {
             Check::new("", Verdict::Note, says(format!("{bytes} bytes of a line that was never finished")))
         }
         Finding::UnknownEvents { count: number } => Check::new(
             "",
             Verdict::Note,
-            says(format!("{number} events are of another version of Helve; they are kept, but not shown")),
+            says(format!(
+                "{} of another version of Helve, kept but not shown",
+                count(usize::try_from(*number).unwrap_or(usize::MAX), "event", "events")
+            )),
         ),
+        Finding::Unreadable(helve_journal::Error::NotFound(_)) => {
+            Check::new("", Verdict::Bad, says("a folder without a log".to_owned()))
+                .hint("Nothing is in it: `helve sessions delete ID` removes it.")
+        }
         Finding::Blob(error) | Finding::Unreadable(error) => {
-            Check::new("", Verdict::Bad, says(error.to_string())).hint(unreadable_hint(error))
+            Check::new("", Verdict::Bad, says(error.to_string())).hint(error.hint())
         }
-    }
-}
-
-/// The journal's own hint may be to ask the doctor, which is us.
-fn unreadable_hint(error: &helve_journal::Error) -> &'static str {
-    match error {
-        helve_journal::Error::Damaged { .. } => {
-            "Its beginning is damaged, so nothing of it can be trusted. Take the log from a backup if you can."
-        }
-        helve_journal::Error::BlobMissing(_) | helve_journal::Error::BlobDamaged(_) => {
-            "The events can be read; this payload can't."
-        }
-        other => other.hint(),
     }
 }
 
@@ -257,11 +269,13 @@ fn repair(journal: &FileJournal) -> Vec<Check> {
                     repair.kept_as.display()
                 ),
             )),
-            Ok(None) | Err(helve_journal::Error::InUse { .. }) => {}
-            Err(error) => checks.push(
-                Check::new("repair", Verdict::Bad, format!("{session}: {error}"))
-                    .hint(unreadable_hint(&error)),
-            ),
+            Ok(None) | Err(helve_journal::Error::NotFound(_)) => {}
+            Err(helve_journal::Error::InUse { .. }) => {
+                let says = format!("{session}: left alone, it is open in another process");
+                checks.push(Check::new("repair", Verdict::Note, says));
+            }
+            Err(error) => checks
+                .push(Check::new("repair", Verdict::Bad, format!("{session}: {error}")).hint(error.hint())),
         }
     }
     match journal.rebuild_catalogue() {
@@ -287,10 +301,21 @@ fn git() -> Check {
 
 fn logs(setup: &Setup) -> Check {
     let folder = setup.places.logs();
+    let says = format!(
+        "{} (safe to share) and {} (yours) in {}",
+        logs::PUBLIC,
+        logs::RESTRICTED,
+        text::path(&folder)
+    );
+    // The command that runs now has said something already, unless only errors are wanted.
+    let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(&folder);
+    if existing.is_dir() && rustix::fs::access(existing, Access::WRITE_OK).is_ok() {
+        return Check::new("logs", Verdict::Good, says);
+    }
     Check::new(
         "logs",
-        Verdict::Good,
-        format!("{} (safe to share) and {} (yours) in {}", logs::PUBLIC, logs::RESTRICTED, folder.display()),
+        Verdict::Note,
+        format!("nothing is written: {} can't be written to", text::path(&folder)),
     )
 }
 

@@ -1,17 +1,18 @@
 //! `helve sessions`
 
 use std::io::Write;
+use std::ops::ControlFlow;
 
-use helve_journal::{Ending, Error, FileJournal, Journal};
+use helve_journal::{Each, Ending, Error, FileJournal, Journal};
 use helve_protocol::{
-    Clock, Event, History, Message, Part, Role, SessionId, SessionSummary, TextKind, ToolPart, ToolState,
+    Clock, History, Message, Part, Role, Seq, SessionId, SessionSummary, TextKind, ToolPart, ToolState,
 };
 
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::screen::{self, BAD, DIM, GOOD, HEADING, Screen, WARN};
 use crate::setup::{Setup, SystemClock};
-use crate::text::{ago, count, fit, moment, pad, printable, thousands};
+use crate::text::{ago, count, fit, moment, one_line, pad, printable, thousands};
 
 pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     setup.mention_problems();
@@ -20,6 +21,8 @@ pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -
         args::Sessions::List { here, limit, all, json } => {
             let mut sessions = list_of(&journal)?;
             sessions.retain(|summary| !here || std::path::Path::new(&summary.workspace) == setup.root);
+            // Sub-agents' sessions belong to the one that started them.
+            sessions.retain(|summary| all || json || summary.parent.is_none());
             let limit = if all { usize::MAX } else { limit };
             if json { list_json(&sessions, screen) } else { list(&sessions, limit, screen) }
         }
@@ -37,6 +40,9 @@ pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -
         }
     }
 }
+
+/// Fewer digits would find the wrong session too easily.
+const SHORTEST_ID: usize = 4;
 
 fn list_of(journal: &FileJournal) -> Result<Vec<SessionSummary>, Failure> {
     journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))
@@ -59,7 +65,7 @@ fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Resul
     let cost: Vec<String> = shown.iter().map(|summary| cents(summary)).collect();
     let when_width = when.iter().map(String::len).max().unwrap_or(0);
     let cost_width = cost.iter().map(String::len).max().unwrap_or(0);
-    let room = screen.width().map(|width| width.saturating_sub(8 + when_width + cost_width + 6).max(20));
+    let room = screen.width().map(|width| width.saturating_sub(8 + when_width + cost_width + 6).max(8));
     for ((summary, when), cost) in shown.iter().zip(when).zip(cost) {
         let title = title_of(summary);
         let title = room.map_or(title.clone(), |room| fit(&title, room));
@@ -79,7 +85,10 @@ fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Resul
 }
 
 fn title_of(summary: &SessionSummary) -> String {
-    if summary.title.is_empty() { "(nothing said yet)".to_owned() } else { printable(&summary.title) }
+    if summary.title.is_empty() && summary.damage.is_some() {
+        return "(can't be read)".to_owned();
+    }
+    if summary.title.is_empty() { "(nothing said yet)".to_owned() } else { one_line(&summary.title) }
 }
 
 /// What a session cost, to the cent; less than that is told as such.
@@ -114,9 +123,17 @@ fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failure> {
         return Ok(session);
     }
     let wanted = text.replace('-', "").to_lowercase();
+    if wanted.len() < SHORTEST_ID {
+        let what = format!("there is no session {text:?}");
+        return Err(Failure::new(
+            what,
+            format!("an id has at least {SHORTEST_ID} digits"),
+            "Write more digits of the id.",
+        ));
+    }
     let matches = |session: &SessionId| {
         let digits = session.uuid().simple().to_string();
-        !wanted.is_empty() && (digits.starts_with(&wanted) || digits.ends_with(&wanted))
+        digits.starts_with(&wanted) || digits.ends_with(&wanted) || short(*session).starts_with(&wanted)
     };
     let sessions =
         journal.sessions().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
@@ -129,41 +146,48 @@ fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failure> {
             "`helve sessions list` shows those that exist.",
         )),
         many => Err(Failure::new(
-            format!("{text:?} may be any of {} sessions", many.len()),
+            format!("{text:?} may be any of {}", count(many.len(), "session", "sessions")),
             many.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", "),
             "Write more digits of the id.",
         )),
     }
 }
 
-fn read(journal: &FileJournal, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Ending, Failure> {
-    let told = journal.read(session, each);
+fn read(journal: &FileJournal, session: SessionId, each: Each<'_>) -> Result<Ending, Failure> {
+    let told = journal.read(session, Seq::START, each);
     told.map_err(|error| Failure::journal(format!("session {session} can't be read"), &error))
+}
+
+/// The conversation, and how the reading of it ended.
+fn history_of(journal: &FileJournal, session: SessionId) -> Result<(History, Ending), Failure> {
+    let mut history = History::default();
+    let ending = read(journal, session, &mut |event| {
+        history.apply(&event);
+        ControlFlow::Continue(())
+    })?;
+    Ok((history, ending))
 }
 
 fn show_events(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut written = Ok(());
     let ending = read(journal, session, &mut |event| {
-        if written.is_ok() {
-            let json = event.to_json().map_err(Failure::from);
-            written = json.and_then(|json| Ok(writeln!(screen, "{json}")?));
-        }
+        let json = event.to_json().map_err(Failure::from);
+        written = json.and_then(|json| Ok(writeln!(screen, "{json}")?));
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     written?;
     end_of(ending)
 }
 
 fn show_json(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
-    let mut history = History::default();
-    let ending = read(journal, session, &mut |event| history.apply(&event))?;
+    let (history, ending) = history_of(journal, session)?;
     let messages: Vec<&Message> = history.messages().collect();
     writeln!(screen, "{}", serde_json::to_string_pretty(&messages)?)?;
     end_of(ending)
 }
 
 fn show(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
-    let mut history = History::default();
-    let ending = read(journal, session, &mut |event| history.apply(&event))?;
+    let (history, ending) = history_of(journal, session)?;
     if let Some(summary) = list_of(journal)?.into_iter().find(|summary| summary.session == session) {
         heading(&summary, screen)?;
     }
@@ -180,7 +204,7 @@ fn show(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Resul
 fn heading(summary: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
     writeln!(screen, "{HEADING}{}{HEADING:#}", title_of(summary))?;
     let mut line =
-        |name: &str, value: &str| writeln!(screen, "{DIM}{}{DIM:#} {}", pad(name, 9), printable(value));
+        |name: &str, value: &str| writeln!(screen, "{DIM}{}{DIM:#} {}", pad(name, 9), one_line(value));
     line("session", &summary.session.to_string())?;
     line("in", &summary.workspace)?;
     if let Some(model) = &summary.model {
@@ -213,7 +237,10 @@ fn show_message(message: &Message, screen: &mut Screen) -> Result<(), Failure> {
                 }
             }
         }
-        writeln!(screen, "{text}")?;
+        // What was said is set in, so that nothing in it looks like one of our headings.
+        for line in text.lines() {
+            writeln!(screen, "  {line}")?;
+        }
     }
     Ok(())
 }
@@ -227,19 +254,19 @@ fn part_text(part: &Part) -> Option<String> {
         }
         Part::Text(text) => Some(printable(&text.text)),
         Part::File(file) => {
-            Some(format!("{DIM}[{}, {}]{DIM:#}", printable(&file.name), printable(&file.media_type)))
+            Some(format!("{DIM}[{}, {}]{DIM:#}", one_line(&file.name), one_line(&file.media_type)))
         }
         Part::Tool(tool) => Some(tool_text(tool)),
         Part::Patch(patch) => {
             let files = patch.changes.iter().map(|change| {
-                format!("{} +{} -{}", printable(&change.path), change.added_lines, change.removed_lines)
+                format!("{} +{} -{}", one_line(&change.path), change.added_lines, change.removed_lines)
             });
             Some(format!("{DIM}changed: {}{DIM:#}", files.collect::<Vec<_>>().join(", ")))
         }
-        Part::Retry { reason, .. } => Some(format!("{WARN}tried again: {}{WARN:#}", printable(reason))),
-        Part::Agent { name } => Some(format!("{DIM}(agent: {}){DIM:#}", printable(name.as_str()))),
+        Part::Retry { reason, .. } => Some(format!("{WARN}tried again: {}{WARN:#}", one_line(reason))),
+        Part::Agent { name } => Some(format!("{DIM}(agent: {}){DIM:#}", one_line(name.as_str()))),
         Part::Subtask { agent, description, .. } => {
-            Some(format!("{DIM}({} was asked: {}){DIM:#}", printable(agent.as_str()), printable(description)))
+            Some(format!("{DIM}({} was asked: {}){DIM:#}", one_line(agent.as_str()), one_line(description)))
         }
         Part::Compaction { summary, .. } => {
             Some(format!("{DIM}(summary of what was said before){DIM:#}\n{}", printable(summary)))
@@ -249,9 +276,9 @@ fn part_text(part: &Part) -> Option<String> {
 }
 
 fn tool_text(tool: &ToolPart) -> String {
-    let call = fit(&printable(&format!("{} {}", tool.name, tool.input)), 100);
+    let call = fit(&one_line(&format!("{} {}", tool.name, tool.input)), 100);
     let result = tool.state.for_model();
-    let first_line = fit(&printable(result.text.lines().next().unwrap_or_default()), 100);
+    let first_line = fit(&one_line(result.text.lines().next().unwrap_or_default()), 100);
     let lines = match result.text.lines().count() {
         0 | 1 => String::new(),
         n => format!(" {DIM}(and {} more){DIM:#}", count(n - 1, "line", "lines")),
@@ -267,7 +294,7 @@ fn tool_text(tool: &ToolPart) -> String {
 /// Says on the standard error if something is missing at the end.
 fn end_of(ending: Ending) -> Result<Exit, Failure> {
     match ending {
-        Ending::Whole => Ok(Exit::Fine),
+        Ending::Whole | Ending::Stopped => Ok(Exit::Fine),
         Ending::Torn { bytes } => {
             screen::complain(&format!(
                 "{WARN}the last line of the log is not complete ({bytes} bytes): it is being written, or was cut off{WARN:#}"

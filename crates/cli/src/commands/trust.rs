@@ -2,24 +2,25 @@
 
 use std::io::Write;
 
-use helve_config::{Config, Trust};
+use helve_config::{Config, Restricted, Trust, TrustStore};
 
 use crate::args;
 use crate::failure::{Exit, Failure};
-use crate::screen::{self, DIM, GOOD, HEADING, Screen};
+use crate::screen::{self, BAD, DIM, GOOD, HEADING, Screen};
 use crate::setup::Setup;
-use crate::text::{count, pad, printable};
+use crate::text::{self, count, one_line, pad, to_judge};
 
 pub(crate) fn run(options: &args::Trust, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut store = setup.trust_store()?;
-    let root = setup.root.display();
+    let root = text::path(&setup.root);
     if options.list {
-        for root in store.roots() {
-            writeln!(screen, "{}", root.display())?;
-        }
-        return Ok(Exit::Fine);
+        return list(&store, screen);
     }
     if options.forget {
+        if store.digest_of(&setup.root).is_none() {
+            writeln!(screen, "{root} was not trusted.")?;
+            return Ok(Exit::Fine);
+        }
         let forgotten = store.forget(&setup.root);
         forgotten.map_err(|error| Failure::trust(format!("{root} is still trusted"), &error))?;
         writeln!(screen, "{root} is not trusted any more.")?;
@@ -30,10 +31,9 @@ pub(crate) fn run(options: &args::Trust, setup: &Setup, screen: &mut Screen) -> 
         Trust::NothingToTrust => writeln!(screen, "{root} asks for nothing that needs your trust.")?,
         Trust::Trusted => writeln!(screen, "{GOOD}✓{GOOD:#} {root} is trusted already.")?,
         Trust::Changed | Trust::Untrusted => {
-            list(config, screen)?;
-            screen.flush()?;
+            describe(&root, config);
             if !options.yes {
-                confirm()?;
+                confirm(&root, config.restricted().len())?;
             }
             let trusted = store.trust(&setup.root, config.digest());
             trusted.map_err(|error| Failure::trust(format!("{root} is not trusted"), &error))?;
@@ -46,34 +46,50 @@ pub(crate) fn run(options: &args::Trust, setup: &Setup, screen: &mut Screen) -> 
     Ok(Exit::Fine)
 }
 
-fn list(config: &Config, screen: &mut Screen) -> Result<(), Failure> {
-    let items = config.restricted();
-    let changed = if config.trust() == Trust::Changed { "It has changed since you trusted it. " } else { "" };
-    writeln!(
-        screen,
-        "{changed}This project's settings ask for {}:\n",
-        count(items.len(), "thing", "things")
-    )?;
-    let width = items.iter().map(|item| item.key.len()).max().unwrap_or(0);
-    for item in items {
-        let key = pad(&printable(&item.key), width);
-        let value = printable(&item.value.to_string());
-        writeln!(
-            screen,
-            "  {HEADING}{key}{HEADING:#}  {value}  {DIM}{}{DIM:#}",
-            printable(&item.origin.to_string())
-        )?;
+fn list(store: &TrustStore, screen: &mut Screen) -> Result<Exit, Failure> {
+    let mut roots = store.roots().peekable();
+    if roots.peek().is_none() {
+        writeln!(screen, "You trust no project yet.")?;
     }
-    writeln!(screen)?;
-    Ok(())
+    for root in roots {
+        writeln!(screen, "{}", text::path(root))?;
+    }
+    Ok(Exit::Fine)
 }
 
-fn confirm() -> Result<(), Failure> {
-    match screen::ask("Let it do that?") {
+/// Tells what the project asks for where the question is asked, what runs or loosens something first.
+fn describe(root: &str, config: &Config) {
+    let mut items: Vec<&Restricted> = config.restricted().iter().collect();
+    items.sort_by_key(|item| !is_grave(item));
+    let changed = if config.trust() == Trust::Changed { "It has changed since you trusted it. " } else { "" };
+    let things = count(items.len(), "thing", "things");
+    screen::complain(&format!("{changed}The settings of {root} ask for {things}:\n"));
+    let width = items.iter().map(|item| item.key.len()).max().unwrap_or(0);
+    for item in items {
+        let key = pad(&one_line(&item.key), width);
+        let value = to_judge(&item.value.to_string());
+        let origin = one_line(&item.origin.to_string());
+        let style = if is_grave(item) { BAD } else { HEADING };
+        screen::complain(&format!("  {style}{key}{style:#}  {value}  {DIM}{origin}{DIM:#}"));
+    }
+    screen::complain("");
+}
+
+/// Whether it runs something, sends something somewhere, or loosens what is asked.
+fn is_grave(item: &Restricted) -> bool {
+    ["hooks", "mcp", "providers", "permission"].iter().any(|section| item.key.starts_with(section))
+}
+
+fn confirm(root: &str, things: usize) -> Result<(), Failure> {
+    let question = format!(
+        "Let {root} do {}?",
+        if things == 1 { "this".to_owned() } else { format!("these {things} things") }
+    );
+    match screen::ask(&question) {
         Some(true) => Ok(()),
         Some(false) => Err(Failure::new(
             "nothing was trusted",
-            "you said no",
+            "the answer was not yes",
             "Read the settings, and ask whoever wrote them.",
         )),
         None => Err(Failure::usage(

@@ -1,3 +1,5 @@
+use std::os::unix::ffi::OsStringExt;
+
 use serde_json::Value;
 
 use crate::home::Home;
@@ -51,6 +53,34 @@ fn a_secret_is_not_shown_unasked() {
         assert!(!ran.out.contains("tops3cret") && ran.out.contains("(hidden)"), "{}", ran.out);
     }
     assert!(home.run(&["config", "show", "--secrets"]).out.contains("tops3cret"));
+}
+
+#[test]
+fn a_password_in_an_address_is_not_shown_unasked() {
+    let home = Home::new();
+    home.write("home/config.toml", "[mcp.x]\nurl = 'https://user:tops3cret@host/'\n");
+    assert!(!home.run(&["config", "show"]).out.contains("tops3cret"));
+}
+
+#[test]
+fn every_set_counts_wherever_it_stands() {
+    let home = Home::new();
+    let words =
+        ["--set", "limits.max_steps=3", "config", "show", "--set", "model=a/b", "--set=limits.max_time=5m"];
+    let ran = home.run(&words);
+    for expected in ["--set limits.max_steps", "--set model", "--set limits.max_time"] {
+        assert!(ran.out.contains(expected), "{}", ran.out);
+    }
+}
+
+#[test]
+fn a_variable_that_is_not_text_is_a_mistake() {
+    let home = Home::new();
+    let mut command = home.helve(&["config", "show"]);
+    command.env("HELVE_PERMISSION_MODE", std::ffi::OsString::from_vec(b"plan\xff".to_vec()));
+    let ran = home.run_command(command);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("HELVE_PERMISSION_MODE"), "{}", ran.err);
 }
 
 #[test]

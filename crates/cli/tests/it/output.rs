@@ -46,6 +46,9 @@ fn a_terminal_gets_colours_and_a_pipe_does_not() {
     assert!(home.run_command(with("CLICOLOR_FORCE", &["sessions", "list"])).out.contains('\x1b'));
     let (shown, _) = on_terminal(home.helve(&["sessions", "list", "--set", "ui.color=never"]), "");
     assert!(!shown.contains("\x1b["), "{shown:?}");
+    home.write("project/.helve/config.toml", "[ui]\ncolor = 'always'\n");
+    let ran = home.run_command(with("NO_COLOR", &["sessions", "list"]));
+    assert!(!ran.out.contains('\x1b'), "a variable is stronger than a file: {}", ran.out);
     let (shown, code) = on_terminal(home.helve(&["sessions", "show", "nobody"]), "");
     assert!(code == 1 && shown.contains("\x1b["), "errors are coloured too: {shown:?}");
 }
@@ -93,6 +96,35 @@ fn a_full_disk_behind_the_output_is_an_error() {
     let ran = home.helve(&["config", "schema"]).stdout(full).output().unwrap();
     assert_eq!(ran.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&ran.stderr).contains("the output can't be written"));
+}
+
+/// Opening a pipe waits for its other end, which may never come.
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_told_and_not_waited_for() {
+    for (place, words) in [
+        ("sessions/01900000-0000-7000-8000-000000000001/log.jsonl", vec!["sessions", "list"]),
+        ("sessions/01900000-0000-7000-8000-000000000001/log.jsonl", vec!["sessions", "show", "00000001"]),
+        ("sessions/01900000-0000-7000-8000-000000000001/log.jsonl", vec!["doctor", "--repair"]),
+        ("sessions", vec!["sessions", "list"]),
+        ("config.toml", vec!["config", "show"]),
+        ("trust.toml", vec!["config", "show"]),
+        ("trust.toml.lock", vec!["trust", "--yes"]),
+        ("catalogue.db", vec!["sessions", "list"]),
+        ("logs/public.log", vec!["config", "show"]),
+    ] {
+        let home = Home::new();
+        home.write("project/.helve/config.toml", "model = 'a/b'\n");
+        let pipe = home.path().join(place);
+        std::fs::create_dir_all(pipe.parent().unwrap()).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let mut command = Command::new("timeout");
+        let helve = home.helve(&words);
+        command.arg("10").arg(helve.get_program()).args(helve.get_args()).current_dir(home.project());
+        command.env_clear().env("PATH", "/usr/bin:/bin").env("HELVE_HOME", home.path());
+        let ran = home.run_command(command);
+        assert_ne!(ran.code, 124, "{place}: {words:?} waited");
+        assert!(!ran.err.contains("panicked"), "{ran:?}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn a_project_does_nothing_that_needs_trust_before_it_is_trusted() {
 
     let unasked = home.run(&["trust"]);
     assert_eq!(unasked.code, 2);
-    assert!(unasked.out.contains("touch pwned"), "the person sees what it is about: {}", unasked.out);
+    assert!(unasked.err.contains("touch pwned"), "the person sees what it is about: {}", unasked.err);
     assert!(!home.path().join("trust.toml").exists());
 
     let trusted = home.run(&["trust", "--yes"]);
@@ -35,9 +35,26 @@ fn trust_ends_when_the_project_asks_for_something_else() {
     home.write("project/.helve/config.toml", &HOOK.replace("pwned", "worse"));
     let ran = home.run(&["config", "show", "hooks"]);
     assert!(ran.out.contains("has changed since it was trusted"), "{}", ran.out);
-    assert!(home.run(&["trust"]).out.contains("It has changed since you trusted it."));
-    home.run(&["trust", "--forget"]);
-    assert_eq!(home.run(&["trust", "--list"]).out, "");
+    assert!(home.run(&["trust"]).err.contains("It has changed since you trusted it."));
+    assert_eq!(home.run(&["trust", "--forget"]).out, "[PROJECT] is not trusted any more.\n");
+    assert_eq!(home.run(&["trust", "--forget"]).out, "[PROJECT] was not trusted.\n");
+    assert_eq!(home.run(&["trust", "--list"]).out, "You trust no project yet.\n");
+}
+
+/// What can't be seen can't be judged.
+#[test]
+fn nothing_hides_in_what_is_asked_for() {
+    let home = Home::new();
+    let blanks = " ".repeat(5000);
+    home.write(
+        "project/.helve/config.toml",
+        &format!("model = 'a/b'\n[[hooks.stop]]\ncommand = \"echo hi{blanks}; rm -rf ~ \\u001b[2K\\u202e\\u200b\\n\"\n"),
+    );
+    let shown = home.run(&["trust"]).err;
+    assert!(shown.contains("echo hi[5000 blanks]; rm -rf ~ "), "{shown}");
+    assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{shown:?}");
+    let hook = shown.find("hooks.stop").unwrap();
+    assert!(hook < shown.find("model").unwrap(), "what runs something comes first: {shown}");
 }
 
 #[test]

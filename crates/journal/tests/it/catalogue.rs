@@ -1,12 +1,14 @@
 //! The list of sessions can be lost at any time.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
-use helve_journal::{Error, FileJournal, Journal};
+use helve_journal::{FileJournal, Journal};
 use helve_protocol::{SessionRenamed, SessionSummary};
 use helve_testkit::{Session, id};
 
-use crate::support::{file_journal, store_session};
+use crate::child;
+use crate::support::{file_journal, log_path, store_session};
 
 fn sorted(mut list: Vec<SessionSummary>) -> Vec<SessionSummary> {
     list.sort_by_key(|summary| summary.session);
@@ -95,17 +97,57 @@ fn what_was_read_bit_by_bit_equals_what_was_read_at_once() {
 }
 
 #[test]
-fn many_processes_may_list_at_once() {
-    let (root, journal) = file_journal();
-    (0..10).for_each(|n| drop(store_session(&journal, n, 1)));
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                for _ in 0..5 {
-                    let list = FileJournal::new(root.path()).list();
-                    assert_eq!(list.map_err(|error: Error| error.to_string()).map(|list| list.len()), Ok(10));
-                }
-            });
+fn many_processes_may_list_while_sessions_grow() {
+    let root = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(root.path().join("home"));
+    (0..100).for_each(|n| drop(store_session(&journal, n, 1)));
+    let mut listers: Vec<_> =
+        (0..3).map(|_| child::role(&[], "list", root.path(), id(1)).spawn().unwrap()).collect();
+    let mut session = Session::new(id(5));
+    let mut log = journal.create(session.id).unwrap();
+    let mut answers = Vec::new();
+    for lister in &mut listers {
+        for answer in child::lines(lister) {
+            answers.push(answer);
+            log.append(&[session.says("more")]).unwrap();
         }
-    });
+    }
+    listers.into_iter().for_each(|mut lister| assert!(lister.wait().unwrap().success()));
+    assert_eq!(answers.len(), 120);
+    assert!(answers.iter().all(|answer| answer == "101" || answer == "100"), "{answers:?}");
+    assert!(journal.check_catalogue().is_ok());
+}
+
+#[test]
+fn a_busy_catalogue_is_done_without() {
+    let (_root, journal) = file_journal();
+    (0..5).for_each(|n| drop(store_session(&journal, n, 1)));
+    journal.list().unwrap();
+    let before = fs::metadata(journal.catalogue_path()).unwrap();
+    let other = rusqlite::Connection::open(journal.catalogue_path()).unwrap();
+    other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    store_session(&journal, 6, 1);
+    assert_eq!(journal.list().unwrap().len(), 6);
+    let after = fs::metadata(journal.catalogue_path()).unwrap();
+    assert_eq!(before.ino(), after.ino(), "what others use is not taken away");
+    other.execute_batch("COMMIT").unwrap();
+}
+
+#[test]
+fn damage_shows_up_in_the_list_by_itself_and_goes_when_it_is_mended() {
+    let (root, journal) = file_journal();
+    let events = store_session(&journal, 1, 2);
+    let session = events[0].session;
+    journal.fork(session, events[1].seq, id(2)).unwrap();
+    journal.list().unwrap();
+    let path = log_path(root.path(), session);
+    let good = fs::read(&path).unwrap();
+    let mut bad = good.clone();
+    bad[300] ^= 1;
+    fs::write(&path, bad).unwrap();
+    let damaged =
+        |list: Vec<SessionSummary>| list.into_iter().filter(|summary| summary.damage.is_some()).count();
+    assert!(damaged(journal.list().unwrap()) >= 1);
+    fs::write(&path, good).unwrap();
+    assert_eq!(damaged(journal.list().unwrap()), 0);
 }

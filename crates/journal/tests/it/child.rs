@@ -45,6 +45,7 @@ fn child_process() {
         "store" => store_one_turn(&journal, session),
         "own" => own(&journal, session),
         "race" => race(&journal),
+        "list" => list_often(&journal),
         "fill" => fill_the_disk(&journal, session, &root),
         "touch" => touch(&journal, session),
         other => panic!("no role {other}"),
@@ -111,6 +112,9 @@ fn store_one_turn(journal: &FileJournal, id: SessionId) {
     say("started-changing");
     log.append(&[session.ends()]).unwrap();
     say("ended");
+    log.append(&[session.says("not synced")]).unwrap();
+    journal.fork(id, log.last(), helve_testkit::id(99)).unwrap();
+    say("forked");
 }
 
 /// Owns a session until it is killed or its input ends.
@@ -138,6 +142,13 @@ fn race(journal: &FileJournal) {
     }
 }
 
+/// Lists again and again, while others change what there is to list.
+fn list_often(journal: &FileJournal) {
+    for _ in 0..40 {
+        say(FileJournal::list(journal).map_or_else(|error| error.to_string(), |list| list.len().to_string()));
+    }
+}
+
 /// Appends until the disk is full, makes room, and goes on.
 fn fill_the_disk(journal: &FileJournal, id: SessionId, root: &Path) {
     let filler = root.join("home").join("filler");
@@ -162,9 +173,8 @@ fn fill_the_disk(journal: &FileJournal, id: SessionId, root: &Path) {
     log.append(&[session.says("there is room again"), session.ends()]).unwrap();
     say(format_args!("went on to {}", log.last()));
     drop(log);
-    let mut count = 0;
-    let ending = journal.read(id, &mut |_| count += 1).unwrap();
-    say(format_args!("read {count}: {ending:?}"));
+    let (events, ending) = crate::support::read(journal, id).unwrap();
+    say(format_args!("read {}: {ending:?}", events.len()));
 }
 
 /// Tries everything that writes, as somebody who may not.
@@ -183,7 +193,7 @@ fn touch(journal: &FileJournal, session: SessionId) {
     told("open", journal.open(session, &mut |_| {}).map(|_| ()));
     told("fork", journal.fork(session, Seq(1), id(424_243)));
     told("delete", journal.delete(session));
-    told("read", journal.read(session, &mut |_| {}).map(|_| ()));
+    told("read", crate::support::skim(journal, session).map(|_| ()));
     told("list", journal.list().map(|_| ()));
 }
 

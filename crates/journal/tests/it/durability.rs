@@ -56,6 +56,12 @@ fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
     let folder = find(blob, renamed, &["fsync(", "/blobs>"]);
     find(blob, folder, &["write(", "log.jsonl", "user_message"]);
 
+    // A fork: what it lives on comes first.
+    let forked = &calls[told("ended")..told("forked")];
+    let parent = find(forked, 0, &["fdatasync(", "log.jsonl"]);
+    let header = find(forked, parent, &["write(", ".new-", "forked_from"]);
+    find(forked, header, &["sync(", ".new-", "log.jsonl"]);
+
     // Reading needs no sync.
     let reading = &calls[told("named-blob")..told("started-reading")];
     assert_eq!((count(reading, &["write(", "log.jsonl"]), count(reading, &["sync("])), (1, 0));

@@ -1,11 +1,11 @@
 //! The written form, checked by a second implementation of its description in `docs/reference/journal.md`.
 
-use helve_journal::{Error, Journal};
-use helve_protocol::Seq;
+use helve_journal::{Ending, Error, Flaw, Journal};
+use helve_protocol::{Seq, SessionId};
 use helve_testkit::id;
 use serde_json::Value;
 
-use crate::support::{file_journal, log_path, store_session};
+use crate::support::{file_journal, log_path, skim, store_session};
 
 /// Seals a line as the description says.
 pub(crate) fn sealed(before: [u8; 32], object: &str) -> (String, [u8; 32]) {
@@ -33,6 +33,41 @@ fn a_log_is_what_its_description_says() {
     }
 }
 
+/// Lines that are sealed as they should be, and still are not this session's next ones.
+#[test]
+fn a_sealed_line_must_also_be_the_next_one_of_this_session() {
+    let (root, journal) = file_journal();
+    let events = store_session(&journal, 1, 1);
+    let session = events[0].session;
+    let path = log_path(root.path(), session);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let tip = *blake3::Hash::from_hex(last["hash"].as_str().unwrap()).unwrap().as_bytes();
+    let next = events.len() as u64 + 1;
+    let event = |seq: u64, session: &str| {
+        format!(
+            r#"{{"seq":{seq},"session":"{session}","agent":"a","time":1,"kind":"turn_started","data":{{}}}}"#
+        )
+    };
+    let own = session.to_string();
+    let stranger = id::<SessionId>(77).to_string();
+    for (object, expected) in [
+        (event(next, &own), None),
+        (event(next + 1, &own), Some(Flaw::Order)),
+        (event(next - 1, &own), Some(Flaw::Order)),
+        (event(next, &stranger), Some(Flaw::Session)),
+        (format!(r#"{{"seq":{next},"no":"event"}}"#), Some(Flaw::Event)),
+    ] {
+        std::fs::write(&path, [text.as_str(), &sealed(tip, &object).0].concat()).unwrap();
+        let found = match skim(&journal, session).unwrap() {
+            Ending::Damaged(damage) => Some(damage.flaw),
+            _ => None,
+        };
+        assert_eq!(found, expected, "{object}");
+        assert!(journal.repair(session).unwrap().is_none(), "what was sealed is never cut out");
+    }
+}
+
 #[test]
 fn a_fork_names_its_parent_and_the_parents_hash() {
     let (root, journal) = file_journal();
@@ -54,7 +89,7 @@ fn a_newer_format_is_refused_by_name() {
     let (line, _) =
         sealed([0; 32], &format!(r#"{{"helve":"session","version":2,"new":1,"session":"{session}"}}"#));
     std::fs::write(log_path(root.path(), session), line).unwrap();
-    for refused in [journal.open(session, &mut |_| {}).err(), journal.read(session, &mut |_| {}).err()] {
+    for refused in [journal.open(session, &mut |_| {}).err(), skim(&journal, session).err()] {
         let refused = refused.unwrap();
         assert!(matches!(refused, Error::ForeignVersion { found: 2, .. }), "{refused}");
     }

@@ -1,5 +1,6 @@
 //! Kill -9 at any instant loses nothing that was acknowledged (R-SESS-5).
 
+use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use helve_journal::{Ending, FileJournal, Journal};
@@ -34,7 +35,8 @@ fn killed_at_random_moments_nothing_acknowledged_is_lost() {
         }
         std::thread::sleep(Duration::from_micros(u64::from(random.next_u32() % 20_000)));
         child.kill().unwrap();
-        child.wait().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(9), "the child must not have failed by itself: {status}");
         let last = said.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).last();
         at_work += u32::from(last.is_some());
         acknowledged = last.map_or(acknowledged, Seq);
@@ -49,6 +51,9 @@ fn killed_at_random_moments_nothing_acknowledged_is_lost() {
         torn += u32::from(matches!(ending, Ending::Torn { .. }));
         assert!(events.len() as u64 >= acknowledged.0, "kill {kill}: {} of {acknowledged}", events.len());
         events.iter().for_each(|event| assert_as_written(&journal, event));
+        let mut reopened = Vec::new();
+        let log = journal.open(session, &mut |event| reopened.push(event)).unwrap();
+        assert_eq!((log.last().0, reopened), (events.len() as u64, events));
     }
     println!("{KILLS} kills, {at_work} of them while events were appended; {torn} torn lines");
     assert!(at_work >= 200, "only {at_work} kills met a process at work");

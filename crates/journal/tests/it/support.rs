@@ -1,15 +1,24 @@
 //! What the tests below share.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use helve_journal::{Ending, FileJournal, Journal, Result};
-use helve_protocol::{Event, SessionId};
+use helve_protocol::{Event, Seq, SessionId};
 use helve_testkit::{Session, id};
 
 pub(crate) fn read(journal: &dyn Journal, session: SessionId) -> Result<(Vec<Event>, Ending)> {
     let mut events = Vec::new();
-    let ending = journal.read(session, &mut |event| events.push(event))?;
+    let ending = journal.read(session, Seq::START, &mut |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    })?;
     Ok((events, ending))
+}
+
+/// Reads a session only to see whether that can be done.
+pub(crate) fn skim(journal: &dyn Journal, session: SessionId) -> Result<Ending> {
+    read(journal, session).map(|(_, ending)| ending)
 }
 
 pub(crate) fn read_whole(journal: &dyn Journal, session: SessionId) -> Vec<Event> {

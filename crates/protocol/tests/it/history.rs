@@ -121,6 +121,35 @@ fn a_summary_replaces_what_it_covers_and_rewinding_brings_it_back() {
     assert_eq!(texts(&History::of(&events)).len(), 3);
 }
 
+/// The context may overflow while an answer is on its way.
+#[test]
+fn a_summary_does_not_swallow_the_answer_that_is_on_its_way() {
+    let mut session = Session::new(id(1_000_000));
+    let mut events = vec![session.created(), session.says("go")];
+    let mut step = session.step("Here it is.", &[]).into_iter();
+    events.extend(step.next());
+    let (message, through) = (session.draw(), Seq(100));
+    let summary = Some("so far".to_owned());
+    events.push(session.event(CompactionEnded {
+        message,
+        summary,
+        through,
+        tokens_before: 2,
+        tokens_after: 1,
+    }));
+    for event in step {
+        events.push(session.event(event.body));
+    }
+    assert_eq!(texts(&History::of(&events)), ["summary: so far", "Here it is."]);
+}
+
+#[test]
+fn pieces_of_an_answer_add_up() {
+    let mut session = Session::new(id(1_000_000));
+    let events = ["Hel", "lo"].map(|text| session.event(ResponsePartial { text: text.to_owned() }));
+    assert_eq!(History::of(&events).partial(), Some("Hello"));
+}
+
 #[test]
 fn a_cleared_output_says_so() {
     let (mut session, mut events) = session_with_a_call();
