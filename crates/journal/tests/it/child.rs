@@ -43,6 +43,8 @@ fn child_process() {
     match role.as_str() {
         "append" => append_for_ever(&journal, session),
         "store" => store_one_turn(&journal, session),
+        "mend" => mend(&journal, session),
+        "fail-to-sync" => fail_to_sync(&journal, session),
         "own" => own(&journal, session),
         "race" => race(&journal),
         "list" => list_often(&journal),
@@ -115,6 +117,36 @@ fn store_one_turn(journal: &FileJournal, id: SessionId) {
     log.append(&[session.says("not synced")]).unwrap();
     journal.fork(id, log.last(), helve_testkit::id(99)).unwrap();
     say("forked");
+}
+
+/// Opens a log with a torn end, then mends one that is damaged, for a look at the order of system calls.
+fn mend(journal: &FileJournal, session: SessionId) {
+    drop(journal.open(session, &mut |_| {}).unwrap());
+    say("opened");
+    let log = crate::support::log_path(
+        &std::path::PathBuf::from(std::env::var_os("CHILD_ROOT").unwrap()).join("home"),
+        session,
+    );
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[500] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    say("damaged");
+    journal.repair(session).unwrap().unwrap();
+    say("mended");
+}
+
+/// Runs where every sync of data fails.
+fn fail_to_sync(journal: &FileJournal, id: SessionId) {
+    let mut session = Session::new(id);
+    let mut log = journal.create(id).unwrap();
+    let failed = log.append(&[session.created()]).unwrap_err();
+    say(format_args!("append: {}", matches!(failed, Error::Io { .. })));
+    let refused = log.append(&[session.says("hello")]).unwrap_err();
+    say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
+    let refused = log.sync().unwrap_err();
+    say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
+    let failed = log.blobs().put(b"content").unwrap_err();
+    say(format_args!("blob: {}", matches!(failed.0.downcast_ref(), Some(Error::Io { .. }))));
 }
 
 /// Owns a session until it is killed or its input ends.

@@ -1,22 +1,26 @@
 //! What a kill can't show: that data is asked onto the disk before anybody is told that it is safe.
 
+use std::path::Path;
 use std::process::Command;
 
-use helve_testkit::{id, skip};
+use helve_journal::{FileJournal, Journal};
+use helve_protocol::Event;
+use helve_testkit::{Session, id, skip};
 
 use crate::child;
+use crate::support::log_path;
 
-fn traced_calls() -> Option<Vec<String>> {
+/// The system calls that a child makes in a role, as strace tells them.
+fn traced_calls(role: &str, root: &Path) -> Option<Vec<String>> {
     if Command::new("strace").arg("-V").output().is_err() {
         skip("durability", "strace is not installed");
         return None;
     }
-    let root = tempfile::tempdir().unwrap();
-    let trace = root.path().join("trace");
+    let trace = root.join("trace");
     let path = trace.to_str().unwrap();
-    let calls = "trace=write,pwrite64,writev,fsync,fdatasync,rename,renameat,renameat2";
+    let calls = "trace=write,pwrite64,writev,copy_file_range,sendfile,ftruncate,fsync,fdatasync,link,linkat,rename,renameat,renameat2";
     let strace = ["strace", "-f", "-y", "-s", "100000", "-e", calls, "-o", path];
-    let output = child::role(&strace, "store", root.path(), id(1)).output().unwrap();
+    let output = child::role(&strace, role, root, id(1)).output().unwrap();
     let Ok(text) = std::fs::read_to_string(&trace) else {
         skip("durability", "strace may not trace here");
         return None;
@@ -37,7 +41,8 @@ fn count(calls: &[String], words: &[&str]) -> usize {
 
 #[test]
 fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
-    let Some(calls) = traced_calls() else { return };
+    let root = tempfile::tempdir().unwrap();
+    let Some(calls) = traced_calls("store", root.path()) else { return };
     let told = |word: &str| find(&calls, 0, &["write(1", &format!("CHILD {word}")]);
 
     // A new session: the file, its folder, and the folder of all sessions.
@@ -47,10 +52,12 @@ fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
     let folder = find(created, file, &["fsync(", "sessions/.new-"]);
     let renamed = find(created, folder, &["rename", "sessions/.new-"]);
     find(created, renamed, &["fsync(", "home/sessions>"]);
+    find(created, 0, &["fsync(", "/home>"]);
 
     // A blob: its content, its name, and only then the event that names it.
     let blob = &calls[told("said")..told("named-blob")];
-    let written = find(blob, 0, &["write(", ".unfinished-"]);
+    let session = find(blob, 0, &["fsync(", "sessions/0190"]);
+    let written = find(blob, session, &["write(", ".unfinished-"]);
     let synced = find(blob, written, &["fdatasync(", ".unfinished-"]);
     let renamed = find(blob, synced, &["rename", ".unfinished-", ".zst"]);
     let folder = find(blob, renamed, &["fsync(", "/blobs>"]);
@@ -74,4 +81,59 @@ fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
         let written = find(calls, 0, &["write(", "log.jsonl", kind]);
         find(calls, written, &["fdatasync(", "log.jsonl", "= 0"]);
     }
+}
+
+#[test]
+fn what_is_mended_is_safe_before_it_takes_its_place() {
+    let root = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(root.path().join("home"));
+    let mut session = Session::new(id(1));
+    let events: Vec<Event> =
+        std::iter::once(session.created()).chain((0..9).map(|_| session.says("hello"))).collect();
+    journal.create(id(1)).unwrap().append(&events).unwrap();
+    let log = log_path(&root.path().join("home"), id(1));
+    let mut torn = std::fs::read(&log).unwrap();
+    torn.extend(b"{\"seq\":");
+    std::fs::write(&log, torn).unwrap();
+    let Some(calls) = traced_calls("mend", root.path()) else { return };
+    let told = |word: &str| find(&calls, 0, &["write(1", &format!("CHILD {word}")]);
+
+    let opened = &calls[..told("opened")];
+    let aside = find(opened, 0, &["fsync(", "/torn-"]);
+    let cut = find(opened, aside, &["ftruncate(", "log.jsonl"]);
+    find(opened, cut, &["fsync(", "log.jsonl"]);
+
+    let mended = &calls[told("damaged")..told("mended")];
+    let copied = find(mended, 0, &["fsync(", "log.jsonl.mended"]);
+    let kept = find(mended, copied, &["link", "log.jsonl.damaged-1"]);
+    let renamed = find(mended, kept, &["rename", "log.jsonl.mended"]);
+    find(mended, renamed, &["fsync(", "sessions/0190"]);
+}
+
+/// After a failed sync nobody knows what is on disk, so nothing more is promised.
+#[test]
+fn a_failed_sync_puts_the_log_in_doubt() {
+    let works =
+        Command::new("strace").args(["-e", "inject=fdatasync:error=EIO", "-o", "/dev/null", "true"]).output();
+    if !works.is_ok_and(|output| output.status.success()) {
+        return skip("a_failed_sync", "strace can't make system calls fail here");
+    }
+    let root = tempfile::tempdir().unwrap();
+    let strace =
+        ["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"];
+    let mut child = child::role(&strace, "fail-to-sync", root.path(), id(1)).spawn().unwrap();
+    let said: Vec<String> = child::lines(&mut child).collect();
+    assert!(child.wait().unwrap().success(), "{said:?}");
+    assert_eq!(said, ["append: true", "in doubt: true", "in doubt: true", "blob: true"]);
+}
+
+#[test]
+fn what_a_killed_process_left_of_a_payload_is_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(root.path().join("home"));
+    journal.create(id(1)).unwrap().blobs().put(b"content").unwrap();
+    let blobs = log_path(&root.path().join("home"), id(1)).with_file_name("blobs");
+    std::fs::write(blobs.join(".unfinished-x"), b"half").unwrap();
+    journal.open(id(1), &mut |_| {}).unwrap();
+    assert_eq!(std::fs::read_dir(blobs).unwrap().count(), 1);
 }
