@@ -168,7 +168,7 @@ pub(crate) enum Sessions {
         /// Only those of the current project
         #[arg(long)]
         here: bool,
-        /// At most so many
+        /// Show at most so many
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
         limit: usize,
         /// All of them, whatever the limit, sub-agents' too
@@ -191,13 +191,13 @@ pub(crate) enum Sessions {
     },
     /// Delete sessions, with everything that belongs to them
     Delete {
-        /// The ids, or their beginnings or ends
+        /// The ids, their beginnings or their ends, or `last`
         #[arg(required = true)]
         ids: Vec<String>,
         /// Delete their forks too
         #[arg(long)]
         forks: bool,
-        /// Do not ask
+        /// Delete without asking
         #[arg(short, long)]
         yes: bool,
     },
@@ -211,7 +211,7 @@ pub(crate) struct Trust {
     /// List the projects that you trust
     #[arg(long)]
     pub(crate) list: bool,
-    /// Do not ask
+    /// Trust it without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
 }

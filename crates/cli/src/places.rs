@@ -21,9 +21,14 @@ pub(crate) struct Places {
 
 impl Places {
     /// `HELVE_HOME` for everything if it is set, else the platform's own.
-    pub(crate) fn find(cwd: &Path) -> Result<Places, Failure> {
+    pub(crate) fn find() -> Result<Places, Failure> {
         if let Some(home) = std::env::var_os("HELVE_HOME").filter(|home| !home.is_empty()) {
-            let home = cwd.join(home);
+            let home = PathBuf::from(home);
+            if !home.is_absolute() {
+                let what = format!("HELVE_HOME is {:?}", home.display().to_string());
+                let why = "that depends on where you are, so your sessions would be somewhere else each time";
+                return Err(Failure::usage(what, why, "Set it to a path that begins with a slash."));
+            }
             return Ok(Places { config: home.clone(), data: home });
         }
         let base = etcetera::choose_base_strategy().map_err(|error| {

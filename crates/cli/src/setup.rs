@@ -28,7 +28,7 @@ pub(crate) struct Setup {
 impl Setup {
     pub(crate) fn new(everywhere: &Everywhere) -> Result<Setup, Failure> {
         let cwd = working_folder(everywhere.cwd.as_deref())?;
-        let places = Places::find(&cwd)?;
+        let places = Places::find()?;
         let root = project_root(&cwd);
         let trust = TrustStore::read(places.trust());
         let nobody = TrustStore::empty();

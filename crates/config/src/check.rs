@@ -165,7 +165,7 @@ fn key_hint(key: &Key, name: &str, table: &Table) -> String {
     if table.keys.len() <= MOST_KEYS_IN_A_HINT {
         return format!("valid keys here: {}", siblings().collect::<Vec<_>>().join(", "));
     }
-    "`helve config schema` lists the valid keys".to_owned()
+    "`helve reference settings` lists the valid keys".to_owned()
 }
 
 /// A key under the wrong header, such as `max_steps` at the top.

@@ -121,9 +121,13 @@ fn read_line(origin: Origin, key: &Key, text: &str, problems: &mut Vec<Problem>)
     }
 }
 
-/// The text as it is where the setting is written as a string; else it is TOML.
+/// The text as it is, quotes aside, where the setting is written as a string; else it is TOML.
 fn value_of<'a>(key: &Key, text: &'a str) -> Result<DeValue<'a>, String> {
-    let as_it_is = || Ok(DeValue::String(Cow::Borrowed(text)));
+    let is_quoted = text.len() > 1
+        && (text.starts_with('"') && text.ends_with('"') || text.starts_with('\'') && text.ends_with('\''));
+    // Who writes quotes, as in a file, does not mean them to be part of the value.
+    let quoted = DeValue::parse(text).ok().filter(|_| is_quoted).map(Spanned::into_inner);
+    let as_it_is = || Ok(quoted.unwrap_or(DeValue::String(Cow::Borrowed(text))));
     let Some(shape) = shape().at(key) else { return as_it_is() };
     match &shape.kind {
         Kind::Text { .. } | Kind::Choice(_) | Kind::Money | Kind::Span => as_it_is(),

@@ -287,10 +287,7 @@ impl Journal for FileJournal {
             return Err(Error::NotFound(session));
         }
         // A folder without a log belongs to nobody.
-        let _lock = match folder.lock() {
-            Err(Error::NotFound(_)) => None,
-            lock => Some(lock?),
-        };
+        let _lock = if folder.log().is_file() { Some(folder.lock()?) } else { None };
         let _going = self.coming_and_going()?;
         self.check_no_forks(session)?;
         let dying = self.sessions_folder().join(format!("{DYING}{session}"));

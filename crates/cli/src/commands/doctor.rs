@@ -54,7 +54,9 @@ impl Check {
 
 pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     let journal = setup.journal();
-    let mut checks = vec![program(), settings(setup), administrator(), project(setup)];
+    let mut checks = vec![program(), settings(setup)];
+    checks.extend(variables());
+    checks.extend([administrator(), project(setup)]);
     if options.repair {
         checks.extend(repair(&journal));
     }
@@ -114,6 +116,17 @@ fn settings(setup: &Setup) -> Check {
             .hint("`helve config show` lists them all.")
         }
     }
+}
+
+/// A variable of ours with a name that we do not know is probably mistyped.
+fn variables() -> Option<Check> {
+    let known = |name: &str| helve_config::VARIABLES.iter().any(|variable| variable.name == name);
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<String> = names.filter(|name| name.starts_with("HELVE_") && !known(name)).collect();
+    unknown.sort();
+    let says = format!("{} means nothing to Helve", unknown.join(", "));
+    let hint = "`helve reference environment` lists those that do.";
+    (!unknown.is_empty()).then(|| Check::new("environment", Verdict::Note, says).hint(hint))
 }
 
 fn administrator() -> Check {
@@ -205,6 +218,7 @@ fn sessions(journal: &FileJournal) -> Vec<Check> {
     let bad = checks.iter().filter(|check| check.verdict == Verdict::Bad).count();
     let total = count(sessions.len(), "session", "sessions");
     let summary = match bad {
+        0 if sessions.is_empty() => Check::new("sessions", Verdict::Good, "none yet"),
         0 => Check::new("sessions", Verdict::Good, format!("{total}, every event and payload checked")),
         _ => Check::new("sessions", Verdict::Bad, format!("{total}, {}", count(bad, "problem", "problems"))),
     };

@@ -63,9 +63,12 @@ fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Resul
     let shown: Vec<&SessionSummary> = sessions.iter().take(limit).collect();
     let when: Vec<String> = shown.iter().map(|summary| ago(now, summary.updated)).collect();
     let cost: Vec<String> = shown.iter().map(|summary| cents(summary)).collect();
-    let when_width = when.iter().map(String::len).max().unwrap_or(0);
-    let cost_width = cost.iter().map(String::len).max().unwrap_or(0);
+    let (last_used, costs) = ("LAST USED", "COST");
+    let when_width = when.iter().map(String::len).max().unwrap_or(0).max(last_used.len());
+    let cost_width = cost.iter().map(String::len).max().unwrap_or(0).max(costs.len());
     let room = screen.width().map(|width| width.saturating_sub(8 + when_width + cost_width + 6).max(8));
+    let heading = format!("ID        {}  {costs:>cost_width$}  TITLE", pad(last_used, when_width));
+    writeln!(screen, "{DIM}{heading}{DIM:#}")?;
     for ((summary, when), cost) in shown.iter().zip(when).zip(cost) {
         let title = title_of(summary);
         let title = room.map_or(title.clone(), |room| fit(&title, room));

@@ -74,6 +74,23 @@ fn every_set_counts_wherever_it_stands() {
 }
 
 #[test]
+fn quotes_around_a_value_are_not_part_of_it() {
+    let home = Home::new();
+    for value in ["a/b", "\"a/b\"", "'a/b'"] {
+        let shown = home.run(&["config", "show", "model", "--set", &format!("model={value}")]).out;
+        assert_eq!(shown, "model  \"a/b\"  --set model\n", "{value}");
+    }
+}
+
+#[test]
+fn a_mistyped_variable_is_told_by_the_doctor() {
+    let home = Home::new();
+    let mut command = home.helve(&["doctor"]);
+    command.env("HELVE_MAXSTEPS", "4");
+    assert!(home.run_command(command).out.contains("HELVE_MAXSTEPS means nothing to Helve"));
+}
+
+#[test]
 fn a_variable_that_is_not_text_is_a_mistake() {
     let home = Home::new();
     let mut command = home.helve(&["config", "show"]);

@@ -140,6 +140,10 @@ fn wrong_words_are_told() {
     let ran = home.run(&["config", "show", "--set", "limits.max_step=3"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("--set limits.max_step") && ran.err.contains("max_steps"), "{}", ran.err);
+    let mut relative = home.helve(&["doctor"]);
+    relative.env("HELVE_HOME", "~/helve");
+    let ran = home.run_command(relative);
+    assert!(ran.code == 2 && ran.err.contains("begins with a slash"), "{}", ran.err);
     let ran = home.run(&["-C", "/no/such/folder", "doctor"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("/no/such/folder"), "{}", ran.err);

@@ -18,7 +18,10 @@ fn each_mistake_has_its_message_place_and_hint() {
         ),
         ("max_steps = 3", "user.toml:1:1: unknown key `max_steps`\n  did you mean `limits.max_steps`?"),
         ("[ui]\nxyzzy = 1", "user.toml:2:1: unknown key `ui.xyzzy`\n  valid keys here: color"),
-        ("xyzzy = 1", "user.toml:1:1: unknown key `xyzzy`\n  `helve config schema` lists the valid keys"),
+        (
+            "xyzzy = 1",
+            "user.toml:1:1: unknown key `xyzzy`\n  `helve reference settings` lists the valid keys",
+        ),
         (
             "[[hooks.pretool]]\ncommand = 'x'",
             "user.toml:1:9: unknown key `hooks.pretool`\n  did you mean `pre_tool`?",
