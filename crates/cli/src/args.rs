@@ -110,6 +110,9 @@ pub(crate) enum Work {
 /// What needs nothing but the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Print {
+    /// Look at what models' servers say
+    #[command(subcommand)]
+    Models(Models),
     /// Print the script that completes helve's words in a shell
     Completions {
         /// The shell that you use
@@ -224,6 +227,33 @@ pub(crate) struct Doctor {
     /// As JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Models {
+    /// Print what a recorded response body says, as JSON; for bug reports
+    Decode {
+        /// The body of the response; `-` for the standard input
+        file: PathBuf,
+        /// The protocol that the server speaks
+        #[arg(long)]
+        wire: WireName,
+        /// Read it in pieces of so many bytes, as a network might give it
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        chunk: Option<u32>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum WireName {
+    /// Anthropic Messages
+    Messages,
+    /// OpenAI Chat Completions, and servers that are compatible with it
+    Chat,
+    /// OpenAI Responses
+    Responses,
+    /// Gemini generateContent
+    Gemini,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -37,7 +37,7 @@ fn run(args: Args) -> Result<Exit, Failure> {
 
 fn print(command: Print) -> Result<Exit, Failure> {
     let mut screen = Screen::new(ColorChoice::Auto);
-    screen.write_all(commands::text(command).as_bytes())?;
+    screen.write_all(commands::text(command)?.as_bytes())?;
     screen.finish().map(|()| Exit::Fine)
 }
 

@@ -11,12 +11,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate of ours with those it may know. `protocol ← {config journal} ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 4] = [
+/// Each crate of ours with those it may know. `protocol ← {config journal models} ← cli`.
+const MAY_KNOW: [(&str, &[&str]); 5] = [
     ("helve-protocol", &[]),
     ("helve-config", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
-    ("helve-cli", &["helve-protocol", "helve-config", "helve-journal"]),
+    ("helve-models", &["helve-protocol"]),
+    ("helve-cli", &["helve-protocol", "helve-config", "helve-journal", "helve-models"]),
 ];
 
 /// Those that help to make the program and are no part of it.

@@ -2,6 +2,7 @@
 
 mod config;
 mod doctor;
+mod models;
 mod reference;
 mod sessions;
 mod trust;
@@ -13,15 +14,16 @@ use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::setup::Setup;
 
-pub(crate) fn text(command: Print) -> String {
-    match command {
+pub(crate) fn text(command: Print) -> Result<String, Failure> {
+    Ok(match command {
+        Print::Models(command) => models::text(&command)?,
         Print::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "helve", &mut script);
             String::from_utf8_lossy(&script).into_owned()
         }
         Print::Reference { page } => reference::page(page),
-    }
+    })
 }
 
 pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {

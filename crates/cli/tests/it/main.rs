@@ -5,6 +5,7 @@ mod config;
 mod doctor;
 mod home;
 mod logs;
+mod models;
 mod output;
 mod sessions;
 mod trust;

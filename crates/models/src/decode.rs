@@ -1,0 +1,113 @@
+//! From bytes to what the model says.
+
+use helve_protocol::{StopReason, Usage};
+use serde_json::Value;
+
+use crate::Wire;
+use crate::sse::{Events, Left};
+use crate::wire::{Progress, WireDecoder, server_error};
+
+/// Something that a model's response says. Blocks are numbered in the provider's order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelEvent {
+    Text {
+        block: u32,
+        text: String,
+    },
+    Thinking {
+        block: u32,
+        text: String,
+    },
+    /// What the provider wants back with the thinking, or with the call, exactly as it came.
+    Sealed {
+        block: u32,
+        sealed: Value,
+    },
+    CallStarted {
+        block: u32,
+        id: Option<String>,
+        name: String,
+    },
+    /// A piece of the call's arguments, which are JSON when they are whole.
+    CallArguments {
+        block: u32,
+        json: String,
+    },
+    /// The counts so far. Later ones replace earlier ones.
+    Usage(Usage),
+    Stopped(StopReason),
+}
+
+/// Why a response is no answer.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StreamError {
+    #[error("the response ended before the answer did")]
+    CutOff,
+    #[error("the server reports an error: {message}")]
+    Server { kind: Option<String>, message: String },
+    #[error("the server sent something that is not JSON: {0}")]
+    NotJson(String),
+    #[error("the server sent something that is not text")]
+    NotText,
+    #[error("the server sent an event that is too large")]
+    TooLarge,
+}
+
+/// Reads one response.
+#[derive(Debug)]
+pub struct Decoder {
+    events: Events,
+    wire: WireDecoder,
+    progress: Progress,
+}
+
+impl Decoder {
+    pub fn new(wire: Wire) -> Decoder {
+        Decoder { events: Events::default(), wire: wire.decoder(), progress: Progress::Expected }
+    }
+
+    /// Takes the next bytes, and gives what they say.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<ModelEvent>, StreamError> {
+        let mut said = Vec::new();
+        let Decoder { events, wire, progress } = self;
+        events.push(bytes, &mut |data| read(wire, progress, data, &mut said))?;
+        Ok(said)
+    }
+
+    /// To be called when the server has closed the stream. Gives what the last bytes say; it is an error if the answer is
+    /// not whole.
+    pub fn finish(mut self) -> Result<Vec<ModelEvent>, StreamError> {
+        let mut said = Vec::new();
+        let Decoder { events, wire, progress } = &mut self;
+        if *progress != Progress::Ended {
+            // A last event may lack the empty line after it. One that is cut off can't be read.
+            let left = events.finish(&mut |data| read(wire, progress, data, &mut said));
+            let left = left.map_err(|error| match error {
+                StreamError::NotJson(_) | StreamError::NotText => StreamError::CutOff,
+                told => told,
+            })?;
+            if left == Left::Fragment {
+                return Err(StreamError::CutOff);
+            }
+        }
+        if self.progress == Progress::Expected { Err(StreamError::CutOff) } else { Ok(said) }
+    }
+}
+
+/// Whatever comes after the end is not part of the answer.
+fn read(
+    wire: &mut WireDecoder,
+    progress: &mut Progress,
+    data: &str,
+    said: &mut Vec<ModelEvent>,
+) -> Result<(), StreamError> {
+    if *progress != Progress::Ended {
+        *progress = wire.read(data, said)?.max(*progress);
+    }
+    Ok(())
+}
+
+/// What the body of a response says that is no stream: the error that it tells of.
+pub fn error_in(body: &str) -> Option<StreamError> {
+    server_error(&serde_json::from_str(body).ok()?)
+}

@@ -1,0 +1,213 @@
+//! OpenAI Chat Completions, as many servers speak it.
+//!
+//! The wire has no blocks: text, thinking and calls come in fields side by side. A block begins when another field
+//! begins to grow; calls have numbers of their own.
+
+use helve_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+use super::{Progress, number_at, server_error, text_at};
+use crate::{ModelEvent, StreamError};
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// How many blocks have begun.
+    blocks: u32,
+    /// The block of text or thinking that grows.
+    growing: Option<(Growing, u32)>,
+    calls: Vec<KnownCall>,
+    finish: Finish,
+    usage: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growing {
+    Text,
+    Thinking,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Finish {
+    #[default]
+    NotYet,
+    Told,
+}
+
+/// A call that has begun, and by what its later pieces are known.
+#[derive(Debug)]
+struct KnownCall {
+    block: u32,
+    number: Option<u64>,
+    id: Option<String>,
+}
+
+impl Reader {
+    pub(crate) fn read(
+        &mut self,
+        chunk: &Value,
+        said: &mut Vec<ModelEvent>,
+    ) -> Result<Progress, StreamError> {
+        if let Some(error) = server_error(chunk) {
+            return Err(error);
+        }
+        let choices = chunk.get("choices").and_then(Value::as_array).into_iter().flatten();
+        // We ask for one answer; a server that gives more mixes them.
+        for choice in choices.filter(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0) {
+            self.choice(choice, said);
+        }
+        let usage = chunk.get("usage").or_else(|| chunk.pointer("/x_groq/usage"));
+        if let Some(usage) = usage.filter(|usage| usage.is_object()) {
+            let usage = usage_of(usage);
+            // Some servers count again at the end, and forget what they had.
+            if !self.usage || usage != Usage::default() {
+                said.push(ModelEvent::Usage(usage));
+            }
+            self.usage = true;
+        }
+        // Most servers end with a word of their own. Those that do not have said why they stop, and what it cost.
+        let may_end = self.finish == Finish::Told && self.usage;
+        Ok(if may_end { Progress::MayEnd } else { Progress::Expected })
+    }
+
+    fn choice(&mut self, choice: &Value, said: &mut Vec<ModelEvent>) {
+        if let Some(delta) = choice.get("delta") {
+            self.thinking(delta, said);
+            self.content(delta.get("content"), said);
+            self.text(text_at(delta, "/refusal"), said);
+            let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+            calls.for_each(|call| self.call(call, said));
+        }
+        if let Some(reason) = text_at(choice, "/finish_reason").filter(|reason| !reason.is_empty()) {
+            self.finish = Finish::Told;
+            said.push(ModelEvent::Stopped(stop_reason(reason)));
+        }
+    }
+
+    /// Servers have three names for it; one that uses two at once says the same in both.
+    fn thinking(&mut self, delta: &Value, said: &mut Vec<ModelEvent>) {
+        let text = text_at(delta, "/reasoning_content").or_else(|| text_at(delta, "/reasoning"));
+        self.think(text, said);
+        let details = delta.get("reasoning_details").and_then(Value::as_array);
+        if let Some(details) = details.filter(|details| !details.is_empty()) {
+            let block = self.grow(Growing::Thinking);
+            said.push(ModelEvent::Sealed { block, sealed: json!({"details": details}) });
+        }
+    }
+
+    /// A text, or a list of pieces of which some are thinking.
+    fn content(&mut self, content: Option<&Value>, said: &mut Vec<ModelEvent>) {
+        match content {
+            Some(Value::String(text)) => self.text(Some(text), said),
+            Some(Value::Array(pieces)) => {
+                for piece in pieces {
+                    self.text(text_at(piece, "/text"), said);
+                    let thoughts = piece.get("thinking").and_then(Value::as_array).into_iter().flatten();
+                    thoughts.for_each(|thought| self.think(text_at(thought, "/text"), said));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: Option<&str>, said: &mut Vec<ModelEvent>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let block = self.grow(Growing::Text);
+            said.push(ModelEvent::Text { block, text: text.to_owned() });
+        }
+    }
+
+    fn think(&mut self, text: Option<&str>, said: &mut Vec<ModelEvent>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let block = self.grow(Growing::Thinking);
+            said.push(ModelEvent::Thinking { block, text: text.to_owned() });
+        }
+    }
+
+    /// The block of text or thinking that is growing, or a new one.
+    fn grow(&mut self, what: Growing) -> u32 {
+        if let Some((_, block)) = self.growing.filter(|(growing, _)| *growing == what) {
+            return block;
+        }
+        let block = self.begin();
+        self.growing = Some((what, block));
+        block
+    }
+
+    fn begin(&mut self) -> u32 {
+        let block = self.blocks;
+        self.blocks = self.blocks.saturating_add(1);
+        block
+    }
+
+    fn call(&mut self, call: &Value, said: &mut Vec<ModelEvent>) {
+        let number = call.get("index").and_then(Value::as_u64);
+        let id = text_at(call, "/id").filter(|id| !id.is_empty());
+        let name = text_at(call, "/function/name").filter(|name| !name.is_empty());
+        let block = match self.known(number, id, name) {
+            Some(block) => block,
+            None => {
+                self.growing = None;
+                let block = self.begin();
+                self.calls.push(KnownCall { block, number, id: id.map(str::to_owned) });
+                let name = name.unwrap_or_default().to_owned();
+                said.push(ModelEvent::CallStarted { block, id: id.map(str::to_owned), name });
+                block
+            }
+        };
+        match call.pointer("/function/arguments") {
+            Some(Value::String(json)) if !json.is_empty() => {
+                said.push(ModelEvent::CallArguments { block, json: json.clone() });
+            }
+            // Some servers send the object itself.
+            Some(object @ Value::Object(_)) => {
+                said.push(ModelEvent::CallArguments { block, json: object.to_string() })
+            }
+            _ => {}
+        }
+    }
+
+    /// The call that a piece belongs to: by its number, else by its id, else the last one. A new id with a name begins a
+    /// new call, even under an old number: some servers number all calls 0.
+    fn known(&self, number: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<u32> {
+        let is_new = |known: &&KnownCall| {
+            id.is_some() && known.id.is_some() && known.id.as_deref() != id && name.is_some()
+        };
+        let by_number = || self.calls.iter().rev().find(|known| number.is_some() && known.number == number);
+        let by_id = || self.calls.iter().rev().find(|known| id.is_some() && known.id.as_deref() == id);
+        let last = || self.calls.last().filter(|_| number.is_none() && id.is_none() && name.is_none());
+        let known = by_id().or_else(by_number).or_else(last);
+        known.filter(|known| !is_new(known)).map(|known| known.block)
+    }
+}
+
+/// Here the prompt includes what was cached, and only sums are given.
+fn usage_of(usage: &Value) -> Usage {
+    let cached = [
+        "/prompt_tokens_details/cached_tokens",
+        "/prompt_cache_hit_tokens",
+        "/cache_read_input_tokens",
+        "/cached_tokens",
+    ];
+    let written = ["/prompt_tokens_details/cache_write_tokens", "/cache_creation_input_tokens"];
+    let cache_read = number_at(usage, &cached).unwrap_or(0);
+    let cache_write = number_at(usage, &written).unwrap_or(0);
+    let prompt = number_at(usage, &["/prompt_tokens"]).unwrap_or(0);
+    Usage {
+        input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
+        output: number_at(usage, &["/completion_tokens"]).unwrap_or(0),
+        cache_read,
+        cache_write,
+        reasoning: number_at(usage, &["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"])
+            .unwrap_or(0),
+    }
+}
+
+fn stop_reason(reason: &str) -> StopReason {
+    match reason {
+        "stop" | "eos" | "end_turn" => StopReason::EndTurn,
+        "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
+        "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
+        "content_filter" | "refusal" | "sensitive" => StopReason::Refusal,
+        _ => StopReason::Other,
+    }
+}

@@ -1,0 +1,134 @@
+//! Gemini generateContent: each event is a whole little response with the next parts.
+
+use helve_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+use super::{Progress, number_at, server_error, text_at};
+use crate::{ModelEvent, StreamError};
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    blocks: u32,
+    growing: Option<(Growing, u32)>,
+    calls: Calls,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growing {
+    Text,
+    Thinking,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Calls {
+    #[default]
+    None,
+    Some,
+}
+
+impl Reader {
+    pub(crate) fn read(
+        &mut self,
+        event: &Value,
+        said: &mut Vec<ModelEvent>,
+    ) -> Result<Progress, StreamError> {
+        if let Some(error) = server_error(event) {
+            return Err(error);
+        }
+        let parts =
+            event.pointer("/candidates/0/content/parts").and_then(Value::as_array).into_iter().flatten();
+        parts.for_each(|part| self.part(part, said));
+        if let Some(usage) = event.get("usageMetadata") {
+            said.push(ModelEvent::Usage(usage_of(usage)));
+        }
+        let blocked = text_at(event, "/promptFeedback/blockReason").map(|_| StopReason::Refusal);
+        let finished = text_at(event, "/candidates/0/finishReason").map(|reason| self.stop_reason(reason));
+        match finished.or(blocked) {
+            Some(stop) => {
+                said.push(ModelEvent::Stopped(stop));
+                Ok(Progress::MayEnd)
+            }
+            None => Ok(Progress::Expected),
+        }
+    }
+
+    fn part(&mut self, part: &Value, said: &mut Vec<ModelEvent>) {
+        let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
+        let text = text_at(part, "/text").filter(|text| !text.is_empty());
+        let mut block = None;
+        if let Some(text) = text {
+            let growing = if is_thought { Growing::Thinking } else { Growing::Text };
+            let grown = self.grow(growing);
+            let text = text.to_owned();
+            said.push(match growing {
+                Growing::Text => ModelEvent::Text { block: grown, text },
+                Growing::Thinking => ModelEvent::Thinking { block: grown, text },
+            });
+            block = is_thought.then_some(grown);
+        }
+        if let Some(call) = part.get("functionCall") {
+            block = Some(self.call(call, said));
+        }
+        if let Some(signature) = text_at(part, "/thoughtSignature") {
+            // A signature on a text, or alone, goes back as thinking of its own.
+            let block = block.unwrap_or_else(|| self.begin());
+            said.push(ModelEvent::Sealed { block, sealed: json!({"thoughtSignature": signature}) });
+        }
+    }
+
+    fn call(&mut self, call: &Value, said: &mut Vec<ModelEvent>) -> u32 {
+        self.calls = Calls::Some;
+        let block = self.begin();
+        let id = text_at(call, "/id").map(str::to_owned);
+        let name = text_at(call, "/name").unwrap_or_default().to_owned();
+        said.push(ModelEvent::CallStarted { block, id, name });
+        let arguments =
+            call.get("args").filter(|args| !args.is_null()).map_or_else(|| "{}".to_owned(), Value::to_string);
+        said.push(ModelEvent::CallArguments { block, json: arguments });
+        block
+    }
+
+    fn grow(&mut self, what: Growing) -> u32 {
+        if let Some((_, block)) = self.growing.filter(|(growing, _)| *growing == what) {
+            return block;
+        }
+        let block = self.begin();
+        self.growing = Some((what, block));
+        block
+    }
+
+    fn begin(&mut self) -> u32 {
+        let block = self.blocks;
+        self.blocks = self.blocks.saturating_add(1);
+        self.growing = None;
+        block
+    }
+
+    /// The wire says `STOP` whether or not it wants a tool.
+    fn stop_reason(&self, reason: &str) -> StopReason {
+        match reason {
+            "STOP" if self.calls == Calls::Some => StopReason::ToolUse,
+            "STOP" => StopReason::EndTurn,
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
+                StopReason::Refusal
+            }
+            _ => StopReason::Other,
+        }
+    }
+}
+
+/// Here thinking is counted beside the answer, not in it.
+fn usage_of(usage: &Value) -> Usage {
+    let cache_read = number_at(usage, &["/cachedContentTokenCount"]).unwrap_or(0);
+    let reasoning = number_at(usage, &["/thoughtsTokenCount"]).unwrap_or(0);
+    let prompt = number_at(usage, &["/promptTokenCount"]).unwrap_or(0);
+    let tools = number_at(usage, &["/toolUsePromptTokenCount"]).unwrap_or(0);
+    Usage {
+        input: prompt.saturating_sub(cache_read).saturating_add(tools),
+        output: number_at(usage, &["/candidatesTokenCount"]).unwrap_or(0).saturating_add(reasoning),
+        cache_read,
+        cache_write: 0,
+        reasoning,
+    }
+}

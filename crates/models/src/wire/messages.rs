@@ -1,0 +1,136 @@
+//! Anthropic Messages: blocks with a number, which begin, grow and end.
+
+use helve_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+use super::{Progress, index_at, number_at, server_error, text_at};
+use crate::{ModelEvent, StreamError};
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    usage: Usage,
+    /// The input of a call that came whole at its start; pieces that come later are the input instead.
+    whole_input: Option<(u32, String)>,
+}
+
+impl Reader {
+    pub(crate) fn read(
+        &mut self,
+        event: &Value,
+        said: &mut Vec<ModelEvent>,
+    ) -> Result<Progress, StreamError> {
+        let block = index_at(event, "/index").unwrap_or(0);
+        match text_at(event, "/type") {
+            Some("message_start") => self.count(event.pointer("/message/usage"), said),
+            Some("content_block_start") => {
+                if let Some(content) = event.get("content_block") {
+                    self.begin(block, content, said);
+                }
+            }
+            Some("content_block_delta") => {
+                if let Some(delta) = event.get("delta") {
+                    self.grow(block, delta, said);
+                }
+            }
+            Some("content_block_stop") => self.end(block, said),
+            Some("message_delta") => {
+                self.count(event.get("usage"), said);
+                if let Some(reason) = text_at(event, "/delta/stop_reason") {
+                    said.push(ModelEvent::Stopped(stop_reason(reason)));
+                }
+            }
+            Some("message_stop") => return Ok(Progress::Ended),
+            _ => {
+                if let Some(error) = server_error(event) {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Progress::Expected)
+    }
+
+    /// Blocks of tools that the server runs itself are not ours to run.
+    fn begin(&mut self, block: u32, content: &Value, said: &mut Vec<ModelEvent>) {
+        match text_at(content, "/type") {
+            Some("text") => push_text(block, text_at(content, "/text"), said),
+            Some("thinking") => {
+                push_thinking(block, text_at(content, "/thinking"), said);
+                if let Some(signature) =
+                    text_at(content, "/signature").filter(|signature| !signature.is_empty())
+                {
+                    said.push(ModelEvent::Sealed { block, sealed: json!({"signature": signature}) });
+                }
+            }
+            Some("redacted_thinking") => {
+                said.push(ModelEvent::Sealed { block, sealed: json!({"redacted": content.get("data")}) })
+            }
+            Some("tool_use") => {
+                let id = text_at(content, "/id").map(str::to_owned);
+                let name = text_at(content, "/name").unwrap_or_default().to_owned();
+                said.push(ModelEvent::CallStarted { block, id, name });
+                let input = content.get("input").filter(|input| input.is_object());
+                self.whole_input = input.map(|input| (block, input.to_string()));
+            }
+            _ => {}
+        }
+    }
+
+    fn grow(&mut self, block: u32, delta: &Value, said: &mut Vec<ModelEvent>) {
+        match text_at(delta, "/type") {
+            Some("text_delta") => push_text(block, text_at(delta, "/text"), said),
+            Some("thinking_delta") => push_thinking(block, text_at(delta, "/thinking"), said),
+            Some("signature_delta") => {
+                said.push(ModelEvent::Sealed { block, sealed: json!({"signature": delta.get("signature")}) });
+            }
+            Some("input_json_delta") => {
+                let json = text_at(delta, "/partial_json").unwrap_or_default().to_owned();
+                if !json.is_empty() {
+                    self.whole_input = None;
+                    said.push(ModelEvent::CallArguments { block, json });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, block: u32, said: &mut Vec<ModelEvent>) {
+        if let Some((_, json)) = self.whole_input.take_if(|(of, _)| *of == block) {
+            said.push(ModelEvent::CallArguments { block, json });
+        }
+    }
+
+    /// Counts come at the start and again at the end, each time only some of them.
+    fn count(&mut self, usage: Option<&Value>, said: &mut Vec<ModelEvent>) {
+        let Some(usage) = usage else { return };
+        let update = |count: &mut u64, path: &str| *count = number_at(usage, &[path]).unwrap_or(*count);
+        update(&mut self.usage.input, "/input_tokens");
+        update(&mut self.usage.output, "/output_tokens");
+        update(&mut self.usage.cache_read, "/cache_read_input_tokens");
+        update(&mut self.usage.cache_write, "/cache_creation_input_tokens");
+        said.push(ModelEvent::Usage(self.usage));
+    }
+}
+
+fn push_text(block: u32, text: Option<&str>, said: &mut Vec<ModelEvent>) {
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        said.push(ModelEvent::Text { block, text: text.to_owned() });
+    }
+}
+
+fn push_thinking(block: u32, text: Option<&str>, said: &mut Vec<ModelEvent>) {
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        said.push(ModelEvent::Thinking { block, text: text.to_owned() });
+    }
+}
+
+fn stop_reason(reason: &str) -> StopReason {
+    match reason {
+        "end_turn" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "stop_sequence" => StopReason::StopSequence,
+        "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::Pause,
+        _ => StopReason::Other,
+    }
+}

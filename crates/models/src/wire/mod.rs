@@ -1,0 +1,100 @@
+//! The four protocols that models' servers speak.
+
+mod chat;
+mod gemini;
+mod messages;
+mod responses;
+
+use serde_json::Value;
+
+use crate::{ModelEvent, StreamError};
+
+/// A protocol. A vendor is data; a wire is code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wire {
+    /// Anthropic Messages.
+    Messages,
+    /// OpenAI Chat Completions, and the many servers that are compatible with it.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini generateContent.
+    Gemini,
+}
+
+impl Wire {
+    pub(crate) fn decoder(self) -> WireDecoder {
+        match self {
+            Wire::Messages => WireDecoder::Messages(messages::Reader::default()),
+            Wire::Chat => WireDecoder::Chat(chat::Reader::default()),
+            Wire::Responses => WireDecoder::Responses(responses::Reader::default()),
+            Wire::Gemini => WireDecoder::Gemini(gemini::Reader::default()),
+        }
+    }
+}
+
+/// Whether the answer is whole. It only ever goes forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Progress {
+    /// More must come.
+    Expected,
+    /// If the server closes the stream here, between two events, the answer is whole: this wire, or some servers of it,
+    /// have no other sign.
+    MayEnd,
+    /// The server said that this is all.
+    Ended,
+}
+
+#[derive(Debug)]
+pub(crate) enum WireDecoder {
+    Messages(messages::Reader),
+    Chat(chat::Reader),
+    Responses(responses::Reader),
+    Gemini(gemini::Reader),
+}
+
+impl WireDecoder {
+    /// Reads the data of one event.
+    pub(crate) fn read(&mut self, data: &str, said: &mut Vec<ModelEvent>) -> Result<Progress, StreamError> {
+        match self {
+            WireDecoder::Messages(reader) => reader.read(&parse(data)?, said),
+            WireDecoder::Chat(_) if data.trim() == "[DONE]" => Ok(Progress::Ended),
+            WireDecoder::Chat(reader) => reader.read(&parse(data)?, said),
+            WireDecoder::Responses(_) if data.trim() == "[DONE]" => Ok(Progress::Expected),
+            WireDecoder::Responses(reader) => reader.read(&parse(data)?, said),
+            WireDecoder::Gemini(reader) => reader.read(&parse(data)?, said),
+        }
+    }
+}
+
+fn parse(data: &str) -> Result<Value, StreamError> {
+    serde_json::from_str(data).map_err(|_| StreamError::NotJson(data.chars().take(200).collect()))
+}
+
+/// The error that an object tells of in its field `error`, as all the wires write it.
+pub(crate) fn server_error(object: &Value) -> Option<StreamError> {
+    let error = object.get("error").filter(|error| !error.is_null())?;
+    let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let message =
+        text("message").or_else(|| error.as_str().map(str::to_owned)).unwrap_or_else(|| error.to_string());
+    let code = error.get("code").filter(|code| code.is_string() || code.is_number());
+    let kind = text("type")
+        .or_else(|| text("status"))
+        .or_else(|| code.map(|code| code.to_string().replace('"', "")));
+    Some(StreamError::Server { kind, message })
+}
+
+fn text_at<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
+    value.pointer(path).and_then(Value::as_str)
+}
+
+/// The first of some numbers that is there.
+fn number_at(value: &Value, paths: &[&str]) -> Option<u64> {
+    paths.iter().find_map(|path| value.pointer(path).and_then(Value::as_u64))
+}
+
+/// A block's number as the provider gives it; an absurd one becomes the last.
+fn index_at(value: &Value, path: &str) -> Option<u32> {
+    let index = value.pointer(path).and_then(Value::as_u64)?;
+    Some(u32::try_from(index).unwrap_or(u32::MAX))
+}

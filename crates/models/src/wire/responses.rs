@@ -1,0 +1,187 @@
+//! OpenAI Responses: items with a number, each with pieces of its own.
+
+use std::collections::BTreeMap;
+
+use helve_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+use super::{Progress, index_at, number_at, server_error, text_at};
+use crate::{ModelEvent, StreamError};
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    /// What has come of each item's text, thinking or arguments, so that a whole that comes at the end adds only the rest.
+    grown: BTreeMap<u32, usize>,
+    calls: Calls,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Calls {
+    #[default]
+    None,
+    Some,
+}
+
+impl Reader {
+    pub(crate) fn read(
+        &mut self,
+        event: &Value,
+        said: &mut Vec<ModelEvent>,
+    ) -> Result<Progress, StreamError> {
+        let block = index_at(event, "/output_index").unwrap_or(0);
+        match text_at(event, "/type") {
+            Some("response.output_text.delta" | "response.refusal.delta") => {
+                self.text(block, text_at(event, "/delta").unwrap_or_default(), said);
+            }
+            Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
+                self.think(block, text_at(event, "/delta").unwrap_or_default(), said);
+            }
+            Some("response.reasoning_summary_part.added") => {
+                // Parts of a summary are paragraphs.
+                if self.grown.get(&block).is_some_and(|grown| *grown > 0) {
+                    self.think(block, "\n\n", said);
+                }
+            }
+            Some("response.function_call_arguments.delta") => {
+                self.arguments(block, text_at(event, "/delta").unwrap_or_default(), said);
+            }
+            Some("response.output_item.added") => {
+                if let Some(item) = event.get("item") {
+                    self.begin(block, item, said);
+                }
+            }
+            Some("response.output_item.done") => {
+                if let Some(item) = event.get("item") {
+                    self.end(block, item, said);
+                }
+            }
+            Some("response.completed" | "response.incomplete" | "response.failed" | "response.cancelled") => {
+                return self.finish(event.get("response").unwrap_or(&Value::Null), said);
+            }
+            Some("error") => {
+                // Some servers put the error's fields beside its type.
+                let bare = || server_error(&json!({"error": event}));
+                return Err(server_error(event).or_else(bare).unwrap_or(StreamError::CutOff));
+            }
+            _ => {
+                if let Some(error) = server_error(event) {
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Progress::Expected)
+    }
+
+    fn begin(&mut self, block: u32, item: &Value, said: &mut Vec<ModelEvent>) {
+        if text_at(item, "/type") == Some("function_call") {
+            self.calls = Calls::Some;
+            let id = text_at(item, "/call_id").or_else(|| text_at(item, "/id")).map(str::to_owned);
+            let name = text_at(item, "/name").unwrap_or_default().to_owned();
+            said.push(ModelEvent::CallStarted { block, id, name });
+            self.grown.entry(block).or_insert(0);
+        }
+    }
+
+    /// The whole item comes at its end; a server that does not stream sends nothing before.
+    fn end(&mut self, block: u32, item: &Value, said: &mut Vec<ModelEvent>) {
+        let is_known = self.grown.contains_key(&block);
+        match text_at(item, "/type") {
+            Some("function_call") => {
+                if !is_known {
+                    self.begin(block, item, said);
+                }
+                self.rest(block, text_at(item, "/arguments").unwrap_or_default(), Reader::arguments, said);
+            }
+            Some("message") => {
+                let pieces = item.get("content").and_then(Value::as_array).into_iter().flatten();
+                let text: String = pieces
+                    .filter_map(|piece| text_at(piece, "/text").or_else(|| text_at(piece, "/refusal")))
+                    .collect();
+                self.rest(block, &text, Reader::text, said);
+            }
+            Some("reasoning") => {
+                let texts = |name: &str| -> Vec<&str> {
+                    let pieces = item.get(name).and_then(Value::as_array).into_iter().flatten();
+                    pieces.filter_map(|piece| text_at(piece, "/text")).collect()
+                };
+                let mut whole = texts("summary");
+                if whole.is_empty() {
+                    whole = texts("content");
+                }
+                self.rest(block, &whole.join("\n\n"), Reader::think, said);
+                said.push(ModelEvent::Sealed { block, sealed: item.clone() });
+            }
+            _ => {}
+        }
+    }
+
+    /// What of a whole has not come in pieces.
+    fn rest(
+        &mut self,
+        block: u32,
+        whole: &str,
+        push: fn(&mut Reader, u32, &str, &mut Vec<ModelEvent>),
+        said: &mut Vec<ModelEvent>,
+    ) {
+        if self.grown.get(&block).copied().unwrap_or(0) == 0 {
+            push(self, block, whole, said);
+        }
+    }
+
+    fn text(&mut self, block: u32, text: &str, said: &mut Vec<ModelEvent>) {
+        if !text.is_empty() {
+            self.grow(block, text);
+            said.push(ModelEvent::Text { block, text: text.to_owned() });
+        }
+    }
+
+    fn think(&mut self, block: u32, text: &str, said: &mut Vec<ModelEvent>) {
+        if !text.is_empty() {
+            self.grow(block, text);
+            said.push(ModelEvent::Thinking { block, text: text.to_owned() });
+        }
+    }
+
+    fn arguments(&mut self, block: u32, json: &str, said: &mut Vec<ModelEvent>) {
+        if !json.is_empty() {
+            self.grow(block, json);
+            said.push(ModelEvent::CallArguments { block, json: json.to_owned() });
+        }
+    }
+
+    fn grow(&mut self, block: u32, text: &str) {
+        *self.grown.entry(block).or_insert(0) += text.len();
+    }
+
+    fn finish(&mut self, response: &Value, said: &mut Vec<ModelEvent>) -> Result<Progress, StreamError> {
+        if let Some(error) = server_error(response) {
+            return Err(error);
+        }
+        if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
+            said.push(ModelEvent::Usage(usage_of(usage)));
+        }
+        let stop = match (text_at(response, "/status"), text_at(response, "/incomplete_details/reason")) {
+            (Some("failed" | "cancelled"), _) => return Err(StreamError::CutOff),
+            (_, Some("max_output_tokens")) => StopReason::MaxTokens,
+            (_, Some("content_filter")) => StopReason::Refusal,
+            (_, Some(_)) => StopReason::Other,
+            _ if self.calls == Calls::Some => StopReason::ToolUse,
+            _ => StopReason::EndTurn,
+        };
+        said.push(ModelEvent::Stopped(stop));
+        Ok(Progress::Ended)
+    }
+}
+
+fn usage_of(usage: &Value) -> Usage {
+    let cache_read = number_at(usage, &["/input_tokens_details/cached_tokens"]).unwrap_or(0);
+    let cache_write = number_at(usage, &["/input_tokens_details/cache_write_tokens"]).unwrap_or(0);
+    let input = number_at(usage, &["/input_tokens"]).unwrap_or(0);
+    Usage {
+        input: input.saturating_sub(cache_read).saturating_sub(cache_write),
+        output: number_at(usage, &["/output_tokens"]).unwrap_or(0),
+        cache_read,
+        cache_write,
+        reasoning: number_at(usage, &["/output_tokens_details/reasoning_tokens"]).unwrap_or(0),
+    }
+}

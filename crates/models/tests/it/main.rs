@@ -1,0 +1,18 @@
+//! Responses as servers send them, whole and in pieces.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod recorded;
+mod streams;
+
+use helve_models::{Answer, Decoder, StreamError, Wire};
+
+/// What a body says that comes in pieces.
+fn decode<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Answer, StreamError> {
+    let mut decoder = Decoder::new(wire);
+    let mut answer = Answer::default();
+    for piece in pieces {
+        decoder.push(piece)?.into_iter().for_each(|event| answer.apply(event));
+    }
+    decoder.finish()?.into_iter().for_each(|event| answer.apply(event));
+    Ok(answer)
+}
