@@ -1,4 +1,5 @@
 use std::os::unix::ffi::OsStringExt;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -120,4 +121,38 @@ fn mistakes_in_the_settings_do_not_hide_the_sessions() {
     assert_eq!(ran.code, 0);
     assert!(ran.out.contains("hello"));
     assert_eq!(ran.err, "helve: the settings have a mistake; `helve config show` lists them\n");
+}
+
+/// The administrator's file has one place, and nothing can point elsewhere; so the test makes that place its own.
+#[test]
+fn what_the_administrator_set_cant_be_loosened() {
+    let home = Home::new();
+    let works = Command::new("unshare").args(["-rm", "true"]).status().is_ok_and(|status| status.success());
+    if !works || cfg!(target_os = "macos") {
+        return helve_testkit::skip("what_the_administrator_set", "mount namespaces can't be made here");
+    }
+    let rules = "[limits]\nmax_steps = 10\n[permissions]\nmode = 'ask'\n[[permission]]\ntool = 'shell'\npattern = 'rm *'\naction = 'deny'\n";
+    home.write("admin.toml", rules);
+    home.write("home/config.toml", "[permissions]\nmode = 'bypass'\n");
+    let run = |words: &[&str]| {
+        let helve = home.helve(words);
+        let mut command = Command::new("unshare");
+        let admin = home.path().with_file_name("admin.toml");
+        let script = "mount -t tmpfs tmpfs /etc && mkdir /etc/helve && cp \"$0\" /etc/helve/config.toml && exec \"$@\"";
+        command.args(["-rm", "sh", "-c", script]).arg(admin).arg(helve.get_program()).args(helve.get_args());
+        command.current_dir(home.project()).env("HELVE_HOME", home.path()).env("HELVE_MAX_STEPS", "500");
+        home.run_command(command)
+    };
+    let shown = run(&["config", "show", "--set", "limits.max_steps=400"]);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    let line =
+        |key: &str| shown.out.lines().find(|line| line.starts_with(key)).unwrap_or_default().to_owned();
+    assert!(line("limits.max_steps").contains(" 10 "), "{}", shown.out);
+    assert!(line("permissions.mode").contains("\"ask\""), "{}", shown.out);
+    assert!(line("permission[0]").contains("/etc/helve/config.toml"), "{}", shown.out);
+    assert!(run(&["config", "show", "--set", "limits.max_steps=4"]).out.contains("4 "), "lower is fine");
+
+    home.write("admin.toml", "[limits\n");
+    let refused = run(&["config", "show"]);
+    assert!(refused.code == 2 && refused.err.contains("/etc/helve/config.toml"), "{refused:?}");
 }
