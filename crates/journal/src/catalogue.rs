@@ -89,10 +89,15 @@ impl Catalogue {
 
     /// The list of sessions, the last changed first, after bringing it up to what the logs say.
     pub(crate) fn list(&mut self, journal: &FileJournal) -> Result<Vec<SessionSummary>> {
-        let mut gone = self.rows();
+        let (mut gone, stamps) = std::thread::scope(|scope| {
+            let looker = scope.spawn(|| journal.stamps());
+            let rows = self.rows();
+            // A looker that panicked would be a mistake of ours; looking again tells what it saw.
+            (rows, looker.join().unwrap_or_else(|_| journal.stamps()))
+        });
         let mut rows = Vec::with_capacity(gone.len());
         let mut stale = Vec::new();
-        for (session, stamp) in journal.stamps()? {
+        for (session, stamp) in stamps? {
             match gone.remove(&session) {
                 Some(row) if row.stamp == stamp => rows.push(row),
                 before => stale.push((session, stamp, before)),
@@ -220,7 +225,9 @@ fn save_rows<'a>(
 
 /// Reads what a log has more than its row says. Whatever is wrong with it is told in the row.
 fn index(journal: &FileJournal, session: SessionId, stamp: Stamp, before: Option<Indexed>) -> Indexed {
-    let is_cut = before.as_ref().is_some_and(|row| stamp.size < row.proved);
+    // Somebody may have listed what was appended after we looked at the log: only a second look can tell.
+    let size_now = || fs::metadata(journal.folder(session).log()).map_or(u64::MAX, |log| log.len());
+    let is_cut = before.as_ref().is_some_and(|row| stamp.size < row.proved && size_now() < row.proved);
     // A log that was touched and did not grow is not what it was: all of it is read again.
     let has_grown = |row: &Indexed| stamp.size > row.stamp.size;
     let rest = before.filter(has_grown).and_then(|row| index_rest(journal, row));
