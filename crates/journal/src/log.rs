@@ -1,7 +1,7 @@
 //! A session's log that this process owns, and appends to.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -103,11 +103,15 @@ impl SessionFolder {
 
     /// Says who owns the session. Only for messages to people: the lock is what counts.
     pub(crate) fn sign(&self) {
-        let _ = fs::write(self.owner(), std::process::id().to_string());
+        let opened =
+            disk::open_file(&self.owner(), OpenOptions::new().write(true).create(true).truncate(true));
+        let _ = opened.and_then(|mut file| file.write_all(std::process::id().to_string().as_bytes()));
     }
 
     fn owner_pid(&self) -> Option<u32> {
-        fs::read_to_string(self.owner()).ok()?.trim().parse().ok()
+        let mut pid = String::new();
+        disk::open_file(&self.owner(), OpenOptions::new().read(true)).ok()?.read_to_string(&mut pid).ok()?;
+        pid.trim().parse().ok()
     }
 }
 
@@ -129,10 +133,8 @@ pub(crate) struct FileLog {
     session: SessionId,
     path: PathBuf,
     file: File,
-    /// How much of the file is acknowledged.
-    length: u64,
-    tip: Tip,
-    last: Seq,
+    /// What is acknowledged.
+    end: LogEnd,
     blobs: Arc<FileBlobs>,
     /// What failed, if the file may differ from what we know of it.
     doubt: Option<String>,
@@ -161,9 +163,7 @@ impl FileLog {
             session: folder.session,
             path: folder.log(),
             file,
-            length: end.length,
-            tip: end.tip,
-            last: end.last,
+            end,
             blobs,
             doubt: None,
             buffer: Vec::new(),
@@ -173,7 +173,7 @@ impl FileLog {
     /// Checks that the events are the session's next ones and seals them into the buffer.
     fn seal(&mut self, events: &[Event]) -> Result<LogEnd> {
         self.buffer.clear();
-        let (mut tip, mut last) = (self.tip, self.last);
+        let LogEnd { mut tip, mut last, length } = self.end;
         for event in events {
             self.check(event, last)?;
             let before = self.buffer.len();
@@ -186,7 +186,7 @@ impl FileLog {
                 return Err(Error::TooLarge { what: "an event", bytes, limit: MAX_EVENT_BYTES });
             }
         }
-        Ok(LogEnd { length: self.length + self.buffer.len() as u64, tip, last })
+        Ok(LogEnd { length: length + self.buffer.len() as u64, tip, last })
     }
 
     fn check(&self, event: &Event, last: Seq) -> Result<()> {
@@ -216,12 +216,12 @@ impl FileLog {
 
     /// Takes back what a failed write may have left, so that the next one finds the log as it was.
     fn undo_write(&mut self, cause: &Error) {
-        if let Err(error) = self.file.set_len(self.length) {
+        if let Err(error) = self.file.set_len(self.end.length) {
             self.doubt = Some(format!("{cause}; and then: {error}"));
         }
     }
 
-    /// After a failed sync nobody knows what is on disk, and asking again may lie. Only a new look can tell.
+    /// After a failed sync nobody knows what is on disk, and asking again may lie: nothing more is promised.
     fn sync_data(&mut self) -> Result<()> {
         let synced = self.file.sync_data().at(&self.path);
         if let Err(error) = &synced {
@@ -266,7 +266,7 @@ impl SessionLog for FileLog {
     }
 
     fn last(&self) -> Seq {
-        self.last
+        self.end.last
     }
 
     fn append(&mut self, events: &[Event]) -> Result<()> {
@@ -282,7 +282,7 @@ impl SessionLog for FileLog {
         } else {
             self.check_still_there()?;
         }
-        (self.length, self.tip, self.last) = (end.length, end.tip, end.last);
+        self.end = end;
         Ok(())
     }
 

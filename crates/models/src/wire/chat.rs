@@ -1,29 +1,20 @@
 //! OpenAI Chat Completions, as many servers speak it.
 //!
-//! The wire has no blocks: text, thinking and calls come in fields side by side. A block begins when another field
-//! begins to grow; calls have numbers of their own.
+//! The wire has no blocks: text, thinking and calls come in fields side by side, and calls have numbers of their own.
 
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
+use super::blocks::Blocks;
 use super::{Progress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// How many blocks have begun.
-    blocks: u32,
-    /// The block of text or thinking that grows.
-    growing: Option<(Growing, u32)>,
+    blocks: Blocks,
     calls: Vec<KnownCall>,
     finish: Finish,
     usage: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Growing {
-    Text,
-    Thinking,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +64,7 @@ impl Reader {
         if let Some(delta) = choice.get("delta") {
             self.thinking(delta, said);
             self.content(delta.get("content"), said);
-            self.text(text_at(delta, "/refusal"), said);
+            self.blocks.text(text_at(delta, "/refusal"), said);
             let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
             calls.for_each(|call| self.call(call, said));
         }
@@ -86,10 +77,10 @@ impl Reader {
     /// Servers have three names for it; one that uses two at once says the same in both.
     fn thinking(&mut self, delta: &Value, said: &mut Vec<ModelEvent>) {
         let text = text_at(delta, "/reasoning_content").or_else(|| text_at(delta, "/reasoning"));
-        self.think(text, said);
+        self.blocks.think(text, said);
         let details = delta.get("reasoning_details").and_then(Value::as_array);
         if let Some(details) = details.filter(|details| !details.is_empty()) {
-            let block = self.grow(Growing::Thinking);
+            let block = self.blocks.thinking();
             said.push(ModelEvent::Sealed { block, sealed: json!({"details": details}) });
         }
     }
@@ -97,46 +88,16 @@ impl Reader {
     /// A text, or a list of pieces of which some are thinking.
     fn content(&mut self, content: Option<&Value>, said: &mut Vec<ModelEvent>) {
         match content {
-            Some(Value::String(text)) => self.text(Some(text), said),
+            Some(Value::String(text)) => self.blocks.text(Some(text), said),
             Some(Value::Array(pieces)) => {
                 for piece in pieces {
-                    self.text(text_at(piece, "/text"), said);
+                    self.blocks.text(text_at(piece, "/text"), said);
                     let thoughts = piece.get("thinking").and_then(Value::as_array).into_iter().flatten();
-                    thoughts.for_each(|thought| self.think(text_at(thought, "/text"), said));
+                    thoughts.for_each(|thought| self.blocks.think(text_at(thought, "/text"), said));
                 }
             }
             _ => {}
         }
-    }
-
-    fn text(&mut self, text: Option<&str>, said: &mut Vec<ModelEvent>) {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            let block = self.grow(Growing::Text);
-            said.push(ModelEvent::Text { block, text: text.to_owned() });
-        }
-    }
-
-    fn think(&mut self, text: Option<&str>, said: &mut Vec<ModelEvent>) {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            let block = self.grow(Growing::Thinking);
-            said.push(ModelEvent::Thinking { block, text: text.to_owned() });
-        }
-    }
-
-    /// The block of text or thinking that is growing, or a new one.
-    fn grow(&mut self, what: Growing) -> u32 {
-        if let Some((_, block)) = self.growing.filter(|(growing, _)| *growing == what) {
-            return block;
-        }
-        let block = self.begin();
-        self.growing = Some((what, block));
-        block
-    }
-
-    fn begin(&mut self) -> u32 {
-        let block = self.blocks;
-        self.blocks = self.blocks.saturating_add(1);
-        block
     }
 
     fn call(&mut self, call: &Value, said: &mut Vec<ModelEvent>) {
@@ -146,8 +107,7 @@ impl Reader {
         let block = match self.known(number, id, name) {
             Some(block) => block,
             None => {
-                self.growing = None;
-                let block = self.begin();
+                let block = self.blocks.begin();
                 self.calls.push(KnownCall { block, number, id: id.map(str::to_owned) });
                 let name = name.unwrap_or_default().to_owned();
                 said.push(ModelEvent::CallStarted { block, id: id.map(str::to_owned), name });

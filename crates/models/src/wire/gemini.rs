@@ -3,27 +3,14 @@
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::{Progress, number_at, server_error, text_at};
+use super::blocks::Blocks;
+use super::{Calls, Progress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    blocks: u32,
-    growing: Option<(Growing, u32)>,
+    blocks: Blocks,
     calls: Calls,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Growing {
-    Text,
-    Thinking,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Calls {
-    #[default]
-    None,
-    Some,
 }
 
 impl Reader {
@@ -56,51 +43,31 @@ impl Reader {
         let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
         let text = text_at(part, "/text").filter(|text| !text.is_empty());
         let mut block = None;
-        if let Some(text) = text {
-            let growing = if is_thought { Growing::Thinking } else { Growing::Text };
-            let grown = self.grow(growing);
-            let text = text.to_owned();
-            said.push(match growing {
-                Growing::Text => ModelEvent::Text { block: grown, text },
-                Growing::Thinking => ModelEvent::Thinking { block: grown, text },
-            });
-            block = is_thought.then_some(grown);
+        if is_thought {
+            self.blocks.think(text, said);
+            block = text.map(|_| self.blocks.thinking());
+        } else {
+            self.blocks.text(text, said);
         }
         if let Some(call) = part.get("functionCall") {
             block = Some(self.call(call, said));
         }
         if let Some(signature) = text_at(part, "/thoughtSignature") {
             // A signature on a text, or alone, goes back as thinking of its own.
-            let block = block.unwrap_or_else(|| self.begin());
+            let block = block.unwrap_or_else(|| self.blocks.begin());
             said.push(ModelEvent::Sealed { block, sealed: json!({"thoughtSignature": signature}) });
         }
     }
 
     fn call(&mut self, call: &Value, said: &mut Vec<ModelEvent>) -> u32 {
         self.calls = Calls::Some;
-        let block = self.begin();
+        let block = self.blocks.begin();
         let id = text_at(call, "/id").map(str::to_owned);
         let name = text_at(call, "/name").unwrap_or_default().to_owned();
         said.push(ModelEvent::CallStarted { block, id, name });
         let arguments =
             call.get("args").filter(|args| !args.is_null()).map_or_else(|| "{}".to_owned(), Value::to_string);
         said.push(ModelEvent::CallArguments { block, json: arguments });
-        block
-    }
-
-    fn grow(&mut self, what: Growing) -> u32 {
-        if let Some((_, block)) = self.growing.filter(|(growing, _)| *growing == what) {
-            return block;
-        }
-        let block = self.begin();
-        self.growing = Some((what, block));
-        block
-    }
-
-    fn begin(&mut self) -> u32 {
-        let block = self.blocks;
-        self.blocks = self.blocks.saturating_add(1);
-        self.growing = None;
         block
     }
 

@@ -1,5 +1,6 @@
 //! The four protocols that models' servers speak.
 
+mod blocks;
 mod chat;
 mod gemini;
 mod messages;
@@ -43,6 +44,14 @@ pub(crate) enum Progress {
     MayEnd,
     /// The server said that this is all.
     Ended,
+}
+
+/// Whether the model wants tools to run. Two wires do not say so when they stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Calls {
+    #[default]
+    None,
+    Some,
 }
 
 #[derive(Debug)]

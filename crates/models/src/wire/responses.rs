@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::{Progress, index_at, number_at, server_error, text_at};
+use super::{Calls, Progress, index_at, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
@@ -13,13 +13,6 @@ pub(crate) struct Reader {
     /// What has come of each item's text, thinking or arguments, so that a whole that comes at the end adds only the rest.
     grown: BTreeMap<u32, usize>,
     calls: Calls,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Calls {
-    #[default]
-    None,
-    Some,
 }
 
 impl Reader {
