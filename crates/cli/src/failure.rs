@@ -6,7 +6,7 @@ use std::io;
 use helve_config::{Problems, TrustError};
 
 use crate::screen::{self, BAD, DIM};
-use crate::text::one_line;
+use crate::text::{count, one_line};
 
 /// How the program ends. Scripts rely on these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +62,7 @@ impl Failure {
                 screen::complain(&format!("  {DIM}do:{DIM:#}   {}", one_line(hint)));
             }
             Failure::Settings(problems) => {
-                let count = problems.list().len() + problems.more();
-                let mistakes = if count == 1 { "a mistake".to_owned() } else { format!("{count} mistakes") };
+                let mistakes = count(problems.count(), "mistake", "mistakes");
                 screen::complain(&format!("{BAD}helve: the settings have {mistakes}{BAD:#}\n"));
                 screen::complain(&format!("{problems}\n"));
                 screen::complain(

@@ -14,6 +14,7 @@ use crate::args::Everywhere;
 use crate::failure::Failure;
 use crate::places::{ADMINISTRATOR_FILE, Places, project_root};
 use crate::screen::{self, Screen, WARN};
+use crate::text::count;
 
 pub(crate) struct Setup {
     pub(crate) places: Places,
@@ -56,8 +57,7 @@ impl Setup {
     /// For commands that work whatever the settings say: mistakes are mentioned, and defaults used.
     pub(crate) fn mention_problems(&self) {
         if let Some(problems) = self.problems() {
-            let count = problems.list().len() + problems.more();
-            let mistakes = if count == 1 { "a mistake".to_owned() } else { format!("{count} mistakes") };
+            let mistakes = count(problems.count(), "mistake", "mistakes");
             screen::complain(&format!(
                 "{WARN}helve: the settings have {mistakes}; `helve config show` lists them{WARN:#}"
             ));

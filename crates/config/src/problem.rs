@@ -89,9 +89,9 @@ impl Problems {
         &self.list
     }
 
-    /// How many problems there are beyond the listed ones.
-    pub fn more(&self) -> usize {
-        self.more
+    /// How many problems there are, those beyond the listed ones too.
+    pub fn count(&self) -> usize {
+        self.list.len() + self.more
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     fn a_flood_of_problems_is_cut_and_counted() {
         let one = Problem::new(Origin::BUILT_IN, "wrong");
         let problems = Problems::new(vec![one; MOST_PROBLEMS + 7]);
-        assert_eq!((problems.list().len(), problems.more()), (MOST_PROBLEMS, 7));
+        assert_eq!((problems.list().len(), problems.count()), (MOST_PROBLEMS, MOST_PROBLEMS + 7));
         assert!(problems.to_string().ends_with("\n\nand 7 more"));
     }
 }

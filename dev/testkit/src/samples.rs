@@ -96,6 +96,13 @@ impl Session {
         events
     }
 
+    /// A summary of everything up to an event.
+    pub fn compacts(&mut self, summary: &str, through: Seq) -> Event {
+        let message = self.draw();
+        let summary = Some(summary.to_owned());
+        self.event(CompactionEnded { message, summary, through, tokens_before: 2, tokens_after: 1 })
+    }
+
     pub fn ends(&mut self) -> Event {
         self.event(TurnEnded { outcome: Outcome::EndTurn, metrics: TurnMetrics::default() })
     }

@@ -105,13 +105,12 @@ fn settings(setup: &Setup) -> Check {
             format!("fine; yours are in {}", text::path(&setup.places.user_settings())),
         ),
         Some(problems) => {
-            let number = problems.list().len() + problems.more();
             let first = problems.list().first().map(ToString::to_string).unwrap_or_default();
             let first = first.lines().next().unwrap_or_default().to_owned();
             Check::new(
                 "settings",
                 Verdict::Bad,
-                format!("{}; the first: {first}", count(number, "mistake", "mistakes")),
+                format!("{}; the first: {first}", count(problems.count(), "mistake", "mistakes")),
             )
             .hint("`helve config show` lists them all.")
         }

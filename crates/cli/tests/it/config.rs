@@ -120,7 +120,7 @@ fn mistakes_in_the_settings_do_not_hide_the_sessions() {
     let ran = home.run(&["sessions", "list"]);
     assert_eq!(ran.code, 0);
     assert!(ran.out.contains("hello"));
-    assert_eq!(ran.err, "helve: the settings have a mistake; `helve config show` lists them\n");
+    assert_eq!(ran.err, "helve: the settings have 1 mistake; `helve config show` lists them\n");
 }
 
 /// The administrator's file has one place, and nothing can point elsewhere; so the test makes that place its own.

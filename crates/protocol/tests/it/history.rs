@@ -106,15 +106,7 @@ fn a_partial_answer_is_for_readers_only() {
 fn a_summary_replaces_what_it_covers_and_rewinding_brings_it_back() {
     let (mut session, mut events) = session_with_a_call();
     let through = session.last;
-    let summary = Some("main.rs is empty".to_owned());
-    let message = session.draw();
-    events.push(session.event(CompactionEnded {
-        message,
-        summary,
-        through,
-        tokens_before: 9,
-        tokens_after: 1,
-    }));
+    events.push(session.compacts("main.rs is empty", through));
     events.push(session.says("thanks"));
     assert_eq!(texts(&History::of(&events)), ["summary: main.rs is empty", "thanks"]);
     events.push(session.event(Rewound { to: through, scope: RewindScope::Messages }));
@@ -128,15 +120,7 @@ fn a_summary_does_not_swallow_the_answer_that_is_on_its_way() {
     let mut events = vec![session.created(), session.says("go")];
     let mut step = session.step("Here it is.", &[]).into_iter();
     events.extend(step.next());
-    let (message, through) = (session.draw(), Seq(100));
-    let summary = Some("so far".to_owned());
-    events.push(session.event(CompactionEnded {
-        message,
-        summary,
-        through,
-        tokens_before: 2,
-        tokens_after: 1,
-    }));
+    events.push(session.compacts("so far", Seq(100)));
     for event in step {
         events.push(session.event(event.body));
     }
@@ -277,15 +261,8 @@ fn play(moves: &[Move]) -> Vec<Event> {
                 events.push(session.event(OutputsPruned { calls, tokens: 1 }));
             }
             Move::Compact => {
-                let (message, through) = (session.draw(), session.last);
-                let summary = Some("so far".to_owned());
-                events.push(session.event(CompactionEnded {
-                    message,
-                    summary,
-                    through,
-                    tokens_before: 2,
-                    tokens_after: 1,
-                }));
+                let through = session.last;
+                events.push(session.compacts("so far", through));
             }
         }
     }
