@@ -6,9 +6,11 @@
 
 mod answer;
 mod decode;
+mod request;
 mod sse;
 mod wire;
 
 pub use answer::{Answer, Block, Call};
 pub use decode::{Decoder, ModelEvent, StreamError, error_in};
+pub use request::ToolSpec;
 pub use wire::Wire;

@@ -178,6 +178,9 @@ pub struct ToolPart {
     /// The provider's own id for the call, to be sent back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire_id: Option<String>,
+    /// What the provider wants back with the call exactly as it came.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub sealed: Value,
     pub state: ToolState,
 }
 

@@ -1,7 +1,7 @@
 //! Events to test with: one of every kind, and whole sessions as an honest program writes them.
 
 use helve_protocol::*;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// The n-th id. Real ids are drawn; those of tests are counted.
@@ -78,6 +78,7 @@ impl Session {
                 name: (*name).to_owned(),
                 input: json!({"path": "src/main.rs"}),
                 wire_id: Some(format!("toolu_{call}")),
+                sealed: Value::Null,
                 state: ToolState::Pending,
             })
         });
@@ -128,6 +129,7 @@ pub fn every_kind() -> Vec<Body> {
         name: "read".to_owned(),
         input: json!({"path": "src/main.rs", "limit": 10}),
         wire_id: Some("toolu_01".to_owned()),
+        sealed: json!({"thoughtSignature": "c2ln"}),
         state: ToolState::Pending,
     });
     let output = ToolOutput {

@@ -182,8 +182,14 @@ fn reading_begins_and_ends_where_one_likes() {
 /// A tool call with an input that is nested so deep.
 fn nested(session: &mut Session, depth: usize) -> Event {
     let input = serde_json::from_str(&format!("{}1{}", "[".repeat(depth), "]".repeat(depth))).unwrap();
-    let tool =
-        ToolPart { call: id(9), name: "x".to_owned(), input, wire_id: None, state: ToolState::Pending };
+    let tool = ToolPart {
+        call: id(9),
+        name: "x".to_owned(),
+        input,
+        wire_id: None,
+        sealed: serde_json::Value::Null,
+        state: ToolState::Pending,
+    };
     session.event(ResponseEnded { message: id(8), parts: vec![Part::Tool(tool)], stop: StopReason::ToolUse })
 }
 

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use helve_protocol::*;
 use helve_testkit::{Session, every_kind, id};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Law 2, checked by other means than the fold's own.
 fn assert_well_formed(view: &[std::borrow::Cow<'_, Message>]) {
@@ -164,6 +164,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             name: "t".to_owned(),
             input: json!({}),
             wire_id: None,
+            sealed: Value::Null,
             state: any_state(state),
         })
     });
