@@ -17,7 +17,7 @@ pub struct Answer {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    Text { text: String },
+    Text { text: String, sealed: Value },
     Thinking { text: String, sealed: Value },
     Call(Call),
 }
@@ -35,8 +35,8 @@ impl Answer {
     pub fn apply(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::Text { block, text } => {
-                let new = || Block::Text { text: String::new() };
-                if let Block::Text { text: said } = self.blocks.entry(block).or_insert_with(new) {
+                let new = || Block::Text { text: String::new(), sealed: Value::Null };
+                if let Block::Text { text: said, .. } = self.blocks.entry(block).or_insert_with(new) {
                     said.push_str(&text);
                 }
             }
@@ -48,10 +48,9 @@ impl Answer {
                 }
             }
             ModelEvent::Sealed { block, sealed } => match self.blocks.entry(block).or_insert_with(thinking) {
-                Block::Thinking { sealed: kept, .. } | Block::Call(Call { sealed: kept, .. }) => {
-                    *kept = sealed
-                }
-                Block::Text { .. } => {}
+                Block::Text { sealed: kept, .. }
+                | Block::Thinking { sealed: kept, .. }
+                | Block::Call(Call { sealed: kept, .. }) => *kept = sealed,
             },
             ModelEvent::CallStarted { block, id, name } => {
                 let call = Call { id, name, arguments: String::new(), sealed: Value::Null };
@@ -73,7 +72,7 @@ impl Answer {
 
     pub fn text(&self) -> String {
         self.joined(|block| match block {
-            Block::Text { text } => Some(text),
+            Block::Text { text, .. } => Some(text),
             _ => None,
         })
     }

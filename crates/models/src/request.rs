@@ -1,6 +1,25 @@
 //! What is asked of a model, apart from the conversation.
 
+use helve_protocol::ModelName;
 use serde_json::Value;
+
+use crate::{Quirks, Wire};
+
+/// What stands before the conversation in each request. While it stays the same, requests grow only at their end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompt {
+    pub system: String,
+    pub tools: Vec<ToolSpec>,
+    pub tool_choice: ToolChoice,
+    /// How much to think; none for what the provider does by itself.
+    pub effort: Option<Effort>,
+    /// At most so many tokens; none for as many as the model can.
+    pub max_output: Option<u64>,
+    /// The answer must be JSON of this form.
+    pub output: Option<OutputSchema>,
+    /// Requests with the same key have the same beginning, so that a provider can send them to the same machine.
+    pub cache_key: Option<String>,
+}
 
 /// A tool as a model is told of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,4 +28,85 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON schema of its input: an object.
     pub schema: Value,
+}
+
+/// Whether the model calls tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As it thinks best.
+    #[default]
+    Auto,
+    /// Not at all, though it is told of them.
+    None,
+    /// At least one.
+    Required,
+    /// This one.
+    Named(String),
+}
+
+impl ToolChoice {
+    pub(crate) fn is_forced(&self) -> bool {
+        matches!(self, ToolChoice::Required | ToolChoice::Named(_))
+    }
+}
+
+/// How much a model should think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effort {
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+impl Effort {
+    /// In tokens, for wires that want a number.
+    pub(crate) fn budget(self) -> u64 {
+        match self {
+            Effort::Off => 0,
+            Effort::Minimal => 1_024,
+            Effort::Low => 4_096,
+            Effort::Medium => 10_240,
+            Effort::High => 24_576,
+            Effort::Max => 32_768,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputSchema {
+    pub name: String,
+    pub schema: Value,
+}
+
+/// How one model is written to: its wire, its vendor's peculiarities, and what it can take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dialect {
+    pub wire: Wire,
+    pub quirks: Quirks,
+    /// As we call it: `provider/model`.
+    pub name: ModelName,
+    /// As its server calls it.
+    pub model: String,
+    pub images: Sees,
+    pub documents: Sees,
+    pub thinking: Thinks,
+    /// The most tokens that it can answer with.
+    pub output: Option<u64>,
+}
+
+/// Whether a model can look at something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sees {
+    Yes,
+    No,
+}
+
+/// Whether a model can think before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thinks {
+    Yes,
+    No,
 }

@@ -94,15 +94,18 @@ pub struct TextPart {
     pub text: String,
     #[serde(default, skip_serializing_if = "TextKind::is_said")]
     pub kind: TextKind,
+    /// What the provider wants back with the text exactly as it came.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub sealed: Value,
 }
 
 impl TextPart {
     pub fn said(text: impl Into<String>) -> TextPart {
-        TextPart { text: text.into(), kind: TextKind::Said }
+        TextPart { text: text.into(), kind: TextKind::Said, sealed: Value::Null }
     }
 
     pub fn note(text: impl Into<String>) -> TextPart {
-        TextPart { text: text.into(), kind: TextKind::Note }
+        TextPart { text: text.into(), kind: TextKind::Note, sealed: Value::Null }
     }
 }
 

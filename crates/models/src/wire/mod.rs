@@ -1,14 +1,17 @@
-//! The four protocols that models' servers speak.
+//! The four protocols that models' servers speak. Each is read and written by pure functions.
 
 mod blocks;
 mod chat;
 mod gemini;
 mod messages;
 mod responses;
+pub(crate) mod said;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::request::{Dialect, Prompt};
 use crate::{ModelEvent, StreamError};
+use said::{Before, Said};
 
 /// A protocol. A vendor is data; a wire is code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +33,34 @@ impl Wire {
             Wire::Chat => WireDecoder::Chat(chat::Reader::default()),
             Wire::Responses => WireDecoder::Responses(responses::Reader::default()),
             Wire::Gemini => WireDecoder::Gemini(gemini::Reader::default()),
+        }
+    }
+
+    /// The field that the conversation stands in, and what stands before it.
+    pub(crate) fn head(self, prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+        match self {
+            Wire::Messages => messages::head(prompt, dialect),
+            Wire::Chat => chat::head(prompt, dialect),
+            Wire::Responses => responses::head(prompt, dialect),
+            Wire::Gemini => gemini::head(prompt, dialect),
+        }
+    }
+
+    /// What the conversation begins with, whoever speaks first.
+    pub(crate) fn opening(self, prompt: &Prompt) -> Option<Value> {
+        match self {
+            Wire::Chat => chat::system(prompt),
+            Wire::Messages | Wire::Responses | Wire::Gemini => None,
+        }
+    }
+
+    /// A message, as the items that stand for it on this wire.
+    pub(crate) fn items(self, said: &Said<'_>, dialect: &Dialect, before: Before) -> Vec<Value> {
+        match self {
+            Wire::Messages => messages::items(said, dialect, before),
+            Wire::Chat => chat::items(said, dialect, before),
+            Wire::Responses => responses::items(said, dialect, before),
+            Wire::Gemini => gemini::items(said, dialect, before),
         }
     }
 }

@@ -47,7 +47,7 @@ fn what_is_sealed_is_kept_in_its_place() {
         let sealed = answer.blocks().map(|block| match block {
             Block::Thinking { sealed, .. } => sealed.clone(),
             Block::Call(call) => call.sealed.clone(),
-            Block::Text { .. } => Value::Null,
+            Block::Text { sealed, .. } => sealed.clone(),
         });
         sealed.collect()
     };

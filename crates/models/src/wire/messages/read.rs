@@ -1,9 +1,9 @@
-//! Anthropic Messages: blocks with a number, which begin, grow and end.
+//! What the server says.
 
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::{Progress, index_at, number_at, server_error, text_at};
+use crate::wire::{Progress, index_at, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]

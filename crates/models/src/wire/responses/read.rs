@@ -1,11 +1,11 @@
-//! OpenAI Responses: items with a number, each with pieces of its own.
+//! What the server says.
 
 use std::collections::BTreeMap;
 
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::{Calls, Progress, index_at, number_at, server_error, text_at};
+use crate::wire::{Calls, Progress, index_at, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
@@ -91,6 +91,9 @@ impl Reader {
                     .filter_map(|piece| text_at(piece, "/text").or_else(|| text_at(piece, "/refusal")))
                     .collect();
                 self.rest(block, &text, Reader::text, said);
+                if let Some(phase) = item.get("phase").filter(|phase| phase.is_string()) {
+                    said.push(ModelEvent::Sealed { block, sealed: json!({"phase": phase}) });
+                }
             }
             Some("reasoning") => {
                 let texts = |name: &str| -> Vec<&str> {

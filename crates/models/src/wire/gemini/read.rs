@@ -1,10 +1,10 @@
-//! Gemini generateContent: each event is a whole little response with the next parts.
+//! What the server says.
 
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::blocks::Blocks;
-use super::{Calls, Progress, number_at, server_error, text_at};
+use crate::wire::blocks::Blocks;
+use crate::wire::{Calls, Progress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
@@ -42,18 +42,23 @@ impl Reader {
     fn part(&mut self, part: &Value, said: &mut Vec<ModelEvent>) {
         let is_thought = part.get("thought").and_then(Value::as_bool) == Some(true);
         let text = text_at(part, "/text").filter(|text| !text.is_empty());
+        let signature = text_at(part, "/thoughtSignature");
         let mut block = None;
         if is_thought {
             self.blocks.think(text, said);
             block = text.map(|_| self.blocks.thinking());
+        } else if let (Some(text), Some(_)) = (text, signature) {
+            // What is signed must go back as the part that it came in.
+            block = Some(self.blocks.begin());
+            said.extend(block.map(|block| ModelEvent::Text { block, text: text.to_owned() }));
         } else {
             self.blocks.text(text, said);
         }
         if let Some(call) = part.get("functionCall") {
             block = Some(self.call(call, said));
         }
-        if let Some(signature) = text_at(part, "/thoughtSignature") {
-            // A signature on a text, or alone, goes back as thinking of its own.
+        if let Some(signature) = signature {
+            // A signature alone goes back as thinking of its own.
             let block = block.unwrap_or_else(|| self.blocks.begin());
             said.push(ModelEvent::Sealed { block, sealed: json!({"thoughtSignature": signature}) });
         }

@@ -1,21 +1,51 @@
-//! OpenAI Chat Completions, as many servers speak it.
-//!
-//! The wire has no blocks: text, thinking and calls come in fields side by side, and calls have numbers of their own.
+//! What the server says.
 
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use super::blocks::Blocks;
-use super::{Progress, number_at, server_error, text_at};
+use crate::wire::blocks::Blocks;
+use crate::wire::{Progress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     blocks: Blocks,
     calls: Vec<KnownCall>,
+    details: Details,
     finish: Finish,
     usage: bool,
 }
+
+/// Thinking that some servers want back item by item. It comes in pieces, and is told once it is whole.
+#[derive(Debug, Default)]
+struct Details {
+    block: Option<u32>,
+    items: Vec<Value>,
+}
+
+impl Details {
+    /// A piece belongs to the item of its number and kind; its texts are added, its other fields replace.
+    fn grow(&mut self, piece: &Value) {
+        let same = |item: &&mut Value| ["index", "type"].iter().all(|key| item.get(key) == piece.get(key));
+        let known = self.items.iter_mut().filter(|_| piece.get("index").is_some()).find(same);
+        let (Some(Value::Object(item)), Value::Object(piece)) = (known, piece) else {
+            self.items.push(piece.clone());
+            return;
+        };
+        for (key, value) in piece {
+            match (item.get_mut(key), value) {
+                (Some(Value::String(whole)), Value::String(more)) if GROWING.contains(&key.as_str()) => {
+                    whole.push_str(more);
+                }
+                (Some(_), Value::Null) => {}
+                _ => drop(item.insert(key.clone(), value.clone())),
+            }
+        }
+    }
+}
+
+/// The fields of an item that come in pieces.
+const GROWING: [&str; 4] = ["text", "summary", "data", "signature"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Finish {
@@ -70,6 +100,10 @@ impl Reader {
         }
         if let Some(reason) = text_at(choice, "/finish_reason").filter(|reason| !reason.is_empty()) {
             self.finish = Finish::Told;
+            if let Some(block) = self.details.block.take() {
+                let details = std::mem::take(&mut self.details.items);
+                said.push(ModelEvent::Sealed { block, sealed: json!({"details": details}) });
+            }
             said.push(ModelEvent::Stopped(stop_reason(reason)));
         }
     }
@@ -80,8 +114,8 @@ impl Reader {
         self.blocks.think(text, said);
         let details = delta.get("reasoning_details").and_then(Value::as_array);
         if let Some(details) = details.filter(|details| !details.is_empty()) {
-            let block = self.blocks.thinking();
-            said.push(ModelEvent::Sealed { block, sealed: json!({"details": details}) });
+            self.details.block.get_or_insert(self.blocks.thinking());
+            details.iter().for_each(|piece| self.details.grow(piece));
         }
     }
 
@@ -152,13 +186,18 @@ fn usage_of(usage: &Value) -> Usage {
     let cache_read = number_at(usage, &cached).unwrap_or(0);
     let cache_write = number_at(usage, &written).unwrap_or(0);
     let prompt = number_at(usage, &["/prompt_tokens"]).unwrap_or(0);
+    let written_out = number_at(usage, &["/completion_tokens"]).unwrap_or(0);
+    let reasoning =
+        number_at(usage, &["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"]).unwrap_or(0);
+    // Some servers count thinking beside the answer; their own total shows it.
+    let sums = [prompt, written_out, reasoning].iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let is_beside = number_at(usage, &["/total_tokens"]) == Some(sums);
     Usage {
         input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
-        output: number_at(usage, &["/completion_tokens"]).unwrap_or(0),
+        output: if is_beside { written_out.saturating_add(reasoning) } else { written_out },
         cache_read,
         cache_write,
-        reasoning: number_at(usage, &["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"])
-            .unwrap_or(0),
+        reasoning,
     }
 }
 

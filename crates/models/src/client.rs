@@ -1,0 +1,128 @@
+//! A request sent until it is answered: decoded as it comes, tried again when it fails.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_protocol::Clock;
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::{Failure, FailureKind};
+use crate::provider::Address;
+use crate::retry::{Patience, Retry, Verdict};
+use crate::target::Target;
+use crate::transport::{Http, Incoming, Timeouts, or_stopped};
+use crate::{Answer, Decoder, ModelEvent, Request};
+
+/// Speaks with models. One serves the whole program, so that connections are used again.
+pub struct Client {
+    http: Http,
+    clock: Arc<dyn Clock>,
+    jitter: Jitter,
+    patience: Patience,
+}
+
+/// Draws what is added to a wait.
+pub type Jitter = Box<dyn Fn() -> Duration + Send + Sync>;
+
+/// What is heard while a request is on its way.
+#[derive(Debug)]
+pub enum Heard<'a> {
+    /// The response has begun.
+    Began,
+    Said(&'a ModelEvent),
+    /// The try failed, and what was said in it does not count. The next one follows after the wait.
+    Waiting { attempt: u32, delay: Duration, failure: &'a Failure },
+}
+
+/// Hears.
+pub type Ear<'a> = &'a mut (dyn FnMut(Heard<'_>) + Send);
+
+impl Client {
+    pub fn new(clock: Arc<dyn Clock>, jitter: Jitter, patience: Patience, timeouts: Timeouts) -> Client {
+        Client { http: Http::new(timeouts), clock, jitter, patience }
+    }
+
+    /// Sends a request until it is answered, or until there is no sense in it.
+    pub async fn answer(
+        &self,
+        target: &Target,
+        request: &Request,
+        ear: Ear<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Answer, Failure> {
+        let mut retry = Retry::new(self.patience, self.clock.now());
+        loop {
+            let failure = match self.attempt(target, request, ear, stop).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            match retry.after(&failure, self.clock.now(), (self.jitter)()) {
+                Verdict::Wait(delay) => {
+                    ear(Heard::Waiting { attempt: retry.tries(), delay, failure: &failure });
+                    or_stopped(stop, async { Ok(tokio::time::sleep(delay).await) }).await?;
+                }
+                Verdict::TooLong { resets } => return Err(Failure { resets: Some(resets), ..failure }),
+                Verdict::GiveUp => return Err(failure),
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        target: &Target,
+        request: &Request,
+        ear: Ear<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Answer, Failure> {
+        let address = target.provider.address(&target.model);
+        let scrubbed = |failure: Failure| Failure { text: address.scrub(&failure.text), ..failure };
+        let incoming = self.http.post(&address, request.body.clone(), self.clock.now(), stop).await;
+        let incoming = incoming.map_err(scrubbed)?;
+        ear(Heard::Began);
+        read(incoming, &address, Decoder::new(target.provider.wire), ear, stop).await.map_err(scrubbed)
+    }
+}
+
+/// Reads a response to its end.
+async fn read(
+    mut incoming: Incoming,
+    address: &Address,
+    mut decoder: Decoder,
+    ear: Ear<'_>,
+    stop: &CancellationToken,
+) -> Result<Answer, Failure> {
+    let mut answer = Answer::default();
+    let mut take = |said: Vec<ModelEvent>, answer: &mut Answer| {
+        for event in said {
+            ear(Heard::Said(&event));
+            answer.apply(event);
+        }
+    };
+    loop {
+        match incoming.piece(address, stop).await {
+            Ok(Some(piece)) => {
+                let said = decoder.push(&piece).map_err(|error| Failure::of_stream(&error))?;
+                take(said, &mut answer);
+                if decoder.has_ended() {
+                    incoming.end().await;
+                    return Ok(answer);
+                }
+            }
+            Ok(None) => {
+                let said = decoder.finish().map_err(|error| Failure::of_stream(&error))?;
+                take(said, &mut answer);
+                return Ok(answer);
+            }
+            // Everything was told; that the server does not hang up is no reason to ask again.
+            Err(failure) if failure.kind == FailureKind::Timeout && decoder.may_end() => return Ok(answer),
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}

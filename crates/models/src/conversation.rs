@@ -1,0 +1,217 @@
+//! A conversation on its way to one model: each message is encoded once, and requests grow only at their end (law 3).
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use helve_protocol::{Blobs, Message};
+use serde_json::Value;
+
+use crate::Wire;
+use crate::prefix::{self, Break};
+use crate::request::{Dialect, Prompt};
+use crate::wire::said::{Before, said};
+
+/// What is said to one model, as bytes.
+#[derive(Debug)]
+pub struct Conversation {
+    dialect: Dialect,
+    /// Everything before the messages.
+    head: Vec<u8>,
+    /// The messages, with commas between.
+    messages: Vec<u8>,
+    places: Vec<Place>,
+    before: Before,
+    last: Option<Sent>,
+    /// Why the next request may begin otherwise than the last one.
+    explained: Option<String>,
+}
+
+/// Where a message lies.
+#[derive(Clone, Debug)]
+struct Place {
+    bytes: Range<usize>,
+    /// Where a cache mark can be put.
+    mark: Option<usize>,
+}
+
+/// The last request.
+#[derive(Clone, Debug)]
+struct Sent {
+    body: Bytes,
+    marks: Vec<Range<usize>>,
+    /// How many messages it held.
+    messages: usize,
+}
+
+/// A request, ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub body: Bytes,
+    /// How many segments it shares with the request before: what stands before the messages is one, each message is one.
+    pub kept: usize,
+    /// The segments after those, without cache marks.
+    pub segments: Vec<Bytes>,
+    /// Set if it begins otherwise than the request before and nobody said why.
+    pub broken: Option<Break>,
+}
+
+const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+const END: &[u8] = b"]}";
+
+impl Conversation {
+    pub fn new(dialect: Dialect, prompt: &Prompt) -> Conversation {
+        let mut conversation = Conversation {
+            dialect,
+            head: Vec::new(),
+            messages: Vec::new(),
+            places: Vec::new(),
+            before: Before::Other,
+            last: None,
+            explained: None,
+        };
+        conversation.head = conversation.head_of(prompt);
+        conversation
+    }
+
+    /// How many messages are encoded.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Adds a message at the end. It must not change any more.
+    pub fn push(&mut self, message: &Message, blobs: &dyn Blobs) {
+        let said = said(message, &self.dialect, blobs);
+        let items = self.dialect.wire.items(&said, &self.dialect, self.before);
+        if !items.is_empty() {
+            self.before = if said.results.is_empty() { Before::Other } else { Before::Results };
+        }
+        let start = self.messages.len();
+        for item in &items {
+            if !self.messages.is_empty() {
+                self.messages.push(b',');
+            }
+            write(item, &mut self.messages);
+        }
+        let mark = (self.dialect.wire == Wire::Messages && takes_mark(items.last())).then(|| {
+            // The last block of the last item: its brace, the list's bracket, the item's brace.
+            self.messages.len().saturating_sub(3)
+        });
+        self.places.push(Place { bytes: start..self.messages.len(), mark });
+    }
+
+    /// Begins anew, because something happened that changes what was said or how it is said.
+    pub fn renew(&mut self, dialect: Dialect, prompt: &Prompt, why: impl Into<String>) {
+        self.dialect = dialect;
+        self.head = self.head_of(prompt);
+        self.messages.clear();
+        self.places.clear();
+        self.before = Before::Other;
+        self.explained = Some(why.into());
+    }
+
+    /// The request with everything that was added, compared with the one before.
+    pub fn request(&mut self) -> Request {
+        let (body, marks) = self.assembled();
+        let explained = self.explained.take().is_some();
+        let same = |sent: &Sent| prefix::begins_with((&sent.body, &sent.marks), (&body, &marks), END.len());
+        let keeps = self.last.as_ref().is_some_and(same);
+        let broken = match &self.last {
+            Some(last) if !keeps && !explained => Some(prefix::explain(&last.body, &body)),
+            _ => None,
+        };
+        let kept = self.last.as_ref().filter(|_| keeps).map(|last| last.messages);
+        let segments = self.segments_after(kept);
+        self.last = Some(Sent { body: body.clone(), marks, messages: self.places.len() });
+        Request { body, kept: kept.map_or(0, |messages| messages + 1), segments, broken }
+    }
+
+    fn segments_after(&self, kept: Option<usize>) -> Vec<Bytes> {
+        let head = kept.is_none().then(|| Bytes::copy_from_slice(&self.head));
+        let new = self.places.get(kept.unwrap_or(0)..).unwrap_or_default();
+        let new = new.iter().filter_map(|place| self.messages.get(place.bytes.clone()));
+        head.into_iter().chain(new.map(Bytes::copy_from_slice)).collect()
+    }
+
+    fn head_of(&self, prompt: &Prompt) -> Vec<u8> {
+        let (field, fields) = self.dialect.wire.head(prompt, &self.dialect);
+        let mut head = Vec::new();
+        head.push(b'{');
+        for (key, value) in &fields {
+            write(&Value::from(key.as_str()), &mut head);
+            head.push(b':');
+            write(value, &mut head);
+            head.push(b',');
+        }
+        write(&Value::from(field), &mut head);
+        head.extend_from_slice(b":[");
+        if let Some(opening) = self.dialect.wire.opening(prompt) {
+            write(&opening, &mut head);
+        }
+        head
+    }
+
+    /// The body, and where the cache marks stand in it.
+    fn assembled(&self) -> (Bytes, Vec<Range<usize>>) {
+        let mut body = Vec::with_capacity(self.head.len() + self.messages.len() + 5 * MARK.len());
+        let mut marks = Vec::new();
+        let mut mark_at = |body: &mut Vec<u8>| {
+            marks.push(body.len()..body.len() + MARK.len());
+            body.extend_from_slice(MARK);
+        };
+        match self.head_mark() {
+            Some(at) => {
+                let (before, after) = self.head.split_at_checked(at).unwrap_or((&self.head, &[]));
+                body.extend_from_slice(before);
+                mark_at(&mut body);
+                body.extend_from_slice(after);
+            }
+            None => body.extend_from_slice(&self.head),
+        }
+        if !self.head.ends_with(b"[") && !self.messages.is_empty() {
+            body.push(b',');
+        }
+        let mut written = 0;
+        for at in self.message_marks() {
+            body.extend_from_slice(self.messages.get(written..at).unwrap_or_default());
+            mark_at(&mut body);
+            written = at;
+        }
+        body.extend_from_slice(self.messages.get(written..).unwrap_or_default());
+        body.extend_from_slice(END);
+        (body.into(), marks)
+    }
+
+    /// Behind the system prompt, which stands last before the messages: so tools and system are cached together, for
+    /// other conversations too.
+    fn head_mark(&self) -> Option<usize> {
+        const AFTER_SYSTEM: &[u8] = br#"}],"messages":["#;
+        let has_system = self.dialect.wire == Wire::Messages && self.head.ends_with(AFTER_SYSTEM);
+        has_system.then(|| self.head.len().saturating_sub(AFTER_SYSTEM.len()))
+    }
+
+    /// Where the last request ended, so that it is found however much came since; and where this one ends, so that the next
+    /// one finds it. Anthropic looks back twenty blocks from a mark, and takes four marks.
+    fn message_marks(&self) -> Vec<usize> {
+        let end_of = |count: usize| self.places.get(..count)?.iter().rev().find_map(|place| place.mark);
+        let last = self.last.as_ref().and_then(|last| end_of(last.messages));
+        let this = end_of(self.places.len());
+        let mut marks: Vec<usize> = last.into_iter().chain(this).collect();
+        marks.dedup();
+        marks
+    }
+}
+
+/// Thinking can't be marked, and neither can nothing.
+fn takes_mark(item: Option<&Value>) -> bool {
+    let block = item.and_then(|item| item.get("content")?.as_array()?.last());
+    block.and_then(|block| block.get("type")?.as_str()).is_some_and(|kind| !kind.contains("thinking"))
+}
+
+/// A JSON value can always be written to memory.
+fn write(value: &Value, to: &mut Vec<u8>) {
+    to.extend_from_slice(value.to_string().as_bytes());
+}

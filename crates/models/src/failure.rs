@@ -1,0 +1,260 @@
+//! Why a request got no answer, and what that means: whether it is tried again, and what a person can do.
+
+use std::fmt;
+use std::time::Duration;
+
+use helve_protocol::Timestamp;
+
+use crate::StreamError;
+
+/// A request that got no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub kind: FailureKind,
+    /// What happened, in words. Never holds a key.
+    pub text: String,
+    pub status: Option<u16>,
+    /// How long the server wants us to wait.
+    pub wait: Option<Duration>,
+    /// Set if it could have been tried again, but only after longer than we wait.
+    pub resets: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// The key is missing, wrong or not allowed to do this.
+    Auth,
+    /// Nothing is left to pay with.
+    Billing,
+    /// The server knows no such model or address.
+    NotFound,
+    /// The server does not take the request.
+    BadRequest,
+    /// The conversation is longer than the model can read.
+    TooLong,
+    RateLimited,
+    Overloaded,
+    /// The server broke.
+    Server,
+    /// The connection could not be made, or broke.
+    Network,
+    /// Nothing listens there: the local server is not running.
+    NotRunning,
+    /// The server can't prove who it is.
+    Certificate,
+    /// Nothing came for too long.
+    Timeout,
+    /// The answer ended before its end.
+    CutOff,
+    /// What came is no answer on this wire.
+    Garbled,
+    /// Something else than a model's server answers there.
+    NotAModel,
+    /// More came than any answer needs.
+    TooLarge,
+    /// Somebody stopped it.
+    Interrupted,
+}
+
+impl FailureKind {
+    /// Whether the same request may succeed a little later.
+    pub fn is_retried(self) -> bool {
+        use FailureKind::*;
+        match self {
+            RateLimited | Overloaded | Server | Network | Timeout | CutOff | Garbled => true,
+            Auth | Billing | NotFound | BadRequest | TooLong | NotRunning | Certificate | NotAModel
+            | TooLarge | Interrupted => false,
+        }
+    }
+
+    /// Whether another model may take over. Where the mistake is ours, or somebody stopped it, it may not.
+    pub fn falls_back(self) -> bool {
+        use FailureKind::*;
+        match self {
+            Billing | NotFound | RateLimited | Overloaded | Server | Network | NotRunning | Certificate
+            | Timeout | CutOff | Garbled | NotAModel | TooLarge => true,
+            Auth | BadRequest | TooLong | Interrupted => false,
+        }
+    }
+
+    /// What a person can do about it.
+    pub fn hint(self) -> &'static str {
+        use FailureKind::*;
+        match self {
+            Auth => "Check the key: `helve models list` shows where it comes from, `helve login` stores another.",
+            Billing => "Add credit at the provider, or choose another model with -m.",
+            NotFound => "Check the model's name (`helve models list`) and the base URL.",
+            BadRequest => "Report this with the log if you did nothing unusual; another model may work.",
+            TooLong => "Compact the conversation, or choose a model with a larger context.",
+            RateLimited => "Wait, or choose another model with -m.",
+            Overloaded | Server => "Try again later, or choose another model with -m.",
+            Network => "Check the connection, the proxy (HTTPS_PROXY) and the base URL.",
+            NotRunning => "Start the server, or choose another model with -m.",
+            Certificate => "If a proxy stands between, set SSL_CERT_FILE to its certificate.",
+            Timeout => "Check the connection; for a slow local model raise timeouts.first_byte.",
+            CutOff | Garbled | TooLarge => "Try again; if it stays so, choose another model with -m.",
+            NotAModel => "Check the base URL, and whether a proxy or a log-in page stands between.",
+            Interrupted => "Send it again when you like.",
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
+        Failure { kind, text: text.into(), status: None, wait: None, resets: None }
+    }
+
+    pub(crate) fn interrupted() -> Failure {
+        Failure::new(FailureKind::Interrupted, "interrupted")
+    }
+
+    /// What an HTTP status means, with what the body said about it.
+    pub(crate) fn of_status(status: u16, told: Option<&StreamError>) -> Failure {
+        let (kind, message) = match told {
+            Some(StreamError::Server { kind, message }) => (kind.as_deref().unwrap_or(""), message.as_str()),
+            _ => ("", ""),
+        };
+        let text = if message.is_empty() {
+            format!("the server answered with status {status}")
+        } else {
+            format!("the server answered with status {status}: {message}")
+        };
+        let by_status = match status {
+            401 | 403 => FailureKind::Auth,
+            402 => FailureKind::Billing,
+            404 | 405 => FailureKind::NotFound,
+            408 => FailureKind::Timeout,
+            413 => FailureKind::TooLong,
+            429 => FailureKind::RateLimited,
+            503 | 529 => FailureKind::Overloaded,
+            500.. => FailureKind::Server,
+            _ => FailureKind::BadRequest,
+        };
+        let kind = match by_status {
+            FailureKind::RateLimited if is_billing(kind, message) => FailureKind::Billing,
+            FailureKind::BadRequest => by_words(kind, message).unwrap_or(FailureKind::BadRequest),
+            other => other,
+        };
+        Failure { status: Some(status), ..Failure::new(kind, text) }
+    }
+
+    /// What went wrong in the middle of an answer.
+    pub(crate) fn of_stream(error: &StreamError) -> Failure {
+        let kind = match error {
+            StreamError::CutOff => FailureKind::CutOff,
+            StreamError::NotJson(_) | StreamError::NotText => FailureKind::Garbled,
+            StreamError::TooLarge => FailureKind::TooLarge,
+            StreamError::Server { kind, message } => {
+                by_words(kind.as_deref().unwrap_or(""), message).unwrap_or(FailureKind::Server)
+            }
+        };
+        Failure::new(kind, error.to_string())
+    }
+}
+
+/// What the words of an error mean, where the status says nothing.
+fn by_words(kind: &str, message: &str) -> Option<FailureKind> {
+    let kind = kind.to_ascii_lowercase();
+    let message = message.to_ascii_lowercase();
+    let kind_has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    let message_has = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    if message_has(&TOO_LONG) || kind_has(&["context_length", "string_above_max_length"]) {
+        Some(FailureKind::TooLong)
+    } else if is_billing(&kind, &message) {
+        Some(FailureKind::Billing)
+    } else if kind_has(&["rate_limit", "resource_exhausted", "too_many", "429"]) {
+        Some(FailureKind::RateLimited)
+    } else if kind_has(&["overloaded", "unavailable", "529", "503"]) || message_has(&["overloaded"]) {
+        Some(FailureKind::Overloaded)
+    } else if kind_has(&["authentication", "permission", "unauthenticated", "invalid_api_key"])
+        || message_has(&["api key not valid", "invalid api key"])
+    {
+        Some(FailureKind::Auth)
+    } else if kind_has(&["not_found"]) || message_has(&["model not found", "does not exist"]) {
+        Some(FailureKind::NotFound)
+    } else if kind_has(&["invalid_request", "invalid_argument", "invalid_prompt"]) {
+        Some(FailureKind::BadRequest)
+    } else if kind_has(&["timeout", "deadline"]) {
+        Some(FailureKind::Timeout)
+    } else {
+        None
+    }
+}
+
+const TOO_LONG: [&str; 9] = [
+    "prompt is too long",
+    "maximum context length",
+    "context length exceeded",
+    "context window",
+    "exceeds the context",
+    "context size",
+    "exceed_context_size",
+    "input is too long",
+    "maximum number of tokens allowed",
+];
+
+fn is_billing(kind: &str, message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["insufficient_quota", "billing", "insufficient_balance"].iter().any(|word| kind.contains(word))
+        || ["credit balance is too low", "insufficient balance", "exceeded your current quota, please check your plan"]
+            .iter()
+            .any(|word| message.contains(word))
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(kind: &str, message: &str) -> StreamError {
+        StreamError::Server { kind: Some(kind.to_owned()), message: message.to_owned() }
+    }
+
+    #[test]
+    fn a_status_and_its_words_say_what_happened() {
+        use FailureKind::*;
+        for (status, kind, message, expected) in [
+            (401, "authentication_error", "invalid x-api-key", Auth),
+            (403, "permission_error", "", Auth),
+            (400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.", Auth),
+            (400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum", TooLong),
+            (400, "context_length_exceeded", "too many", TooLong),
+            (400, "invalid_request_error", "Your credit balance is too low to access the API", Billing),
+            (400, "invalid_request_error", "messages: at least one message is required", BadRequest),
+            (404, "not_found_error", "model: x", NotFound),
+            (408, "", "", Timeout),
+            (429, "rate_limit_error", "slow down", RateLimited),
+            (429, "insufficient_quota", "You exceeded your current quota", Billing),
+            (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).", RateLimited),
+            (500, "api_error", "", Server),
+            (502, "", "", Server),
+            (503, "UNAVAILABLE", "", Overloaded),
+            (529, "overloaded_error", "Overloaded", Overloaded),
+            (302, "", "", BadRequest),
+        ] {
+            assert_eq!(Failure::of_status(status, Some(&told(kind, message))).kind, expected, "{status} {kind} {message}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_the_stream_says_what_happened() {
+        use FailureKind::*;
+        for (kind, message, expected) in [
+            ("overloaded_error", "Overloaded", Overloaded),
+            ("rate_limit_exceeded", "", RateLimited),
+            ("UNAVAILABLE", "The model is overloaded.", Overloaded),
+            ("server_error", "", Server),
+            ("something_new", "", Server),
+            ("invalid_request_error", "prompt is too long", TooLong),
+        ] {
+            assert_eq!(Failure::of_stream(&told(kind, message)).kind, expected, "{kind}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! A service as it is used here: a vendor, with this user's key, address and headers.
+
+use reqwest::Url;
+
+use crate::vendor::{Auth, Place, Vendor};
+use crate::{Quirks, Secret, Wire};
+
+/// A service that can be spoken to.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    pub name: String,
+    pub wire: Wire,
+    pub base_url: Url,
+    pub auth: Auth,
+    pub key: Option<Key>,
+    /// Sent with each request.
+    pub headers: Vec<(String, Secret)>,
+    pub quirks: Quirks,
+    pub place: Place,
+    /// What is known of it without being told, if it is.
+    pub vendor: Option<&'static Vendor>,
+}
+
+/// A key, and where it was found.
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub secret: Secret,
+    pub origin: KeyOrigin,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyOrigin {
+    /// This environment variable.
+    Variable(String),
+    /// `helve login`.
+    Stored,
+}
+
+/// Where a request goes, and what it shows there.
+#[derive(Clone, Debug)]
+pub(crate) struct Address {
+    pub(crate) url: Url,
+    pub(crate) headers: Vec<(String, Secret)>,
+}
+
+impl Address {
+    /// Takes everything secret out of a text.
+    pub(crate) fn scrub(&self, text: &str) -> String {
+        let hide = |text: String, secret: &Secret| {
+            let bare = secret.reveal().strip_prefix("Bearer ").map(Secret::new);
+            let text = secret.scrub(&text);
+            bare.map_or(text.clone(), |bare| bare.scrub(&text))
+        };
+        let hidden = self.headers.iter().map(|(_, secret)| secret).fold(text.to_owned(), hide);
+        let in_query: Vec<Secret> = self.url.query_pairs().map(|(_, value)| Secret::new(value)).collect();
+        in_query.iter().filter(|value| value.reveal() != "sse").fold(hidden, hide)
+    }
+}
+
+impl Provider {
+    /// Whether it can be used; a server on this machine may still not be running.
+    pub fn has_key(&self) -> bool {
+        self.auth == Auth::None || self.key.is_some()
+    }
+
+    /// Where an answer is asked for.
+    pub(crate) fn address(&self, model: &str) -> Address {
+        let mut url = self.base_url.clone();
+        match self.wire {
+            Wire::Messages => self.extend(&mut url, "v1", &["messages"]),
+            Wire::Chat => self.extend(&mut url, "", &["chat", "completions"]),
+            Wire::Responses => self.extend(&mut url, "", &["responses"]),
+            Wire::Gemini => {
+                self.extend(&mut url, "v1beta", &["models", &format!("{model}:streamGenerateContent")]);
+                url.query_pairs_mut().append_pair("alt", "sse");
+            }
+        }
+        self.signed(url)
+    }
+
+    /// Where the server tells which models it has.
+    pub(crate) fn models_address(&self) -> Address {
+        let mut url = self.base_url.clone();
+        let version = match self.wire {
+            Wire::Messages => "v1",
+            Wire::Gemini => "v1beta",
+            Wire::Chat | Wire::Responses => "",
+        };
+        self.extend(&mut url, version, &["models"]);
+        self.signed(url)
+    }
+
+    /// Adds to the path. The version is added where the base URL has none.
+    fn extend(&self, url: &mut Url, version: &str, path: &[&str]) {
+        let last = url.path_segments().and_then(|segments| segments.rev().find(|segment| !segment.is_empty()));
+        let is_version = |segment: &str| {
+            segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        let has_version = last.is_some_and(is_version);
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty();
+            if !has_version && !version.is_empty() {
+                segments.push(version);
+            }
+            segments.extend(path);
+        }
+    }
+
+    fn signed(&self, mut url: Url) -> Address {
+        let mut headers = Vec::new();
+        if self.wire == Wire::Messages {
+            headers.push(("anthropic-version".to_owned(), Secret::new("2023-06-01")));
+            // Lets models think between calls; those that always do ignore it.
+            headers.push(("anthropic-beta".to_owned(), Secret::new("interleaved-thinking-2025-05-14")));
+        }
+        if let Some(Key { secret, .. }) = &self.key {
+            match self.auth {
+                Auth::Bearer => {
+                    headers.push(("authorization".to_owned(), Secret::new(format!("Bearer {}", secret.reveal().trim()))));
+                }
+                Auth::Header(name) => headers.push((name.to_owned(), secret.clone())),
+                Auth::Query(name) => drop(url.query_pairs_mut().append_pair(name, secret.reveal().trim())),
+                Auth::None => {}
+            }
+        }
+        headers.extend(self.headers.iter().cloned());
+        Address { url, headers }
+    }
+}

@@ -1,0 +1,91 @@
+//! The small ways in which servers of one wire differ. A vendor is data: these are its fields.
+
+/// What is peculiar about a server. Each field names one difference; the default is what the wire's inventor does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quirks {
+    pub thinking_back: ThinkingBack,
+    pub effort: EffortField,
+    pub max_tokens: MaxTokensField,
+    pub forced_choice: ForcedChoice,
+    pub call_ids: CallIds,
+    pub after_results: AfterResults,
+    pub cache_key: CacheKey,
+}
+
+impl Quirks {
+    /// What most servers do that speak OpenAI Chat Completions.
+    pub const PLAIN: Quirks = Quirks {
+        thinking_back: ThinkingBack::Never,
+        effort: EffortField::None,
+        max_tokens: MaxTokensField::MaxTokens,
+        forced_choice: ForcedChoice::Required,
+        call_ids: CallIds::Any,
+        after_results: AfterResults::Anything,
+        cache_key: CacheKey::None,
+    };
+}
+
+/// How thinking of earlier steps goes back on the chat wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThinkingBack {
+    Never,
+    /// In `reasoning_content`, with messages that call tools: the model goes on with the thought.
+    ReasoningContent,
+    /// In `reasoning_details`, item by item.
+    Details,
+}
+
+/// How a chat server is told how much to think.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EffortField {
+    /// It can't be told.
+    None,
+    /// `reasoning_effort: "low"`
+    ReasoningEffort,
+    /// `thinking: {type: "enabled"}`
+    Thinking,
+    /// `enable_thinking: true`
+    EnableThinking,
+    /// `reasoning: {effort: "low"}`
+    Reasoning,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxTokensField {
+    MaxTokens,
+    MaxCompletionTokens,
+}
+
+/// The word that makes a model call some tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForcedChoice {
+    Required,
+    Any,
+}
+
+/// What a call's id may look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallIds {
+    Any,
+    /// Nine letters and digits.
+    NineAlphanumeric,
+}
+
+/// What may stand after the results of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterResults {
+    Anything,
+    /// The model must speak before the user does.
+    TheModel,
+}
+
+/// How a server is told which requests begin alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheKey {
+    /// It finds out by itself.
+    None,
+    /// `prompt_cache_key`
+    PromptCacheKey,
+    /// `cache_control` for the whole request, with Anthropic's models.
+    CacheControl,
+}

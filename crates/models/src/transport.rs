@@ -1,0 +1,300 @@
+//! One HTTP exchange: a request goes out, and the response comes back piece by piece.
+
+use std::error::Error;
+use std::future::Future;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use helve_protocol::Timestamp;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response, Url};
+use tokio_util::sync::CancellationToken;
+
+use crate::failure::{Failure, FailureKind};
+use crate::provider::Address;
+use crate::retry::{told_wait, told_wait_in};
+use crate::error_in;
+
+/// How long nothing may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Duration,
+    /// From the request until the response begins. A slow machine reads a long conversation for minutes.
+    pub first_byte: Duration,
+    /// Between two pieces of the response. Some models think for minutes without a sign.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            connect: Duration::from_secs(15),
+            first_byte: Duration::from_secs(10 * 60),
+            idle: Duration::from_secs(5 * 60),
+        }
+    }
+}
+
+/// The body of an error is read so far and no further.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+/// No answer is as large as this.
+const MAX_BODY_BYTES: usize = 256 << 20;
+/// When an answer is whole, its connection is given so long to end, so that it can be used again.
+const LAST_BYTES: Duration = Duration::from_millis(250);
+
+/// Makes connections and keeps them for the next request.
+#[derive(Debug)]
+pub(crate) struct Http {
+    clients: [OnceLock<Result<Client, String>>; 4],
+    timeouts: Timeouts,
+}
+
+/// What a client is made for. Each kind is made when it is first needed, so that nobody loads certificates for nothing.
+#[derive(Clone, Copy)]
+struct Purpose {
+    /// A server on this machine is spoken to without a proxy.
+    is_local: bool,
+    is_encrypted: bool,
+}
+
+impl Http {
+    pub(crate) fn new(timeouts: Timeouts) -> Http {
+        Http { clients: Default::default(), timeouts }
+    }
+
+    /// Sends a request and waits for the response to begin. A status that is no success is a failure.
+    pub(crate) async fn post(
+        &self,
+        address: &Address,
+        body: Bytes,
+        now: Timestamp,
+        stop: &CancellationToken,
+    ) -> Result<Incoming, Failure> {
+        let sending = async {
+            let request = self.client(&address.url)?.post(address.url.clone());
+            let headers = headers(address)?;
+            let sent = request.headers(headers).header(CONTENT_TYPE, "application/json").body(body).send();
+            within(self.timeouts.first_byte, "the server did not answer", sent).await?.map_err(|error| of_error(error, address))
+        };
+        let response = or_stopped(stop, sending).await?;
+        if !response.status().is_success() {
+            return Err(or_stopped(stop, async { Ok(self.refusal(response, now).await) }).await?);
+        }
+        check_type(&response)?;
+        Ok(Incoming { response, idle: self.timeouts.idle, received: 0 })
+    }
+
+    /// Asks for a small JSON document.
+    pub(crate) async fn get(&self, address: &Address, limit: Duration) -> Result<Bytes, Failure> {
+        let asking = async {
+            let request = self.client(&address.url)?.get(address.url.clone()).headers(headers(address)?);
+            let response = request.send().await.map_err(|error| of_error(error, address))?;
+            let status = response.status();
+            let body = beginning(response, MAX_BODY_BYTES >> 4).await;
+            if status.is_success() { Ok(body) } else { Err(refused(status.as_u16(), &body)) }
+        };
+        within(limit, "the server did not answer", asking).await?
+    }
+
+    fn client(&self, url: &Url) -> Result<&Client, Failure> {
+        let purpose = Purpose { is_local: is_loopback(url), is_encrypted: url.scheme() == "https" };
+        let index = usize::from(purpose.is_local) * 2 + usize::from(purpose.is_encrypted);
+        let unknown = || Failure::new(FailureKind::Network, "no such kind of connection");
+        let client = self.clients.get(index).ok_or_else(unknown)?;
+        client
+            .get_or_init(|| make(purpose, &self.timeouts))
+            .as_ref()
+            .map_err(|why| Failure::new(FailureKind::Certificate, format!("no connection can be made: {why}")))
+    }
+
+    async fn refusal(&self, response: Response, now: Timestamp) -> Failure {
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let wait = told_wait(|name| headers.get(name)?.to_str().ok(), now);
+        // What the status says counts, even if the body never comes.
+        let body = within(self.timeouts.idle.min(Duration::from_secs(30)), "", beginning(response, MAX_ERROR_BYTES));
+        let body = body.await.unwrap_or_default();
+        let wait = wait.or_else(|| told_wait_in(&serde_json::from_slice(&body).ok()?));
+        Failure { wait, ..refused(status, &body) }
+    }
+}
+
+fn refused(status: u16, body: &[u8]) -> Failure {
+    let told = std::str::from_utf8(body).ok().and_then(error_in);
+    Failure::of_status(status, told.as_ref())
+}
+
+/// The certificates of the system are read here, and `SSL_CERT_FILE` is heard, by the libraries below.
+fn make(purpose: Purpose, timeouts: &Timeouts) -> Result<Client, String> {
+    // A second one would be refused; the first is the same.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("helve/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(timeouts.connect)
+        .tcp_nodelay(true)
+        .tcp_keepalive(Duration::from_secs(30))
+        .pool_idle_timeout(Duration::from_secs(90))
+        .http2_max_header_list_size(64 << 10)
+        // A redirect would take the key to another place.
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false);
+    if purpose.is_local {
+        builder = builder.no_proxy();
+    }
+    if !purpose.is_encrypted {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| chain(&error))
+}
+
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn headers(address: &Address) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    for (name, secret) in &address.headers {
+        let bad = |what: &str| {
+            let text = format!("the {what} {name:?} can't be sent as a header: check the settings and the key");
+            Failure::new(FailureKind::BadRequest, text)
+        };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
+        let mut value = HeaderValue::from_str(secret.reveal().trim()).map_err(|_| bad("value of"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// A page for people means that something else answers than a model's server.
+fn check_type(response: &Response) -> Result<(), Failure> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("text/html") {
+        let text = "a web page came instead of an answer";
+        return Err(Failure::new(FailureKind::NotAModel, text));
+    }
+    Ok(())
+}
+
+/// As much of a body as fits; what comes of one that breaks off, too.
+async fn beginning(mut response: Response, most: usize) -> Bytes {
+    let mut body = Vec::new();
+    while let Ok(Some(piece)) = response.chunk().await {
+        let room = most.saturating_sub(body.len());
+        body.extend_from_slice(piece.get(..room.min(piece.len())).unwrap_or_default());
+        if body.len() >= most {
+            break;
+        }
+    }
+    body.into()
+}
+
+/// A response that has begun. Dropping it closes the connection.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    response: Response,
+    idle: Duration,
+    received: usize,
+}
+
+impl Incoming {
+    /// The next piece; none at the end.
+    pub(crate) async fn piece(&mut self, address: &Address, stop: &CancellationToken) -> Result<Option<Bytes>, Failure> {
+        let piece = or_stopped(stop, async {
+            let piece = within(self.idle, "the answer stopped coming", self.response.chunk()).await?;
+            piece.map_err(|error| of_error(error, address))
+        });
+        let piece = piece.await?;
+        self.received += piece.as_ref().map_or(0, Bytes::len);
+        if self.received > MAX_BODY_BYTES {
+            return Err(Failure::new(FailureKind::TooLarge, "the answer is larger than any answer should be"));
+        }
+        Ok(piece)
+    }
+
+    /// Lets the connection come to its end, so that the next request can use it.
+    pub(crate) async fn end(mut self) {
+        let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _ = tokio::time::timeout(LAST_BYTES, rest).await;
+    }
+}
+
+/// Waits, but not after somebody said stop.
+pub(crate) async fn or_stopped<T>(
+    stop: &CancellationToken,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        () = stop.cancelled() => Err(Failure::interrupted()),
+        done = work => done,
+    }
+}
+
+async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(limit, work).await.map_err(|_| {
+        Failure::new(FailureKind::Timeout, format!("{what} within {}", humane(limit)))
+    })
+}
+
+fn humane(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{} ms", time.as_millis()),
+        seconds @ 1..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    }
+}
+
+/// What a broken connection means. The address is left out: it may hold a key.
+fn of_error(error: reqwest::Error, address: &Address) -> Failure {
+    let error = error.without_url();
+    let text = address.scrub(&chain(&error));
+    let lower = text.to_ascii_lowercase();
+    let kind = if error.is_timeout() {
+        FailureKind::Timeout
+    } else if lower.contains("certificate") {
+        FailureKind::Certificate
+    } else if error.is_connect() && is_loopback(&address.url) && is_refused(&error) {
+        FailureKind::NotRunning
+    } else if error.is_decode() {
+        FailureKind::Garbled
+    } else {
+        FailureKind::Network
+    };
+    let host = address.url.host_str().unwrap_or_default();
+    let port = address.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    Failure::new(kind, format!("{host}{port}: {text}"))
+}
+
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// An error with its causes: the last one says what really happened.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}

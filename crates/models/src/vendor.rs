@@ -1,0 +1,367 @@
+//! The services that models are reached through, as data.
+
+use crate::Wire;
+use crate::quirks::{
+    AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, Quirks, ThinkingBack,
+};
+
+/// A service, or a kind of local server, that Helve knows without being told.
+#[derive(Clone, Copy, Debug)]
+pub struct Vendor {
+    /// The first part of `provider/model`.
+    pub name: &'static str,
+    /// Other names for it.
+    pub also: &'static [&'static str],
+    pub title: &'static str,
+    pub wire: Wire,
+    pub base_url: &'static str,
+    /// The variables that may hold its key, and how such a key is shown to the server. Without any it needs none.
+    pub keys: &'static [(&'static str, Auth)],
+    /// The variables that may hold another base URL.
+    pub base_url_env: &'static [BaseUrl],
+    pub place: Place,
+    pub quirks: Quirks,
+    /// What is used if nobody chose a model; empty where the server is asked what it has.
+    pub models: Favourites,
+}
+
+/// How a key is shown to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// `Authorization: Bearer KEY`
+    Bearer,
+    /// In a header of this name.
+    Header(&'static str),
+    /// In the address, under this name.
+    Query(&'static str),
+    None,
+}
+
+/// A variable with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BaseUrl {
+    /// The whole of it.
+    Whole(&'static str),
+    /// Only host and port, as `OLLAMA_HOST` has them.
+    Host(&'static str),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Remote,
+    /// On this machine, so it may be running or not.
+    Local,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Favourites {
+    pub main: &'static str,
+    pub fast: &'static str,
+}
+
+const PLAIN: Quirks = Quirks::PLAIN;
+const ASKED: Favourites = Favourites { main: "", fast: "" };
+
+/// A remote service that speaks OpenAI Chat Completions. The table below says where each differs.
+const CHAT: Vendor = Vendor {
+    name: "",
+    also: &[],
+    title: "",
+    wire: Wire::Chat,
+    base_url: "",
+    keys: &[],
+    base_url_env: &[],
+    place: Place::Remote,
+    quirks: PLAIN,
+    models: ASKED,
+};
+
+const LOCAL: Vendor = Vendor { place: Place::Local, ..CHAT };
+
+/// In the order in which one is picked if there are several keys.
+pub const VENDORS: &[Vendor] = &[
+    Vendor {
+        name: "anthropic",
+        title: "Anthropic",
+        wire: Wire::Messages,
+        base_url: "https://api.anthropic.com",
+        keys: &[("ANTHROPIC_API_KEY", Auth::Header("x-api-key")), ("ANTHROPIC_AUTH_TOKEN", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("ANTHROPIC_BASE_URL")],
+        models: Favourites { main: "claude-sonnet-5", fast: "claude-haiku-4-5" },
+        ..CHAT
+    },
+    Vendor {
+        name: "openai",
+        title: "OpenAI",
+        wire: Wire::Responses,
+        base_url: "https://api.openai.com/v1",
+        keys: &[("OPENAI_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("OPENAI_BASE_URL"), BaseUrl::Whole("OPENAI_API_BASE")],
+        quirks: Quirks { cache_key: CacheKey::PromptCacheKey, ..PLAIN },
+        models: Favourites { main: "gpt-5.5", fast: "gpt-5.4-mini" },
+        ..CHAT
+    },
+    Vendor {
+        name: "openai-chat",
+        title: "OpenAI, over Chat Completions",
+        base_url: "https://api.openai.com/v1",
+        keys: &[("OPENAI_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("OPENAI_BASE_URL"), BaseUrl::Whole("OPENAI_API_BASE")],
+        quirks: Quirks {
+            cache_key: CacheKey::PromptCacheKey,
+            effort: EffortField::ReasoningEffort,
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            ..PLAIN
+        },
+        models: Favourites { main: "gpt-5.5", fast: "gpt-5.4-mini" },
+        ..CHAT
+    },
+    Vendor {
+        name: "gemini",
+        also: &["google"],
+        title: "Google Gemini",
+        wire: Wire::Gemini,
+        base_url: "https://generativelanguage.googleapis.com",
+        keys: &[
+            ("GEMINI_API_KEY", Auth::Header("x-goog-api-key")),
+            ("GOOGLE_API_KEY", Auth::Header("x-goog-api-key")),
+        ],
+        base_url_env: &[BaseUrl::Whole("GOOGLE_GEMINI_BASE_URL"), BaseUrl::Whole("GEMINI_BASE_URL")],
+        models: Favourites { main: "gemini-3.1-pro-preview", fast: "gemini-3.5-flash" },
+        ..CHAT
+    },
+    Vendor {
+        name: "deepseek",
+        title: "DeepSeek",
+        base_url: "https://api.deepseek.com/v1",
+        keys: &[("DEEPSEEK_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("DEEPSEEK_BASE_URL")],
+        quirks: Quirks {
+            thinking_back: ThinkingBack::ReasoningContent,
+            effort: EffortField::Thinking,
+            ..PLAIN
+        },
+        models: Favourites { main: "deepseek-v4-pro", fast: "deepseek-v4-flash" },
+        ..CHAT
+    },
+    Vendor {
+        name: "moonshot",
+        also: &["moonshotai", "kimi"],
+        title: "Moonshot",
+        base_url: "https://api.moonshot.ai/v1",
+        keys: &[("MOONSHOT_API_KEY", Auth::Bearer), ("KIMI_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("MOONSHOT_BASE_URL")],
+        quirks: Quirks {
+            thinking_back: ThinkingBack::ReasoningContent,
+            effort: EffortField::Thinking,
+            ..PLAIN
+        },
+        models: Favourites { main: "kimi-k2.6", fast: "kimi-k2.5" },
+        ..CHAT
+    },
+    Vendor {
+        name: "qwen",
+        also: &["alibaba", "dashscope"],
+        title: "Alibaba Qwen",
+        base_url: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        keys: &[("DASHSCOPE_API_KEY", Auth::Bearer), ("QWEN_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("DASHSCOPE_BASE_URL")],
+        quirks: Quirks { effort: EffortField::EnableThinking, ..PLAIN },
+        models: Favourites { main: "qwen3.7-max", fast: "qwen3.6-flash" },
+        ..CHAT
+    },
+    Vendor {
+        name: "zhipu",
+        also: &["zhipuai", "bigmodel"],
+        title: "Zhipu GLM",
+        base_url: "https://open.bigmodel.cn/api/paas/v4",
+        keys: &[("ZHIPU_API_KEY", Auth::Bearer), ("ZHIPUAI_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("ZHIPU_BASE_URL")],
+        quirks: Quirks {
+            thinking_back: ThinkingBack::ReasoningContent,
+            effort: EffortField::Thinking,
+            ..PLAIN
+        },
+        models: Favourites { main: "glm-5.2", fast: "glm-4.7-flash" },
+        ..CHAT
+    },
+    Vendor {
+        name: "zai",
+        also: &["z-ai"],
+        title: "Z.ai (Zhipu GLM, international)",
+        base_url: "https://api.z.ai/api/paas/v4",
+        keys: &[("ZAI_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("ZAI_BASE_URL")],
+        quirks: Quirks {
+            thinking_back: ThinkingBack::ReasoningContent,
+            effort: EffortField::Thinking,
+            ..PLAIN
+        },
+        models: Favourites { main: "glm-5.2", fast: "glm-4.7-flash" },
+        ..CHAT
+    },
+    Vendor {
+        name: "xai",
+        title: "xAI",
+        base_url: "https://api.x.ai/v1",
+        keys: &[("XAI_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("XAI_BASE_URL")],
+        models: Favourites { main: "grok-4.3", fast: "grok-4.3" },
+        ..CHAT
+    },
+    Vendor {
+        name: "mistral",
+        title: "Mistral",
+        base_url: "https://api.mistral.ai/v1",
+        keys: &[("MISTRAL_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("MISTRAL_BASE_URL")],
+        quirks: Quirks {
+            forced_choice: ForcedChoice::Any,
+            call_ids: CallIds::NineAlphanumeric,
+            after_results: AfterResults::TheModel,
+            ..PLAIN
+        },
+        models: Favourites { main: "mistral-medium-2604", fast: "mistral-small-latest" },
+        ..CHAT
+    },
+    Vendor {
+        name: "groq",
+        title: "Groq",
+        base_url: "https://api.groq.com/openai/v1",
+        keys: &[("GROQ_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("GROQ_BASE_URL")],
+        quirks: Quirks {
+            effort: EffortField::ReasoningEffort,
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            ..PLAIN
+        },
+        models: Favourites { main: "openai/gpt-oss-120b", fast: "openai/gpt-oss-20b" },
+        ..CHAT
+    },
+    Vendor {
+        name: "cerebras",
+        title: "Cerebras",
+        base_url: "https://api.cerebras.ai/v1",
+        keys: &[("CEREBRAS_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("CEREBRAS_BASE_URL")],
+        quirks: Quirks {
+            effort: EffortField::ReasoningEffort,
+            max_tokens: MaxTokensField::MaxCompletionTokens,
+            ..PLAIN
+        },
+        models: Favourites { main: "zai-glm-4.7", fast: "gpt-oss-120b" },
+        ..CHAT
+    },
+    Vendor {
+        name: "openrouter",
+        title: "OpenRouter",
+        base_url: "https://openrouter.ai/api/v1",
+        keys: &[("OPENROUTER_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("OPENROUTER_BASE_URL")],
+        quirks: Quirks {
+            thinking_back: ThinkingBack::Details,
+            effort: EffortField::Reasoning,
+            cache_key: CacheKey::CacheControl,
+            ..PLAIN
+        },
+        models: Favourites { main: "anthropic/claude-sonnet-5", fast: "z-ai/glm-5.2" },
+        ..CHAT
+    },
+    Vendor {
+        name: "together",
+        also: &["togetherai"],
+        title: "Together",
+        base_url: "https://api.together.xyz/v1",
+        keys: &[("TOGETHER_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("TOGETHER_BASE_URL")],
+        models: Favourites { main: "zai-org/GLM-5.2", fast: "MiniMaxAI/MiniMax-M3" },
+        ..CHAT
+    },
+    Vendor {
+        name: "fireworks",
+        also: &["fireworks-ai"],
+        title: "Fireworks",
+        base_url: "https://api.fireworks.ai/inference/v1",
+        keys: &[("FIREWORKS_API_KEY", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("FIREWORKS_BASE_URL")],
+        models: Favourites {
+            main: "accounts/fireworks/models/glm-5p2",
+            fast: "accounts/fireworks/models/deepseek-v4-flash",
+        },
+        ..CHAT
+    },
+    Vendor {
+        name: "deepinfra",
+        title: "DeepInfra",
+        base_url: "https://api.deepinfra.com/v1/openai",
+        keys: &[("DEEPINFRA_API_KEY", Auth::Bearer), ("DEEPINFRA_TOKEN", Auth::Bearer)],
+        base_url_env: &[BaseUrl::Whole("DEEPINFRA_BASE_URL")],
+        models: Favourites { main: "zai-org/GLM-5.2", fast: "deepseek-ai/DeepSeek-V4-Flash" },
+        ..CHAT
+    },
+    Vendor {
+        name: "ollama",
+        title: "Ollama",
+        base_url: "http://127.0.0.1:11434/v1",
+        base_url_env: &[BaseUrl::Whole("OLLAMA_BASE_URL"), BaseUrl::Host("OLLAMA_HOST")],
+        ..LOCAL
+    },
+    Vendor {
+        name: "lmstudio",
+        also: &["lm-studio"],
+        title: "LM Studio",
+        base_url: "http://127.0.0.1:1234/v1",
+        base_url_env: &[BaseUrl::Whole("LMSTUDIO_BASE_URL")],
+        ..LOCAL
+    },
+    Vendor {
+        name: "llamacpp",
+        also: &["llama.cpp", "llama-server"],
+        title: "llama.cpp",
+        base_url: "http://127.0.0.1:8080/v1",
+        base_url_env: &[BaseUrl::Whole("LLAMACPP_BASE_URL")],
+        ..LOCAL
+    },
+    Vendor {
+        name: "vllm",
+        title: "vLLM",
+        base_url: "http://127.0.0.1:8000/v1",
+        base_url_env: &[BaseUrl::Whole("VLLM_BASE_URL")],
+        ..LOCAL
+    },
+];
+
+impl Vendor {
+    /// The vendor of a name, or of one of its other names.
+    pub fn find(name: &str) -> Option<&'static Vendor> {
+        VENDORS.iter().find(|vendor| vendor.name == name || vendor.also.contains(&name))
+    }
+
+    /// How a key is shown that comes from no variable.
+    pub fn auth(&self) -> Auth {
+        self.keys.first().map_or(Auth::None, |(_, auth)| *auth)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_means_one_vendor() {
+        let names: Vec<&str> =
+            VENDORS.iter().flat_map(|vendor| vendor.also.iter().copied().chain([vendor.name])).collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn remote_vendors_have_keys_and_favourites_and_use_https() {
+        for vendor in VENDORS {
+            let is_remote = vendor.place == Place::Remote;
+            assert_eq!(is_remote, !vendor.keys.is_empty(), "{}", vendor.name);
+            assert_eq!(is_remote, !vendor.models.main.is_empty(), "{}", vendor.name);
+            assert_eq!(is_remote, vendor.base_url.starts_with("https://"), "{}", vendor.name);
+        }
+    }
+}

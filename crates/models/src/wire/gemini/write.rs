@@ -1,0 +1,155 @@
+//! What we send. The model's name stands in the address, not here.
+
+use helve_protocol::Role;
+use serde_json::{Map, Value, json};
+
+use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::wire::said::{Before, Call, CallResult, File, Origin, Piece, Said};
+
+/// The field that the conversation stands in, and what stands before it.
+pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+    let mut head = Map::new();
+    let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
+    let generation = generation(prompt, dialect);
+    if !generation.is_empty() {
+        put("generationConfig", Value::Object(generation));
+    }
+    if !prompt.tools.is_empty() {
+        let calling = match &prompt.tool_choice {
+            ToolChoice::Auto => None,
+            ToolChoice::None => Some(json!({"mode": "NONE"})),
+            ToolChoice::Required => Some(json!({"mode": "ANY"})),
+            ToolChoice::Named(name) => Some(json!({"mode": "ANY", "allowedFunctionNames": [name]})),
+        };
+        if let Some(calling) = calling {
+            put("toolConfig", json!({"functionCallingConfig": calling}));
+        }
+        let functions: Vec<Value> = prompt
+            .tools
+            .iter()
+            .map(|tool| {
+                json!({
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parametersJsonSchema": tool.schema,
+                })
+            })
+            .collect();
+        put("tools", json!([{"functionDeclarations": functions}]));
+    }
+    if !prompt.system.trim().is_empty() {
+        put("systemInstruction", json!({"parts": [{"text": prompt.system}]}));
+    }
+    ("contents", head)
+}
+
+fn generation(prompt: &Prompt, dialect: &Dialect) -> Map<String, Value> {
+    let mut config = Map::new();
+    let mut put = |key: &str, value: Value| drop(config.insert(key.to_owned(), value));
+    if let Some(max) = prompt.max_output {
+        put("maxOutputTokens", json!(dialect.output.map_or(max, |most| max.min(most))));
+    }
+    if dialect.thinking == Thinks::Yes {
+        put("thinkingConfig", thinking(prompt.effort, &dialect.model));
+    }
+    if let Some(wanted) = &prompt.output {
+        put("responseMimeType", json!("application/json"));
+        put("responseJsonSchema", wanted.schema.clone());
+    }
+    config
+}
+
+fn thinking(effort: Option<Effort>, model: &str) -> Value {
+    let is_on = effort != Some(Effort::Off);
+    match effort {
+        None => json!({"includeThoughts": true}),
+        Some(effort) if takes_budget(model) => {
+            json!({"includeThoughts": is_on, "thinkingBudget": effort.budget()})
+        }
+        Some(effort) => {
+            let level = match effort {
+                Effort::Off | Effort::Minimal | Effort::Low => "LOW",
+                Effort::Medium => "MEDIUM",
+                Effort::High | Effort::Max => "HIGH",
+            };
+            json!({"includeThoughts": is_on, "thinkingLevel": level})
+        }
+    }
+}
+
+/// Models up to this generation are told how many tokens to think; later ones are told a level.
+fn takes_budget(model: &str) -> bool {
+    model.starts_with("gemini-1") || model.starts_with("gemini-2")
+}
+
+pub(crate) fn items(said: &Said<'_>, dialect: &Dialect, _: Before) -> Vec<Value> {
+    let mut unsigned = Unsigned::new(said, dialect);
+    let parts: Vec<Value> = said.pieces.iter().map(|piece| part(piece, &mut unsigned)).collect();
+    let role = match said.role {
+        Role::User => "user",
+        Role::Assistant => "model",
+    };
+    let mut items = Vec::new();
+    if !parts.is_empty() {
+        items.push(json!({"role": role, "parts": parts}));
+    }
+    if !said.results.is_empty() {
+        let responses = said.results.iter().map(result);
+        let files = said.results.iter().flat_map(|result| &result.files).map(file_part);
+        let parts: Vec<Value> = responses.chain(files).collect();
+        items.push(json!({"role": "user", "parts": parts}));
+    }
+    items
+}
+
+/// Newer models refuse a first call that no signature comes with, unless this word stands there: calls that another model
+/// made have none.
+struct Unsigned(Option<&'static str>);
+
+impl Unsigned {
+    fn new(said: &Said<'_>, dialect: &Dialect) -> Unsigned {
+        let signed = |piece: &Piece<'_>| matches!(piece, Piece::Call(call) if !call.sealed.is_null());
+        let wants = !takes_budget(&dialect.model) && !said.pieces.iter().any(signed);
+        Unsigned(wants.then_some("skip_thought_signature_validator"))
+    }
+}
+
+fn part(piece: &Piece<'_>, unsigned: &mut Unsigned) -> Value {
+    let (mut part, sealed) = match piece {
+        Piece::Text { text, sealed } => (json!({"text": text}), *sealed),
+        Piece::Thinking { text, sealed } if text.is_empty() => (json!({"text": ""}), *sealed),
+        Piece::Thinking { text, sealed } => (json!({"text": text, "thought": true}), *sealed),
+        Piece::File(file) => return file_part(file),
+        Piece::Call(call) => (json!({"functionCall": function_call(call)}), call.sealed),
+    };
+    let signature = sealed.get("thoughtSignature").cloned();
+    let is_call = matches!(piece, Piece::Call(_));
+    let signature = signature.or_else(|| unsigned.0.take_if(|_| is_call).map(|word| json!(word)));
+    if let (Some(signature), Value::Object(part)) = (signature, &mut part) {
+        part.insert("thoughtSignature".to_owned(), signature);
+    }
+    part
+}
+
+/// The id goes back if the server gave one; it knows no others.
+fn function_call(call: &Call<'_>) -> Value {
+    match call.origin {
+        Origin::Same => json!({"id": call.id, "name": call.name, "args": call.input}),
+        Origin::Other => json!({"name": call.name, "args": call.input}),
+    }
+}
+
+fn result(result: &CallResult<'_>) -> Value {
+    let key = if result.is_error { "error" } else { "output" };
+    let mut response = Map::new();
+    if let Origin::Same = result.origin {
+        response.insert("id".to_owned(), json!(result.id));
+    }
+    response.insert("name".to_owned(), json!(result.name));
+    response.insert("response".to_owned(), json!({key: result.text}));
+    json!({"functionResponse": response})
+}
+
+fn file_part(file: &File<'_>) -> Value {
+    json!({"inlineData": {"mimeType": file.media_type, "data": file.base64}})
+}

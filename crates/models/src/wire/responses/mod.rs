@@ -1,0 +1,7 @@
+//! OpenAI Responses: items with a number, each with pieces of its own.
+
+mod read;
+mod write;
+
+pub(super) use read::Reader;
+pub(super) use write::{head, items};

@@ -1,0 +1,146 @@
+//! What we send.
+
+use helve_protocol::Role;
+use serde_json::{Map, Value, json};
+
+use crate::quirks::CacheKey;
+use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::wire::said::{Before, CallResult, File, FileKind, Piece, Said};
+
+/// The field that the conversation stands in, and what stands before it.
+pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+    let mut head = Map::new();
+    let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
+    put("model", json!(dialect.model));
+    put("stream", json!(true));
+    put("store", json!(false));
+    if let Some(max) = prompt.max_output {
+        put("max_output_tokens", json!(dialect.output.map_or(max, |most| max.min(most))));
+    }
+    if dialect.thinking == Thinks::Yes {
+        // The server keeps nothing, so its thinking comes to us, sealed.
+        put("include", json!(["reasoning.encrypted_content"]));
+        put("reasoning", reasoning(prompt.effort));
+    }
+    if let Some(wanted) = &prompt.output {
+        let format =
+            json!({"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": true});
+        put("text", json!({"format": format}));
+    }
+    if let (CacheKey::PromptCacheKey, Some(key)) = (dialect.quirks.cache_key, &prompt.cache_key) {
+        put("prompt_cache_key", json!(key));
+    }
+    if !prompt.tools.is_empty() {
+        match &prompt.tool_choice {
+            ToolChoice::Auto => {}
+            ToolChoice::None => put("tool_choice", json!("none")),
+            ToolChoice::Required => put("tool_choice", json!("required")),
+            ToolChoice::Named(name) => put("tool_choice", json!({"type": "function", "name": name})),
+        }
+        let tools = prompt.tools.iter().map(|tool| {
+            json!({
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.schema,
+                "strict": false,
+            })
+        });
+        put("tools", tools.collect());
+    }
+    if !prompt.system.trim().is_empty() {
+        put("instructions", json!(prompt.system));
+    }
+    ("input", head)
+}
+
+fn reasoning(effort: Option<Effort>) -> Value {
+    let effort = effort.map(|effort| match effort {
+        Effort::Off => "none",
+        Effort::Minimal => "minimal",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
+        Effort::Max => "xhigh",
+    });
+    match effort {
+        Some(effort) => json!({"effort": effort, "summary": "auto"}),
+        None => json!({"summary": "auto"}),
+    }
+}
+
+pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {
+    let mut items = match said.role {
+        Role::User => user(said),
+        Role::Assistant => said.pieces.iter().filter_map(item).collect(),
+    };
+    items.extend(said.results.iter().map(result));
+    items
+}
+
+fn user(said: &Said<'_>) -> Vec<Value> {
+    let content: Vec<Value> = said
+        .pieces
+        .iter()
+        .filter_map(|piece| match piece {
+            Piece::Text { text, .. } => Some(json!({"type": "input_text", "text": text})),
+            Piece::File(file) => Some(file_part(file)),
+            Piece::Thinking { .. } | Piece::Call(_) => None,
+        })
+        .collect();
+    if content.is_empty() {
+        Vec::new()
+    } else {
+        vec![json!({"type": "message", "role": "user", "content": content})]
+    }
+}
+
+fn item(piece: &Piece<'_>) -> Option<Value> {
+    match piece {
+        Piece::Text { text, sealed } => {
+            let mut item = json!({"type": "message", "role": "assistant", "content": text});
+            if let (Some(phase), Value::Object(item)) = (sealed.get("phase"), &mut item) {
+                item.insert("phase".to_owned(), phase.clone());
+            }
+            Some(item)
+        }
+        Piece::Thinking { sealed, .. } => reasoning_item(sealed),
+        Piece::Call(call) => Some(json!({
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments(),
+        })),
+        Piece::File(_) => None,
+    }
+}
+
+/// The item as it came, but for fields that say nothing. Without its sealed content the server would look for it where
+/// nothing is stored.
+fn reasoning_item(sealed: &Value) -> Option<Value> {
+    let item = sealed.as_object()?;
+    item.get("encrypted_content").and_then(Value::as_str)?;
+    Some(Value::Object(
+        item.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect(),
+    ))
+}
+
+fn result(result: &CallResult<'_>) -> Value {
+    let output = if result.files.is_empty() {
+        json!(result.text)
+    } else {
+        let text =
+            (!result.text.trim().is_empty()).then(|| json!({"type": "input_text", "text": result.text}));
+        text.into_iter().chain(result.files.iter().map(file_part)).collect()
+    };
+    json!({"type": "function_call_output", "call_id": result.id, "output": output})
+}
+
+fn file_part(file: &File<'_>) -> Value {
+    match file.kind {
+        FileKind::Image => json!({"type": "input_image", "detail": "auto", "image_url": file.data_url()}),
+        FileKind::Document => {
+            json!({"type": "input_file", "filename": file.name, "file_data": file.data_url()})
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A message as every wire needs it: what the model may see of it, in the form that any provider takes.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use helve_protocol::{Blobs, FilePart, Message, Part, Role, TextKind, TextPart, ToolPart, ToolState};
+use serde_json::{Value, json};
+
+use crate::quirks::CallIds;
+use crate::request::{Dialect, Sees};
+
+/// One message. The results of its calls stand behind it.
+pub(crate) struct Said<'a> {
+    pub(crate) role: Role,
+    pub(crate) pieces: Vec<Piece<'a>>,
+    pub(crate) results: Vec<CallResult<'a>>,
+}
+
+pub(crate) enum Piece<'a> {
+    Text {
+        text: Cow<'a, str>,
+        sealed: &'a Value,
+    },
+    /// Thinking that this model wants back.
+    Thinking {
+        text: &'a str,
+        sealed: &'a Value,
+    },
+    File(File<'a>),
+    Call(Call<'a>),
+}
+
+/// A file in a form that the model can look at.
+pub(crate) struct File<'a> {
+    pub(crate) kind: FileKind,
+    pub(crate) name: &'a str,
+    pub(crate) media_type: &'a str,
+    pub(crate) base64: String,
+}
+
+impl File<'_> {
+    pub(crate) fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.media_type, self.base64)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    Image,
+    Document,
+}
+
+pub(crate) struct Call<'a> {
+    pub(crate) id: String,
+    /// Whether the id is the server's own, and not drawn by us.
+    pub(crate) origin: Origin,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) input: Cow<'a, Value>,
+    pub(crate) sealed: &'a Value,
+}
+
+impl Call<'_> {
+    pub(crate) fn arguments(&self) -> String {
+        self.input.to_string()
+    }
+}
+
+pub(crate) struct CallResult<'a> {
+    pub(crate) id: String,
+    pub(crate) origin: Origin,
+    pub(crate) name: Cow<'a, str>,
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) is_error: bool,
+    pub(crate) files: Vec<File<'a>>,
+}
+
+/// What stands before a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    Results,
+    Other,
+}
+
+/// Whose words a message is, as this model sees it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// This very model said it, so it gets back what it sealed.
+    Same,
+    /// Another one did, whose seals mean nothing here.
+    Other,
+}
+
+const NOTHING: &Value = &Value::Null;
+
+pub(crate) fn said<'a>(message: &'a Message, dialect: &Dialect, blobs: &dyn Blobs) -> Said<'a> {
+    let origin = origin(message, dialect);
+    let mut said = Said { role: message.role, pieces: Vec::new(), results: Vec::new() };
+    for part in message.parts.iter().filter(|part| part.is_for_model()) {
+        match part {
+            Part::Text(text) => said.pieces.push(spoken(text, origin)),
+            Part::Reasoning(thought) if origin == Origin::Same => {
+                said.pieces.push(Piece::Thinking { text: &thought.text, sealed: &thought.sealed });
+            }
+            Part::File(file) => said.pieces.push(attached(file, dialect, blobs)),
+            Part::Tool(tool) => {
+                said.pieces.push(Piece::Call(call(tool, origin, dialect)));
+                said.results.push(result(tool, origin, dialect, blobs));
+            }
+            Part::Compaction { summary, .. } => {
+                let text =
+                    format!("<summary>\nThe conversation up to here, in short:\n\n{summary}\n</summary>");
+                said.pieces.push(Piece::Text { text: text.into(), sealed: NOTHING });
+            }
+            _ => {}
+        }
+    }
+    said
+}
+
+fn origin(message: &Message, dialect: &Dialect) -> Origin {
+    let by_it = |part: &Part| matches!(part, Part::StepStart { model, .. } if *model == dialect.name);
+    if message.parts.iter().any(by_it) { Origin::Same } else { Origin::Other }
+}
+
+/// What Helve adds is told apart from what the user said.
+fn spoken(part: &TextPart, origin: Origin) -> Piece<'_> {
+    match part.kind {
+        TextKind::Said => {
+            let sealed = if origin == Origin::Same { &part.sealed } else { NOTHING };
+            Piece::Text { text: Cow::Borrowed(&part.text), sealed }
+        }
+        TextKind::Note => {
+            Piece::Text { text: format!("<note>\n{}\n</note>", part.text).into(), sealed: NOTHING }
+        }
+    }
+}
+
+fn attached<'a>(part: &'a FilePart, dialect: &Dialect, blobs: &dyn Blobs) -> Piece<'a> {
+    match file(part, dialect, blobs) {
+        Ok(file) => Piece::File(file),
+        Err(words) => Piece::Text { text: words.into(), sealed: NOTHING },
+    }
+}
+
+/// A file that the model can look at, or words in its place.
+fn file<'a>(part: &'a FilePart, dialect: &Dialect, blobs: &dyn Blobs) -> Result<File<'a>, String> {
+    let FilePart { name, media_type, content } = part;
+    let is_text = media_type.starts_with("text/");
+    let (kind, sees) = match media_type.as_str() {
+        image if image.starts_with("image/") => (FileKind::Image, dialect.images),
+        "application/pdf" => (FileKind::Document, dialect.documents),
+        _ => (FileKind::Document, Sees::No),
+    };
+    if sees == Sees::No && !is_text {
+        return Err(format!("[The file {name} ({media_type}) is not shown: this model can't look at it.]"));
+    }
+    let content =
+        blobs.get(*content).map_err(|_| format!("[The file {name} is lost and can't be shown.]"))?;
+    if is_text {
+        return Err(format!("<file name={name:?}>\n{}\n</file>", String::from_utf8_lossy(&content)));
+    }
+    Ok(File { kind, name, media_type, base64: STANDARD.encode(content) })
+}
+
+fn call<'a>(tool: &'a ToolPart, origin: Origin, dialect: &Dialect) -> Call<'a> {
+    let input = match &tool.input {
+        object @ Value::Object(_) => Cow::Borrowed(object),
+        // No provider takes back anything but an object.
+        other => Cow::Owned(json!({"unreadable": other})),
+    };
+    let sealed = if origin == Origin::Same { &tool.sealed } else { NOTHING };
+    let (id, origin) = call_id(tool, origin, dialect);
+    Call { id, origin, name: plain_name(&tool.name), input, sealed }
+}
+
+fn result<'a>(tool: &'a ToolPart, origin: Origin, dialect: &Dialect, blobs: &dyn Blobs) -> CallResult<'a> {
+    let told = tool.state.for_model();
+    let mut text = told.text;
+    let mut files = Vec::new();
+    if let ToolState::Completed { output } = &tool.state
+        && output.pruned.is_none()
+    {
+        for part in &output.files {
+            match file(part, dialect, blobs) {
+                Ok(file) => files.push(file),
+                Err(words) => text = format!("{text}\n{words}").into(),
+            }
+        }
+    }
+    if text.trim().is_empty() && files.is_empty() {
+        text = "[The tool gave no output.]".into();
+    }
+    let (id, origin) = call_id(tool, origin, dialect);
+    CallResult { id, origin, name: plain_name(&tool.name), text, is_error: told.is_error, files }
+}
+
+/// The server's own id for a call if it is this server's and in a form that all of them take; else ours.
+fn call_id(tool: &ToolPart, origin: Origin, dialect: &Dialect) -> (String, Origin) {
+    let fits = |id: &&String| {
+        (1..=256).contains(&id.len())
+            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+    };
+    let theirs = tool.wire_id.as_ref().filter(|_| origin == Origin::Same);
+    match (dialect.quirks.call_ids, theirs.filter(fits)) {
+        (CallIds::Any, Some(id)) => (id.clone(), Origin::Same),
+        (CallIds::Any, None) => (tool.call.to_string(), Origin::Other),
+        (CallIds::NineAlphanumeric, Some(id))
+            if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) =>
+        {
+            (id.clone(), Origin::Same)
+        }
+        (CallIds::NineAlphanumeric, _) => (nine_letters(tool), Origin::Other),
+    }
+}
+
+/// The end of our own id is the part that is drawn at random.
+fn nine_letters(tool: &ToolPart) -> String {
+    let id: String = tool.call.to_string().chars().filter(char::is_ascii_alphanumeric).collect();
+    id.get(id.len().saturating_sub(9)..).unwrap_or(&id).to_owned()
+}
+
+/// Models make up names; what goes back must be one that providers take.
+fn plain_name(name: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if (1..=64).contains(&name.len()) && name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let plain: String = name.chars().take(64).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    if plain.is_empty() { Cow::Borrowed("unnamed") } else { Cow::Owned(plain) }
+}
