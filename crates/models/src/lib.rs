@@ -3,22 +3,51 @@
 //! A wire is a protocol that servers speak; there are four ([`Wire`]). Reading and writing one is pure. [`Decoder`] takes
 //! bytes, in whatever pieces the network gives them, and gives [`ModelEvent`]s; [`Answer`] collects the events of a whole
 //! response, in the provider's order. [`Conversation`] turns messages into requests, each message once.
+//!
+//! A vendor is data ([`VENDORS`]); with this user's key and address it is a [`Provider`]. [`Router`] finds the [`Target`]
+//! that a name means. [`Client`] sends a request to a target until it is answered, and [`Thread`] keeps a conversation
+//! going, with the next model if one fails. [`Catalogue`] tells what is known of each model, and what its answers cost.
 
 mod answer;
+mod catalogue;
+mod client;
 mod conversation;
 mod decode;
+mod failure;
 mod prefix;
+mod provider;
 mod quirks;
 mod request;
+mod retry;
+mod router;
+mod secret;
 mod sse;
+mod target;
+mod thread;
+mod transport;
+mod vendor;
 mod wire;
 
 pub use answer::{Answer, Block, Call};
+pub use catalogue::{
+    Abilities, Catalogue, ModelFacts, Origin, Overrides, Prices, Rates, SAFE_CONTEXT, SAFE_OUTPUT, Tier,
+    per_token,
+};
+pub use client::{Client, Ear, Heard, Jitter};
 pub use conversation::{Conversation, Request};
 pub use decode::{Decoder, ModelEvent, StreamError, error_in};
+pub use failure::{Failure, FailureKind};
 pub use prefix::Break;
+pub use provider::{Key, KeyOrigin, Provider};
 pub use quirks::{
     AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, Quirks, ThinkingBack,
 };
 pub use request::{Dialect, Effort, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolSpec};
+pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};
+pub use router::{ProviderWish, Purpose, RouteError, Router, Wishes};
+pub use secret::Secret;
+pub use target::Target;
+pub use thread::{Switch, Thread};
+pub use transport::Timeouts;
+pub use vendor::{Auth, BaseUrl, Favourites, Place, VENDORS, Vendor};
 pub use wire::Wire;

@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "it reads the environment and measures time")]
 
 mod bench;
+mod catalogue;
 mod docs;
 mod run;
 mod test;
@@ -15,7 +16,8 @@ cargo xtask test [--install] [WORDS]   check the format, the lints, the docs, an
                                        --install: install missing tools with apt-get (CI does)
                                        WORDS: hand these to the test runner, and do nothing else
 cargo xtask bench                      measure, each figure beside a baseline
-cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date";
+cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date
+cargo xtask catalogue FILE             make the built-in catalogue of models out of a file of facts";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         ["bench"] => bench::run(),
         ["docs"] => docs::make(),
         ["docs", "--check"] => docs::check(),
+        ["catalogue", facts] => catalogue::make(facts),
         _ => Err(USAGE.to_owned()),
     };
     match done {

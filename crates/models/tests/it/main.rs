@@ -1,6 +1,7 @@
-//! Responses as servers send them, whole and in pieces.
+//! Responses as servers send them, whole and in pieces; what is known of models.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod catalogue;
 mod recorded;
 mod streams;
 
