@@ -32,7 +32,11 @@ pub enum Heard<'a> {
     Began,
     Said(&'a ModelEvent),
     /// The try failed, and what was said in it does not count. The next one follows after the wait.
-    Waiting { attempt: u32, delay: Duration, failure: &'a Failure },
+    Waiting {
+        attempt: u32,
+        delay: Duration,
+        failure: &'a Failure,
+    },
 }
 
 /// Hears.

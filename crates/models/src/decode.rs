@@ -74,6 +74,16 @@ impl Decoder {
         Ok(said)
     }
 
+    /// Whether the server said that this is all.
+    pub fn has_ended(&self) -> bool {
+        self.progress == Progress::Ended
+    }
+
+    /// Whether everything was told, though the server did not say so.
+    pub fn may_end(&self) -> bool {
+        self.progress != Progress::Expected
+    }
+
     /// To be called when the server has closed the stream. Gives what the last bytes say; it is an error if the answer is
     /// not whole.
     pub fn finish(mut self) -> Result<Vec<ModelEvent>, StreamError> {

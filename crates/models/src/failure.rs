@@ -81,7 +81,9 @@ impl FailureKind {
     pub fn hint(self) -> &'static str {
         use FailureKind::*;
         match self {
-            Auth => "Check the key: `helve models list` shows where it comes from, `helve login` stores another.",
+            Auth => {
+                "Check the key: `helve models list` shows where it comes from, `helve login` stores another."
+            }
             Billing => "Add credit at the provider, or choose another model with -m.",
             NotFound => "Check the model's name (`helve models list`) and the base URL.",
             BadRequest => "Report this with the log if you did nothing unusual; another model may work.",
@@ -196,9 +198,13 @@ const TOO_LONG: [&str; 9] = [
 fn is_billing(kind: &str, message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["insufficient_quota", "billing", "insufficient_balance"].iter().any(|word| kind.contains(word))
-        || ["credit balance is too low", "insufficient balance", "exceeded your current quota, please check your plan"]
-            .iter()
-            .any(|word| message.contains(word))
+        || [
+            "credit balance is too low",
+            "insufficient balance",
+            "exceeded your current quota, please check your plan",
+        ]
+        .iter()
+        .any(|word| message.contains(word))
 }
 
 impl fmt::Display for Failure {
@@ -239,7 +245,11 @@ mod tests {
             (529, "overloaded_error", "Overloaded", Overloaded),
             (302, "", "", BadRequest),
         ] {
-            assert_eq!(Failure::of_status(status, Some(&told(kind, message))).kind, expected, "{status} {kind} {message}");
+            assert_eq!(
+                Failure::of_status(status, Some(&told(kind, message))).kind,
+                expected,
+                "{status} {kind} {message}"
+            );
         }
     }
 

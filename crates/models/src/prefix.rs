@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use helve_protocol::Cost;
 use serde_json::Value;
 
 /// A request that begins otherwise than the one before it: the provider's cache is of no use from there on.
@@ -12,12 +13,15 @@ pub struct Break {
     pub path: String,
     /// About how many tokens of the request before have to be read again.
     pub tokens: u64,
+    /// What that costs more than reading them from the cache would, where the prices are known.
+    pub price: Option<Cost>,
 }
 
 impl fmt::Display for Break {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Break { path, tokens } = self;
-        write!(f, "the request changed at {path}; about {tokens} tokens are read again at the full price")
+        let Break { path, tokens, price } = self;
+        write!(f, "the request changed at {path}, so about {tokens} tokens are read afresh")?;
+        price.map_or(Ok(()), |price| write!(f, ", which costs about {price} more"))
     }
 }
 
@@ -71,7 +75,7 @@ pub(crate) fn explain(old: &[u8], new: &[u8]) -> Break {
     difference(old_value, new_value, &mut path);
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let tokens = old.len().saturating_sub(same) / BYTES_PER_TOKEN;
-    Break { path, tokens: u64::try_from(tokens).unwrap_or(u64::MAX) }
+    Break { path, tokens: u64::try_from(tokens).unwrap_or(u64::MAX), price: None }
 }
 
 fn forget_marks(value: &mut Value) {

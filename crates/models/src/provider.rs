@@ -92,7 +92,8 @@ impl Provider {
 
     /// Adds to the path. The version is added where the base URL has none.
     fn extend(&self, url: &mut Url, version: &str, path: &[&str]) {
-        let last = url.path_segments().and_then(|segments| segments.rev().find(|segment| !segment.is_empty()));
+        let last =
+            url.path_segments().and_then(|segments| segments.rev().find(|segment| !segment.is_empty()));
         let is_version = |segment: &str| {
             segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
@@ -116,7 +117,10 @@ impl Provider {
         if let Some(Key { secret, .. }) = &self.key {
             match self.auth {
                 Auth::Bearer => {
-                    headers.push(("authorization".to_owned(), Secret::new(format!("Bearer {}", secret.reveal().trim()))));
+                    headers.push((
+                        "authorization".to_owned(),
+                        Secret::new(format!("Bearer {}", secret.reveal().trim())),
+                    ));
                 }
                 Auth::Header(name) => headers.push((name.to_owned(), secret.clone())),
                 Auth::Query(name) => drop(url.query_pairs_mut().append_pair(name, secret.reveal().trim())),

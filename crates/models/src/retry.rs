@@ -54,7 +54,9 @@ pub enum Verdict {
     Wait(Duration),
     GiveUp,
     /// It would take longer than we wait.
-    TooLong { resets: Timestamp },
+    TooLong {
+        resets: Timestamp,
+    },
 }
 
 impl Retry {

@@ -11,10 +11,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use tokio_util::sync::CancellationToken;
 
+use crate::error_in;
 use crate::failure::{Failure, FailureKind};
 use crate::provider::Address;
 use crate::retry::{told_wait, told_wait_in};
-use crate::error_in;
 
 /// How long nothing may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +76,15 @@ impl Http {
             let request = self.client(&address.url)?.post(address.url.clone());
             let headers = headers(address)?;
             let sent = request.headers(headers).header(CONTENT_TYPE, "application/json").body(body).send();
-            within(self.timeouts.first_byte, "the server did not answer", sent).await?.map_err(|error| of_error(error, address))
+            within(self.timeouts.first_byte, "the server did not answer", sent)
+                .await?
+                .map_err(|error| of_error(error, address))
         };
         let response = or_stopped(stop, sending).await?;
         if !response.status().is_success() {
             return Err(or_stopped(stop, async { Ok(self.refusal(response, now).await) }).await?);
         }
-        check_type(&response)?;
+        let response = or_stopped(stop, self.stream_of(response)).await?;
         Ok(Incoming { response, idle: self.timeouts.idle, received: 0 })
     }
 
@@ -103,10 +105,28 @@ impl Http {
         let index = usize::from(purpose.is_local) * 2 + usize::from(purpose.is_encrypted);
         let unknown = || Failure::new(FailureKind::Network, "no such kind of connection");
         let client = self.clients.get(index).ok_or_else(unknown)?;
-        client
-            .get_or_init(|| make(purpose, &self.timeouts))
-            .as_ref()
-            .map_err(|why| Failure::new(FailureKind::Certificate, format!("no connection can be made: {why}")))
+        client.get_or_init(|| make(purpose, &self.timeouts)).as_ref().map_err(|why| {
+            Failure::new(FailureKind::Certificate, format!("no connection can be made: {why}"))
+        })
+    }
+
+    /// What claims to be something else than a stream is none.
+    async fn stream_of(&self, response: Response) -> Result<Response, Failure> {
+        let kind =
+            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if kind.starts_with("text/html") {
+            return Err(Failure::new(FailureKind::NotAModel, "a web page came instead of an answer"));
+        }
+        if !kind.starts_with("application/json") {
+            return Ok(response);
+        }
+        let body =
+            within(self.timeouts.idle, "the answer stopped coming", beginning(response, MAX_ERROR_BYTES));
+        let told = std::str::from_utf8(&body.await?).ok().and_then(error_in);
+        Err(told.map_or_else(
+            || Failure::new(FailureKind::NotAModel, "the answer came as one piece of JSON, not as a stream"),
+            |error| Failure::of_stream(&error),
+        ))
     }
 
     async fn refusal(&self, response: Response, now: Timestamp) -> Failure {
@@ -114,7 +134,8 @@ impl Http {
         let headers = response.headers().clone();
         let wait = told_wait(|name| headers.get(name)?.to_str().ok(), now);
         // What the status says counts, even if the body never comes.
-        let body = within(self.timeouts.idle.min(Duration::from_secs(30)), "", beginning(response, MAX_ERROR_BYTES));
+        let body =
+            within(self.timeouts.idle.min(Duration::from_secs(30)), "", beginning(response, MAX_ERROR_BYTES));
         let body = body.await.unwrap_or_default();
         let wait = wait.or_else(|| told_wait_in(&serde_json::from_slice(&body).ok()?));
         Failure { wait, ..refused(status, &body) }
@@ -162,7 +183,8 @@ fn headers(address: &Address) -> Result<HeaderMap, Failure> {
     let mut headers = HeaderMap::new();
     for (name, secret) in &address.headers {
         let bad = |what: &str| {
-            let text = format!("the {what} {name:?} can't be sent as a header: check the settings and the key");
+            let text =
+                format!("the {what} {name:?} can't be sent as a header: check the settings and the key");
             Failure::new(FailureKind::BadRequest, text)
         };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
@@ -171,16 +193,6 @@ fn headers(address: &Address) -> Result<HeaderMap, Failure> {
         headers.insert(name, value);
     }
     Ok(headers)
-}
-
-/// A page for people means that something else answers than a model's server.
-fn check_type(response: &Response) -> Result<(), Failure> {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    if kind.starts_with("text/html") {
-        let text = "a web page came instead of an answer";
-        return Err(Failure::new(FailureKind::NotAModel, text));
-    }
-    Ok(())
 }
 
 /// As much of a body as fits; what comes of one that breaks off, too.
@@ -206,7 +218,11 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// The next piece; none at the end.
-    pub(crate) async fn piece(&mut self, address: &Address, stop: &CancellationToken) -> Result<Option<Bytes>, Failure> {
+    pub(crate) async fn piece(
+        &mut self,
+        address: &Address,
+        stop: &CancellationToken,
+    ) -> Result<Option<Bytes>, Failure> {
         let piece = or_stopped(stop, async {
             let piece = within(self.idle, "the answer stopped coming", self.response.chunk()).await?;
             piece.map_err(|error| of_error(error, address))
@@ -214,7 +230,10 @@ impl Incoming {
         let piece = piece.await?;
         self.received += piece.as_ref().map_or(0, Bytes::len);
         if self.received > MAX_BODY_BYTES {
-            return Err(Failure::new(FailureKind::TooLarge, "the answer is larger than any answer should be"));
+            return Err(Failure::new(
+                FailureKind::TooLarge,
+                "the answer is larger than any answer should be",
+            ));
         }
         Ok(piece)
     }
@@ -239,9 +258,9 @@ pub(crate) async fn or_stopped<T>(
 }
 
 async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
-    tokio::time::timeout(limit, work).await.map_err(|_| {
-        Failure::new(FailureKind::Timeout, format!("{what} within {}", humane(limit)))
-    })
+    tokio::time::timeout(limit, work)
+        .await
+        .map_err(|_| Failure::new(FailureKind::Timeout, format!("{what} within {}", humane(limit))))
 }
 
 fn humane(time: Duration) -> String {

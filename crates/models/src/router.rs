@@ -1,0 +1,342 @@
+//! Which model a name means, and which one is used if nobody says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use helve_protocol::ModelName;
+use reqwest::Url;
+
+use crate::provider::{Key, KeyOrigin, Provider};
+use crate::target::Target;
+use crate::vendor::{Auth, BaseUrl, Place, VENDORS, Vendor};
+use crate::{Catalogue, Quirks, Secret, Wire};
+
+/// What the user wants of models.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    pub main: Option<String>,
+    pub fast: Option<String>,
+    pub summary: Option<String>,
+    /// Who takes over if the main model fails, in this order.
+    pub fallback: Vec<String>,
+    pub aliases: BTreeMap<String, String>,
+    /// New providers, and changes to known ones.
+    pub providers: BTreeMap<String, ProviderWish>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ProviderWish {
+    pub wire: Option<Wire>,
+    pub base_url: Option<String>,
+    pub key_env: Option<String>,
+    pub auth: Option<Auth>,
+    pub headers: Vec<(String, Secret)>,
+}
+
+/// What a model is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Small jobs.
+    Fast,
+    /// Summaries of long conversations.
+    Summary,
+}
+
+/// Knows every provider and every name.
+#[derive(Clone, Debug)]
+pub struct Router {
+    providers: Vec<Arc<Provider>>,
+    catalogue: Catalogue,
+    wishes: Wishes,
+}
+
+/// Why no model could be found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RouteError {
+    #[error("no model is chosen, no key is set, and no local server is running")]
+    Nothing,
+    #[error("{provider} wants a key, and there is none")]
+    NoKey { provider: String, variables: Vec<String> },
+    #[error("there is no provider {name:?}")]
+    NoProvider { name: String, known: Vec<String> },
+    #[error("{name:?} is no model that Helve knows, nor an alias")]
+    NoModel { name: String },
+    #[error("the alias {name:?} leads back to itself")]
+    Circle { name: String },
+    #[error("the provider {name:?} needs a base URL and a wire")]
+    Incomplete { name: String },
+    #[error("{url:?} of the provider {name:?} is no http or https address")]
+    NotAnAddress { name: String, url: String },
+}
+
+impl RouteError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            RouteError::Nothing => {
+                "Set a key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, store one with `helve login PROVIDER`, or start a \
+                 local server such as Ollama. `helve models list` shows every provider."
+                    .to_owned()
+            }
+            RouteError::NoKey { provider, variables } if variables.is_empty() => {
+                format!("Store it with `helve login {provider}`.")
+            }
+            RouteError::NoKey { provider, variables } => {
+                format!("Set {}, or store it with `helve login {provider}`.", variables.join(" or "))
+            }
+            RouteError::NoProvider { known, .. } => {
+                format!("Known are {}; `providers.NAME` in the settings adds others.", known.join(", "))
+            }
+            RouteError::NoModel { .. } => {
+                "Write it as provider/model; `helve models list` shows the known ones.".to_owned()
+            }
+            RouteError::Circle { .. } => "Mend models.aliases in the settings.".to_owned(),
+            RouteError::Incomplete { name } => {
+                format!("Set providers.{name}.base_url and providers.{name}.wire in the settings.")
+            }
+            RouteError::NotAnAddress { .. } => "Write it as https://host/path or http://host:port/path.".to_owned(),
+        }
+    }
+
+    /// Whether a key is all that is missing.
+    pub fn is_about_keys(&self) -> bool {
+        matches!(self, RouteError::Nothing | RouteError::NoKey { .. })
+    }
+}
+
+/// Looks a variable up.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+/// Looks up the key that is stored for a provider.
+pub type StoredKeys<'a> = &'a dyn Fn(&str) -> Option<Secret>;
+
+/// An alias may mean another alias, but not for ever.
+const MAX_ALIASES: usize = 8;
+
+impl Router {
+    pub fn new(
+        wishes: Wishes,
+        catalogue: Catalogue,
+        variables: Variables<'_>,
+        stored: StoredKeys<'_>,
+    ) -> Result<Router, RouteError> {
+        let wish_of = |vendor: &Vendor| {
+            let names = std::iter::once(&vendor.name).chain(vendor.also);
+            names.filter_map(|name| wishes.providers.get(*name)).next().cloned().unwrap_or_default()
+        };
+        let known = VENDORS.iter().map(|vendor| known(vendor, &wish_of(vendor), variables, stored));
+        let is_new = |name: &&String| Vendor::find(name).is_none();
+        let new = wishes.providers.keys().filter(is_new).map(|name| {
+            let wish = wishes.providers.get(name).cloned().unwrap_or_default();
+            added(name, &wish, variables, stored)
+        });
+        let providers = known.chain(new).map(|made| made.map(Arc::new)).collect::<Result<_, _>>()?;
+        Ok(Router { providers, catalogue, wishes })
+    }
+
+    pub fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.providers.iter()
+    }
+
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    pub fn provider(&self, name: &str) -> Result<&Arc<Provider>, RouteError> {
+        let name = Vendor::find(name).map_or(name, |vendor| vendor.name);
+        self.providers.iter().find(|provider| provider.name == name).ok_or_else(|| {
+            let known = self.providers.iter().map(|provider| provider.name.clone()).collect();
+            RouteError::NoProvider { name: name.to_owned(), known }
+        })
+    }
+
+    /// The model that a name means: `provider/model`, an alias, or a model's name alone where it is known.
+    pub fn find(&self, name: &str) -> Result<Target, RouteError> {
+        let name = self.unaliased(name)?;
+        if let Some((provider, model)) = name.split_once('/')
+            && !model.is_empty()
+            && self.is_provider(provider)
+        {
+            return self.usable(provider, model);
+        }
+        let providers = self.catalogue.providers_of(name);
+        // The service that makes a model comes before those that resell it, for the table is in that order.
+        let mut known = self.providers.iter().filter(|provider| providers.contains(&facts_name(provider)));
+        let first = known.clone().next();
+        match (known.find(|provider| provider.has_key()).or(first), name.split_once('/')) {
+            (Some(provider), _) => self.usable(&provider.name, name),
+            (None, Some((provider, _))) => self.provider(provider).and_then(|_| self.usable(provider, "")),
+            (None, None) => Err(RouteError::NoModel { name: name.to_owned() }),
+        }
+    }
+
+    fn is_provider(&self, name: &str) -> bool {
+        self.provider(name).is_ok()
+    }
+
+    fn unaliased<'a>(&'a self, name: &'a str) -> Result<&'a str, RouteError> {
+        let mut meant = name;
+        for _ in 0..MAX_ALIASES {
+            match self.wishes.aliases.get(meant) {
+                Some(next) => meant = next,
+                None => return Ok(meant),
+            }
+        }
+        Err(RouteError::Circle { name: name.to_owned() })
+    }
+
+    fn usable(&self, provider: &str, model: &str) -> Result<Target, RouteError> {
+        let provider = self.provider(provider)?;
+        if !provider.has_key() {
+            let variables = provider.vendor.map(|vendor| vendor.keys).unwrap_or_default();
+            let variables = variables.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return Err(RouteError::NoKey { provider: provider.name.clone(), variables });
+        }
+        Ok(self.target(provider, model))
+    }
+
+    pub fn target(&self, provider: &Arc<Provider>, model: &str) -> Target {
+        Target {
+            name: ModelName::new(format!("{}/{model}", provider.name)),
+            model: model.to_owned(),
+            facts: self.catalogue.find(facts_name(provider), model),
+            provider: provider.clone(),
+        }
+    }
+
+    /// The model that does the work: the one that was chosen, else one whose key is there. None if there is no key at
+    /// all; then a local server may be running.
+    pub fn main(&self) -> Result<Option<Target>, RouteError> {
+        if let Some(name) = &self.wishes.main {
+            return self.find(name).map(Some);
+        }
+        let favourite = |provider: &Arc<Provider>| {
+            let vendor = provider.vendor.filter(|_| provider.key.is_some())?;
+            Some(self.target(provider, vendor.models.main)).filter(|target| !target.model.is_empty())
+        };
+        Ok(self.providers.iter().find_map(favourite))
+    }
+
+    /// The servers on this machine that may be running.
+    pub fn local(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.providers.iter().filter(|provider| provider.place == Place::Local)
+    }
+
+    /// The model for a purpose: the one that was chosen, else a fitting one of the main model's provider, else the main model.
+    pub fn for_purpose(&self, purpose: Purpose, main: &Target) -> Result<Target, RouteError> {
+        let wished = match purpose {
+            Purpose::Fast => &self.wishes.fast,
+            Purpose::Summary => &self.wishes.summary,
+        };
+        if let Some(name) = wished {
+            return self.find(name);
+        }
+        let vendor = main.provider.vendor.filter(|vendor| !vendor.models.fast.is_empty());
+        Ok(match (purpose, vendor) {
+            (Purpose::Fast, Some(vendor)) => self.target(&main.provider, vendor.models.fast),
+            _ => main.clone(),
+        })
+    }
+
+    /// Who takes over if the main model fails.
+    pub fn fallbacks(&self) -> Result<Vec<Target>, RouteError> {
+        self.wishes.fallback.iter().map(|name| self.find(name)).collect()
+    }
+}
+
+/// The name under which the catalogue has a provider's models.
+fn facts_name(provider: &Provider) -> &str {
+    match provider.vendor {
+        Some(vendor) if vendor.wire == Wire::Chat && vendor.base_url == "https://api.openai.com/v1" => {
+            "openai"
+        }
+        Some(vendor) => vendor.name,
+        None => &provider.name,
+    }
+}
+
+fn known(
+    vendor: &'static Vendor,
+    wish: &ProviderWish,
+    variables: Variables<'_>,
+    stored: StoredKeys<'_>,
+) -> Result<Provider, RouteError> {
+    let by_variable = vendor.base_url_env.iter().find_map(|variable| match variable {
+        BaseUrl::Whole(name) => variables(name),
+        BaseUrl::Host(name) => variables(name).map(|host| of_host(&host)),
+    });
+    let base_url = wish.base_url.clone().or(by_variable).unwrap_or_else(|| vendor.base_url.to_owned());
+    let wished_key = wish.key_env.iter().map(|name| (name.as_str(), wish.auth.unwrap_or(vendor.auth())));
+    let mut usual = vendor.keys.iter().map(|(name, auth)| (*name, wish.auth.unwrap_or(*auth)));
+    let found = wished_key.chain(&mut usual).find_map(|(name, auth)| Some((key_of(name, variables)?, auth)));
+    let kept = || Some((stored_key(vendor.name, stored)?, wish.auth.unwrap_or(vendor.auth())));
+    let (key, auth) = found.or_else(kept).unzip();
+    Ok(Provider {
+        name: vendor.name.to_owned(),
+        wire: wish.wire.unwrap_or(vendor.wire),
+        base_url: address(vendor.name, &base_url)?,
+        auth: auth.or(wish.auth).unwrap_or(vendor.auth()),
+        key,
+        headers: wish.headers.clone(),
+        quirks: vendor.quirks,
+        place: vendor.place,
+        vendor: Some(vendor),
+    })
+}
+
+fn added(
+    name: &str,
+    wish: &ProviderWish,
+    variables: Variables<'_>,
+    stored: StoredKeys<'_>,
+) -> Result<Provider, RouteError> {
+    let incomplete = || RouteError::Incomplete { name: name.to_owned() };
+    let (wire, base_url) = wish.wire.zip(wish.base_url.as_ref()).ok_or_else(incomplete)?;
+    let key = wish.key_env.as_ref().and_then(|variable| key_of(variable, variables));
+    let key = key.or_else(|| stored_key(name, stored));
+    let usual = match wire {
+        Wire::Messages => Auth::Header("x-api-key"),
+        Wire::Gemini => Auth::Header("x-goog-api-key"),
+        Wire::Chat | Wire::Responses => Auth::Bearer,
+    };
+    // Without any word of a key, none is needed: most servers at home have none.
+    let needs_key = wish.key_env.is_some() || key.is_some();
+    Ok(Provider {
+        name: name.to_owned(),
+        wire,
+        base_url: address(name, base_url)?,
+        auth: wish.auth.unwrap_or(if needs_key { usual } else { Auth::None }),
+        key,
+        headers: wish.headers.clone(),
+        quirks: Quirks::PLAIN,
+        place: Place::Remote,
+        vendor: None,
+    })
+}
+
+fn key_of(variable: &str, variables: Variables<'_>) -> Option<Key> {
+    let value = variables(variable).filter(|value| !value.trim().is_empty())?;
+    Some(Key { secret: Secret::new(value.trim()), origin: KeyOrigin::Variable(variable.to_owned()) })
+}
+
+fn stored_key(provider: &str, stored: StoredKeys<'_>) -> Option<Key> {
+    stored(provider).map(|secret| Key { secret, origin: KeyOrigin::Stored })
+}
+
+fn address(name: &str, text: &str) -> Result<Url, RouteError> {
+    let url = Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| RouteError::NotAnAddress { name: name.to_owned(), url: text.to_owned() })
+}
+
+/// `0.0.0.0:11434` is where a server listens; it is reached at the loopback address.
+fn of_host(host: &str) -> String {
+    let host = host.trim().trim_end_matches('/');
+    let with_scheme = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
+    let reached = with_scheme.replace("://0.0.0.0", "://127.0.0.1");
+    let after_scheme = reached.split_once("://").map_or(reached.as_str(), |(_, rest)| rest);
+    let has_port = after_scheme.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if has_port || reached.starts_with("https") {
+        format!("{reached}/v1")
+    } else {
+        format!("{reached}:11434/v1")
+    }
+}

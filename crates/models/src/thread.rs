@@ -1,0 +1,106 @@
+//! A conversation with one model, and with the next one if that fails.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use helve_protocol::{Blobs, Cost, Message, ModelName, Usage};
+use tokio_util::sync::CancellationToken;
+
+use crate::client::{Client, Ear};
+use crate::{Answer, Conversation, Failure, Prompt, Request, Target};
+
+/// Keeps one conversation going. The caller records each request before it is sent:
+/// [`prepare`](Thread::prepare), then [`send`](Thread::send); on failure [`fall_back`](Thread::fall_back), and again.
+#[derive(Debug)]
+pub struct Thread {
+    client: Arc<Client>,
+    target: Target,
+    /// Those that take over, in their order.
+    fallbacks: Vec<Target>,
+    prompt: Prompt,
+    conversation: Conversation,
+}
+
+/// Another model took over. It stays so for the rest of the thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    pub from: ModelName,
+    pub to: ModelName,
+    pub reason: String,
+}
+
+impl Thread {
+    pub fn new(client: Arc<Client>, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Thread {
+        let conversation = Conversation::new(target.dialect(), &prompt);
+        Thread { client, target, fallbacks, prompt, conversation }
+    }
+
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub fn prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    /// The next request. `messages` is the whole conversation; those that were there before must be the same, or
+    /// [`renew`](Thread::renew) must have been called. Only the new ones cost anything.
+    pub fn prepare<M: Borrow<Message>>(&mut self, messages: &[M], blobs: &dyn Blobs) -> Request {
+        for message in messages.get(self.conversation.len()..).unwrap_or_default() {
+            self.conversation.push(message.borrow(), blobs);
+        }
+        let mut request = self.conversation.request();
+        if let Some(broken) = &mut request.broken {
+            broken.price = self.price_of_rereading(broken.tokens);
+        }
+        request
+    }
+
+    /// What it costs to read tokens afresh that could have come from the cache.
+    fn price_of_rereading(&self, tokens: u64) -> Option<Cost> {
+        let afresh = self.target.cost(Usage { input: tokens, ..Usage::default() })?;
+        let cached = self.target.cost(Usage { cache_read: tokens, ..Usage::default() })?;
+        Some(afresh.checked_sub(cached).unwrap_or_default())
+    }
+
+    /// Sends a request until it is answered. A call that the model wrote as text counts as one.
+    pub async fn send(
+        &self,
+        request: &Request,
+        ear: Ear<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Answer, Failure> {
+        self.client.answer(&self.target, request, ear, stop).await
+    }
+
+    /// Goes over to the next model, if there is one and the failure is of a kind that another model may not have.
+    pub fn fall_back(&mut self, failure: &Failure) -> Option<Switch> {
+        if !failure.kind.falls_back() || self.fallbacks.is_empty() {
+            return None;
+        }
+        let next = self.fallbacks.remove(0);
+        Some(self.switch(next, &failure.text))
+    }
+
+    /// Goes over to another model.
+    pub fn switch(&mut self, to: Target, reason: &str) -> Switch {
+        let from = std::mem::replace(&mut self.target, to).name;
+        self.begin_anew(reason);
+        Switch { from, to: self.target.name.clone(), reason: reason.to_owned() }
+    }
+
+    /// What was said before is another from here on: cleared, summarised, rewound.
+    pub fn renew(&mut self, reason: &str) {
+        self.begin_anew(reason);
+    }
+
+    /// Other tools, another system prompt, another effort.
+    pub fn set_prompt(&mut self, prompt: Prompt, reason: &str) {
+        self.prompt = prompt;
+        self.begin_anew(reason);
+    }
+
+    fn begin_anew(&mut self, reason: &str) {
+        self.conversation.renew(self.target.dialect(), &self.prompt, reason);
+    }
+}
