@@ -10,7 +10,7 @@ use helve_protocol::{Cost, Usage};
 
 const BUILT_IN: &str = include_str!("../catalogue.tsv");
 
-/// What a model is taken to read where nothing says so. Nearly all that can call tools take this much. Too low a guess
+/// What a model is taken to read where nothing says so. Nine in ten models take this much. Too low a guess
 /// only summarises early; too high a one makes requests fail.
 pub const SAFE_CONTEXT: u64 = 32_768;
 
@@ -153,11 +153,12 @@ impl Catalogue {
             }
         }
         let mut facts = built_in.map_or_else(|| ModelFacts::unknown(model), |(_, facts)| facts);
-        if provider == OPENROUTER && model.ends_with(":free") {
-            facts.prices = Some(Prices::default());
-        }
         if let Some(overrides) = overrides {
             overrides.apply(&mut facts);
+        }
+        // Last, since what the user pays for the model itself is not paid for this variant.
+        if provider == OPENROUTER && model.ends_with(":free") {
+            facts.prices = Some(Prices::default());
         }
         facts
     }

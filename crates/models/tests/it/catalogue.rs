@@ -131,6 +131,11 @@ fn variants_at_openrouter_are_the_model_and_free_ones_cost_nothing() {
     assert_eq!(find("openrouter", "google/gemma-4-31b-it:free").output, Some(8192));
     let unknown = find("openrouter", "nobody/thing:free");
     assert_eq!((unknown.origin, unknown.cost(USAGE)), (Origin::Unknown, Some(Cost::ZERO)));
+    // Whatever the user pays for the model itself.
+    let dear = Overrides { input_price: Some(price("9")), ..Overrides::default() };
+    let catalogue = Catalogue::built_in().with("openrouter/openai/gpt-4o", dear);
+    assert_eq!(catalogue.find("openrouter", "openai/gpt-4o:free").cost(USAGE), Some(Cost::ZERO));
+    assert_ne!(catalogue.find("openrouter", "openai/gpt-4o:nitro").cost(USAGE), base.cost(USAGE));
 }
 
 #[test]
