@@ -158,3 +158,234 @@ pub(crate) fn told_wait_in(body: &serde_json::Value) -> Option<Duration> {
     let seconds: f64 = delay.strip_suffix('s')?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOON: u64 = 1_800_000_000_000;
+
+    fn at(after: Duration) -> Timestamp {
+        later(Timestamp::from_millis(NOON), after)
+    }
+
+    fn seconds(seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds)
+    }
+
+    /// A failure as a server tells it: a status and its headers.
+    fn refused(status: u16, headers: &[(&str, &str)], now: Timestamp) -> Failure {
+        let header = |name: &str| headers.iter().find(|(of, _)| *of == name).map(|(_, value)| *value);
+        Failure { wait: told_wait(header, now), ..Failure::of_status(status, None) }
+    }
+
+    /// The waits of a request that fails the same way each time, on a clock that only waiting moves, and how it ended.
+    fn waits(
+        patience: Patience,
+        status: u16,
+        headers: &[(&str, &str)],
+        jitter: Duration,
+    ) -> (Vec<Duration>, Verdict) {
+        let mut now = at(Duration::ZERO);
+        let mut retry = Retry::new(patience, now);
+        let mut waits = Vec::new();
+        loop {
+            match retry.after(&refused(status, headers, now), now, jitter) {
+                Verdict::Wait(wait) => {
+                    waits.push(wait);
+                    now = later(now, wait);
+                }
+                end => return (waits, end),
+            }
+        }
+    }
+
+    const LONG: Patience = Patience::Long { budget: BUDGET };
+    const RETRIED: [u16; 7] = [408, 500, 502, 503, 504, 520, 529];
+
+    #[test]
+    fn without_a_header_waits_double_up_to_thirty_seconds_and_five_minutes_in_all() {
+        for status in RETRIED {
+            for jitter in [0.0, 0.25, 1.0] {
+                let (waits, end) = waits(LONG, status, &[], seconds(jitter));
+                let doubled = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0, 30.0, 30.0, 30.0, 30.0, 30.0];
+                for (wait, expected) in waits.iter().zip(doubled) {
+                    assert_eq!(*wait, seconds(expected + jitter), "{status} {jitter}");
+                }
+                let sum: Duration = waits.iter().sum();
+                assert!(
+                    sum <= BUDGET && sum + LONGEST + seconds(jitter) > BUDGET,
+                    "{status} {jitter}: {sum:?}"
+                );
+                assert_eq!(end, Verdict::GiveUp);
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_comes_first() {
+        let date = "Fri, 15 Jan 2027 08:00:07 GMT";
+        assert_eq!(
+            httpdate::parse_http_date(date).unwrap(),
+            std::time::UNIX_EPOCH + Duration::from_millis(NOON + 7_000)
+        );
+        for status in RETRIED.into_iter().chain([429]) {
+            for (headers, expected) in [
+                (vec![("retry-after-ms", "1500")], 1.5),
+                (vec![("retry-after-ms", "1500"), ("retry-after", "9")], 1.5),
+                (vec![("retry-after", "9")], 9.0),
+                (vec![("retry-after", "0")], 0.0),
+                (vec![("retry-after", "0.25")], 0.25),
+                (vec![("retry-after", date)], 7.0),
+                (vec![("retry-after", "Fri, 15 Jan 2027 07:00:00 GMT")], 0.0),
+                (vec![("retry-after-ms", "soon"), ("retry-after", "9")], 9.0),
+            ] {
+                let mut retry = Retry::new(LONG, at(Duration::ZERO));
+                for attempt in 1..=3 {
+                    let now = at(Duration::ZERO);
+                    let verdict = retry.after(&refused(status, &headers, now), now, seconds(0.7));
+                    assert_eq!(verdict, Verdict::Wait(seconds(expected)), "{status} {headers:?} {attempt}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn headers_that_say_nothing_do_not_count() {
+        for text in ["", "soon", "-5", "NaN", "inf", "1e999", "99999999999999999999999"] {
+            let now = at(Duration::ZERO);
+            let wait = refused(503, &[("retry-after", text)], now).wait;
+            assert!(wait.is_none() || wait > Some(HARD_STOP), "{text:?}: {wait:?}");
+        }
+    }
+
+    #[test]
+    fn a_rate_limit_without_a_header_waits_ten_seconds_until_the_hard_stop() {
+        let (waits, end) = waits(LONG, 429, &[], seconds(1.0));
+        assert!(waits.iter().all(|wait| *wait == RATE_LIMIT));
+        assert_eq!(waits.iter().sum::<Duration>(), HARD_STOP);
+        assert_eq!(end, Verdict::GiveUp);
+    }
+
+    #[test]
+    fn a_rate_limit_starts_the_budget_anew() {
+        let mut retry = Retry::new(LONG, at(Duration::ZERO));
+        let late = at(BUDGET - seconds(0.1));
+        assert_eq!(retry.after(&refused(429, &[], late), late, Duration::ZERO), Verdict::Wait(RATE_LIMIT));
+        let later = at(BUDGET + seconds(20.0));
+        assert_eq!(retry.after(&refused(500, &[], later), later, Duration::ZERO), Verdict::Wait(FIRST));
+    }
+
+    #[test]
+    fn a_wait_longer_than_what_is_left_ends_at_once_and_names_the_reset() {
+        for (status, headers, passed, wait) in
+            [(429, [("retry-after", "301")], 0.0, 301.0), (503, [("retry-after", "200")], 150.0, 200.0)]
+        {
+            let mut retry = Retry::new(LONG, at(Duration::ZERO));
+            let now = at(seconds(passed));
+            let verdict = retry.after(&refused(status, &headers, now), now, Duration::ZERO);
+            assert_eq!(verdict, Verdict::TooLong { resets: at(seconds(passed + wait)) });
+        }
+    }
+
+    #[test]
+    fn the_hard_stop_bounds_any_budget() {
+        let forever = Patience::Long { budget: Duration::MAX };
+        let (waits, end) = waits(forever, 500, &[], Duration::ZERO);
+        assert!(waits.iter().sum::<Duration>() <= HARD_STOP);
+        assert_eq!(end, Verdict::GiveUp);
+        let mut retry = Retry::new(forever, at(Duration::ZERO));
+        let now = at(HARD_STOP - seconds(5.0));
+        let verdict = retry.after(&refused(429, &[], now), now, Duration::ZERO);
+        assert_eq!(verdict, Verdict::GiveUp, "ten seconds are more than the five that are left");
+    }
+
+    #[test]
+    fn the_short_profile_tries_three_times() {
+        for status in RETRIED.into_iter().chain([429]) {
+            assert_eq!(
+                waits(Patience::Short, status, &[], Duration::ZERO),
+                (vec![seconds(0.5), seconds(1.0)], Verdict::GiveUp)
+            );
+            assert_eq!(
+                waits(Patience::Short, status, &[], seconds(1.0)),
+                (vec![seconds(1.5), seconds(2.0)], Verdict::GiveUp)
+            );
+            let told = [("retry-after", "10")];
+            assert_eq!(
+                waits(Patience::Short, status, &told, seconds(1.0)),
+                (vec![seconds(10.0); 2], Verdict::GiveUp)
+            );
+            let too_long = [("retry-after", "11")];
+            assert_eq!(
+                waits(Patience::Short, status, &too_long, Duration::ZERO),
+                (vec![], Verdict::TooLong { resets: at(seconds(11.0)) })
+            );
+        }
+    }
+
+    #[test]
+    fn what_will_not_get_better_is_not_tried_again() {
+        for status in [300, 302, 400, 401, 402, 403, 404, 405, 410, 413, 415, 418, 422, 451] {
+            for patience in [LONG, Patience::Short] {
+                for headers in [vec![], vec![("retry-after", "1")]] {
+                    assert_eq!(
+                        waits(patience, status, &headers, Duration::ZERO),
+                        (vec![], Verdict::GiveUp),
+                        "{status}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn broken_connections_and_streams_are_tried_again_and_interrupts_are_not() {
+        use FailureKind::*;
+        for (kind, is_retried) in [
+            (Network, true),
+            (Timeout, true),
+            (CutOff, true),
+            (Garbled, true),
+            (Overloaded, true),
+            (Interrupted, false),
+            (Certificate, false),
+            (NotRunning, false),
+            (NotAModel, false),
+            (TooLarge, false),
+            (TooLong, false),
+        ] {
+            let now = at(Duration::ZERO);
+            let verdict = Retry::new(LONG, now).after(&Failure::new(kind, ""), now, Duration::ZERO);
+            assert_eq!(verdict == Verdict::Wait(FIRST), is_retried, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn google_tells_the_wait_in_the_body() {
+        let body = serde_json::json!({"error": {"details": [{"@type": "x"}, {"retryDelay": "34.5s"}]}});
+        assert_eq!(told_wait_in(&body), Some(seconds(34.5)));
+    }
+
+    proptest! {
+        #[test]
+        fn waiting_always_ends(
+            budget in 0u64..100_000_000,
+            failures in prop::collection::vec((0usize..4, prop::option::of(0u64..100_000_000), 0u64..2_000), 1..200),
+        ) {
+            let mut now = at(Duration::ZERO);
+            let mut retry = Retry::new(Patience::Long { budget: Duration::from_millis(budget) }, now);
+            for (kind, wait, jitter) in failures {
+                let kind = [FailureKind::RateLimited, FailureKind::Server, FailureKind::Network, FailureKind::Auth][kind];
+                let failure = Failure { wait: wait.map(Duration::from_millis), ..Failure::new(kind, "") };
+                match retry.after(&failure, now, Duration::from_millis(jitter)) {
+                    Verdict::Wait(wait) => now = later(now, wait),
+                    Verdict::TooLong { resets } => { prop_assert!(resets > now); break }
+                    Verdict::GiveUp => break,
+                }
+                prop_assert!(now <= at(HARD_STOP));
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod recorded;
+mod requests;
 mod streams;
 
 use helve_models::{Answer, Decoder, StreamError, Wire};
