@@ -21,6 +21,7 @@ mod request;
 mod retry;
 mod router;
 mod secret;
+pub mod script;
 mod sse;
 mod target;
 mod thread;

@@ -4,6 +4,7 @@
 mod catalogue;
 mod recorded;
 mod requests;
+mod script;
 mod streams;
 
 use helve_models::{Answer, Decoder, StreamError, Wire};

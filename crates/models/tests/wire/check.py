@@ -41,13 +41,15 @@ def messages(body: dict) -> None:
 def chat(body: dict) -> None:
     from openai.types.chat import completion_create_params as params
 
-    consume(strict("openai.types", params.CompletionCreateParamsStreaming).validate_python(body))
+    adapter = strict("openai.types", params.CompletionCreateParamsStreaming)
+    consume(adapter.validate_python(body))
 
 
 def responses(body: dict) -> None:
     from openai.types.responses import response_create_params as params
 
-    consume(strict("openai.types", params.ResponseCreateParamsStreaming).validate_python(body))
+    adapter = strict("openai.types", params.ResponseCreateParamsStreaming)
+    consume(adapter.validate_python(body))
 
 
 def gemini(body: dict) -> None:

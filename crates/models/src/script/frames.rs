@@ -1,0 +1,177 @@
+//! An answer as the events of its wire, with the waits between them.
+
+use std::time::Duration;
+
+use helve_protocol::Usage;
+use serde_json::Value;
+
+use super::asked::Asked;
+use super::step::{Reply, Say, ScriptedAnswer, Step};
+use super::{chat, gemini, messages, responses};
+use crate::Wire;
+
+/// However small its pieces are meant to be, no text comes in more.
+const MAX_PIECES: usize = 10_000;
+
+/// One server-sent event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Before it comes.
+    pub wait: Duration,
+    pub bytes: Vec<u8>,
+}
+
+/// The events with which a server of this wire gives the step's answer; none if the step is a failure. The seed tells one
+/// response's ids from another's.
+pub fn frames(step: &Step, wire: Wire, asked: &Asked, id_seed: u64) -> Vec<Frame> {
+    let Reply::Answer(answer) = &step.reply else { return Vec::new() };
+    let outline = Outline::of(answer, asked, id_seed);
+    let mut tape = Tape { frames: Vec::new(), wait: step.delay };
+    match wire {
+        Wire::Messages => messages::write(&outline, &mut tape),
+        Wire::Chat => chat::write(&outline, &mut tape),
+        Wire::Responses => responses::write(&outline, &mut tape),
+        Wire::Gemini => gemini::write(&outline, &mut tape),
+    }
+    tape.frames
+}
+
+/// What the wires write, each in its way.
+pub(super) struct Outline<'a> {
+    pub(super) asked: &'a Asked,
+    pub(super) answer: &'a ScriptedAnswer,
+    pub(super) seed: u64,
+    pub(super) blocks: Vec<Block>,
+    /// After the last of them.
+    pub(super) wait: Duration,
+    pub(super) usage: Usage,
+}
+
+/// Something that is said in one go.
+pub(super) struct Block {
+    /// Before it begins.
+    pub(super) wait: Duration,
+    pub(super) kind: Kind,
+    pub(super) pieces: Vec<Piece>,
+}
+
+#[derive(PartialEq)]
+pub(super) enum Kind {
+    Thinking,
+    Text,
+    Call { id: String, tool: String },
+}
+
+pub(super) struct Piece {
+    pub(super) wait: Duration,
+    pub(super) text: String,
+}
+
+impl Outline<'_> {
+    fn of<'a>(answer: &'a ScriptedAnswer, asked: &'a Asked, seed: u64) -> Outline<'a> {
+        let usage = answer.usage.unwrap_or_else(|| count(answer, asked));
+        let mut outline = Outline { asked, answer, seed, blocks: Vec::new(), wait: Duration::ZERO, usage };
+        let mut last_call = asked.last_call;
+        for say in &answer.says {
+            match say {
+                Say::Wait(wait) => outline.wait = outline.wait.saturating_add(*wait),
+                Say::Thinking(text) => outline.say(Kind::Thinking, text),
+                Say::Text(text) => outline.say(Kind::Text, text),
+                Say::Call(call) => {
+                    last_call = last_call.saturating_add(1);
+                    let id = format!("call_{last_call}");
+                    outline.begin(Kind::Call { id, tool: call.tool.clone() }, &call.arguments);
+                }
+            }
+        }
+        outline
+    }
+
+    /// Adds to the last block if it is of this kind, as no model says two of them in a row.
+    fn say(&mut self, kind: Kind, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let Some(block) = self.blocks.last_mut().filter(|block| block.kind == kind) else {
+            return self.begin(kind, text);
+        };
+        let mut pieces = pieces(text, self.answer.piece);
+        if let Some(first) = pieces.first_mut() {
+            first.wait = std::mem::take(&mut self.wait);
+        }
+        block.pieces.append(&mut pieces);
+    }
+
+    fn begin(&mut self, kind: Kind, text: &str) {
+        let wait = std::mem::take(&mut self.wait);
+        self.blocks.push(Block { wait, kind, pieces: pieces(text, self.answer.piece) });
+    }
+}
+
+impl Block {
+    pub(super) fn whole(&self) -> String {
+        self.pieces.iter().map(|piece| piece.text.as_str()).collect()
+    }
+}
+
+fn pieces(text: &str, size: usize) -> Vec<Piece> {
+    let characters: Vec<char> = text.chars().collect();
+    let size = size.max(characters.len().div_ceil(MAX_PIECES)).max(1);
+    let pieces = characters.chunks(size);
+    pieces.map(|piece| Piece { wait: Duration::ZERO, text: piece.iter().collect() }).collect()
+}
+
+/// A count that is always the same: four bytes are a token.
+fn count(answer: &ScriptedAnswer, asked: &Asked) -> Usage {
+    let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
+    let mut usage = Usage { input: tokens(asked.bytes), ..Usage::default() };
+    for say in &answer.says {
+        match say {
+            Say::Thinking(text) => {
+                usage.reasoning += tokens(text.len());
+                usage.output += tokens(text.len());
+            }
+            Say::Text(text) => usage.output += tokens(text.len()),
+            Say::Call(call) => usage.output += tokens(call.tool.len() + call.arguments.len()),
+            Say::Wait(_) => {}
+        }
+    }
+    usage
+}
+
+/// What the wires write on.
+pub(super) struct Tape {
+    frames: Vec<Frame>,
+    /// Before the next frame.
+    wait: Duration,
+}
+
+impl Tape {
+    pub(super) fn wait(&mut self, wait: Duration) {
+        self.wait = self.wait.saturating_add(wait);
+    }
+
+    /// An event of which only the data counts.
+    pub(super) fn data(&mut self, data: &Value) {
+        self.raw(format!("data: {data}\n\n"));
+    }
+
+    /// An event with the name that its data has, too.
+    pub(super) fn named(&mut self, data: &Value) {
+        let name = data.get("type").and_then(Value::as_str).unwrap_or_default();
+        self.raw(format!("event: {name}\ndata: {data}\n\n"));
+    }
+
+    pub(super) fn raw(&mut self, event: String) {
+        let wait = std::mem::take(&mut self.wait);
+        self.frames.push(Frame { wait, bytes: event.into_bytes() });
+    }
+}
+
+/// A moment for the fields that want one: a script knows no clock.
+pub(super) const CREATED: u64 = 1_767_225_600;
+
+/// Something in the place of what a provider would seal: text in base64's letters, another one for each block.
+pub(super) fn sealed(seed: u64, block: usize) -> String {
+    format!("c2NyaXB0{seed:08x}{block:08x}")
+}

@@ -1,0 +1,107 @@
+//! What a script says, once it is read.
+
+use std::time::Duration;
+
+use helve_protocol::{StopReason, Usage};
+use serde::Deserialize;
+
+/// What a model will answer, step by step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Script {
+    pub steps: Vec<Step>,
+}
+
+/// The answer to one request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub when: When,
+    /// Before anything comes.
+    pub delay: Duration,
+    /// It may be played any number of times.
+    pub repeat: bool,
+    pub reply: Reply,
+}
+
+/// Which requests a step answers: those for which everything holds that is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// In what the user said last.
+    pub asked: Option<String>,
+    /// In one of the newest results.
+    pub result: Option<String>,
+    /// The tool that this result is of.
+    pub tool: Option<String>,
+    /// In the model's name.
+    pub model: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    Answer(ScriptedAnswer),
+    /// An HTTP failure instead of an answer.
+    Fail(Fail),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptedAnswer {
+    pub says: Vec<Say>,
+    /// What it is said to have cost; else it is counted.
+    pub usage: Option<Usage>,
+    /// Why it is said to stop; else it follows from the content.
+    pub stop: Option<StopReason>,
+    /// Characters in a streamed piece.
+    pub piece: usize,
+    pub end: End,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Say {
+    Thinking(String),
+    Text(String),
+    Call(ScriptedCall),
+    Wait(Duration),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptedCall {
+    pub tool: String,
+    /// As the model writes them: JSON, unless the script wants them broken.
+    pub arguments: String,
+}
+
+/// How a stream ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Whole,
+    /// Without its end.
+    Cut,
+    /// With an error in its place.
+    Error {
+        kind: String,
+        message: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fail {
+    pub status: u16,
+    /// In the provider's words; else what the status means on the wire.
+    pub kind: Option<String>,
+    pub message: Option<String>,
+    pub headers: Vec<(String, String)>,
+}
+
+impl Step {
+    /// Whether a client has an answer after this step.
+    pub(super) fn gives_answer(&self) -> bool {
+        matches!(&self.reply, Reply::Answer(answer) if answer.end == End::Whole)
+    }
+}
+
+impl ScriptedAnswer {
+    pub(super) fn stop(&self) -> StopReason {
+        let calls = self.says.iter().any(|say| matches!(say, Say::Call(_)));
+        self.stop.unwrap_or(if calls { StopReason::ToolUse } else { StopReason::EndTurn })
+    }
+}
