@@ -4,15 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use helve_protocol::Clock;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Failure, FailureKind};
+use crate::played::Played;
 use crate::provider::Address;
 use crate::retry::{Patience, Retry, Verdict};
-use crate::target::Target;
-use crate::transport::{Http, Incoming, Timeouts, or_stopped};
-use crate::{Answer, Decoder, ModelEvent, Request};
+use crate::target::{Target, Via};
+use crate::transport::{Http, Response, Timeouts, or_stopped};
+use crate::{Answer, Decoder, ModelEvent, Provider, Request};
 
 /// Speaks with models. One serves the whole program, so that connections are used again.
 pub struct Client {
@@ -79,19 +82,69 @@ impl Client {
         ear: Ear<'_>,
         stop: &CancellationToken,
     ) -> Result<Answer, Failure> {
-        let address = target.provider.address(&target.model);
-        let scrubbed = |failure: Failure| Failure { text: address.scrub(&failure.text), ..failure };
-        let incoming = self.http.post(&address, request.body.clone(), self.clock.now(), stop).await;
-        let incoming = incoming.map_err(scrubbed)?;
-        ear(Heard::Began);
-        read(incoming, &address, Decoder::new(target.provider.wire), ear, stop).await.map_err(scrubbed)
+        let now = self.clock.now();
+        let decoder = Decoder::new(target.wire());
+        match &target.via {
+            Via::Script(stage) => {
+                let played = stage.post(&request.body, now)?;
+                ear(Heard::Began);
+                read(Incoming::Script(played), decoder, ear, stop).await
+            }
+            Via::Provider(provider) => {
+                let address = provider.address(&target.model);
+                // Servers like to repeat what they were shown.
+                let scrubbed = |failure: Failure| Failure { text: address.scrub(&failure.text), ..failure };
+                let response = self.http.post(&address, request.body.clone(), now, stop).await;
+                let response = response.map_err(scrubbed)?;
+                ear(Heard::Began);
+                read(Incoming::Http { response, address: &address }, decoder, ear, stop)
+                    .await
+                    .map_err(scrubbed)
+            }
+        }
+    }
+
+    /// The models that a server says it has.
+    pub async fn models_of(&self, provider: &Provider, limit: Duration) -> Result<Vec<String>, Failure> {
+        let address = provider.models_address();
+        let body = self.http.get(&address, limit).await;
+        let body = body.map_err(|failure| Failure { text: address.scrub(&failure.text), ..failure })?;
+        let list: Value = serde_json::from_slice(&body)
+            .map_err(|_| Failure::new(FailureKind::NotAModel, "the list of models is no JSON"))?;
+        let models = list.get("data").or_else(|| list.get("models")).and_then(Value::as_array);
+        let name = |model: &Value| {
+            let name = model.get("id").or_else(|| model.get("name")).and_then(Value::as_str)?;
+            Some(name.strip_prefix("models/").unwrap_or(name).to_owned())
+        };
+        Ok(models.into_iter().flatten().filter_map(name).collect())
+    }
+}
+
+/// A response that has begun.
+enum Incoming<'a> {
+    Http { response: Response, address: &'a Address },
+    Script(Played),
+}
+
+impl Incoming<'_> {
+    async fn piece(&mut self, stop: &CancellationToken) -> Result<Option<Bytes>, Failure> {
+        match self {
+            Incoming::Http { response, address } => response.piece(address, stop).await,
+            Incoming::Script(played) => played.piece(stop).await,
+        }
+    }
+
+    async fn end(self) {
+        match self {
+            Incoming::Http { response, .. } => response.end().await,
+            Incoming::Script(_) => {}
+        }
     }
 }
 
 /// Reads a response to its end.
 async fn read(
-    mut incoming: Incoming,
-    address: &Address,
+    mut incoming: Incoming<'_>,
     mut decoder: Decoder,
     ear: Ear<'_>,
     stop: &CancellationToken,
@@ -104,7 +157,7 @@ async fn read(
         }
     };
     loop {
-        match incoming.piece(address, stop).await {
+        match incoming.piece(stop).await {
             Ok(Some(piece)) => {
                 let said = decoder.push(&piece).map_err(|error| Failure::of_stream(&error))?;
                 take(said, &mut answer);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use helve_protocol::{Blobs, Message};
+use helve_protocol::{Blobs, Message, MessageId};
 use serde_json::Value;
 
 use crate::Wire;
@@ -22,13 +22,22 @@ pub struct Conversation {
     places: Vec<Place>,
     before: Before,
     last: Option<Sent>,
-    /// Why the next request may begin otherwise than the last one.
-    explained: Option<String>,
+    change: Change,
+}
+
+/// Whether the next request may begin otherwise than the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// An event says why: cleared, summarised, rewound, another model, other tools.
+    Explained,
+    /// It must not.
+    Unexplained,
 }
 
 /// Where a message lies.
 #[derive(Clone, Debug)]
 struct Place {
+    message: MessageId,
     bytes: Range<usize>,
     /// Where a cache mark can be put.
     mark: Option<usize>,
@@ -67,7 +76,7 @@ impl Conversation {
             places: Vec::new(),
             before: Before::Other,
             last: None,
-            explained: None,
+            change: Change::Unexplained,
         };
         conversation.head = conversation.head_of(prompt);
         conversation
@@ -100,27 +109,34 @@ impl Conversation {
             // The last block of the last item: its brace, the list's bracket, the item's brace.
             self.messages.len().saturating_sub(3)
         });
-        self.places.push(Place { bytes: start..self.messages.len(), mark });
+        self.places.push(Place { message: message.id, bytes: start..self.messages.len(), mark });
     }
 
-    /// Begins anew, because something happened that changes what was said or how it is said.
-    pub fn renew(&mut self, dialect: Dialect, prompt: &Prompt, why: impl Into<String>) {
+    /// The last message that was encoded.
+    pub fn last_message(&self) -> Option<MessageId> {
+        self.places.last().map(|place| place.message)
+    }
+
+    /// Begins anew: what was said is another, or how it is said.
+    pub fn renew(&mut self, dialect: Dialect, prompt: &Prompt, change: Change) {
         self.dialect = dialect;
         self.head = self.head_of(prompt);
         self.messages.clear();
         self.places.clear();
         self.before = Before::Other;
-        self.explained = Some(why.into());
+        if change == Change::Explained {
+            self.change = change;
+        }
     }
 
     /// The request with everything that was added, compared with the one before.
     pub fn request(&mut self) -> Request {
         let (body, marks) = self.assembled();
-        let explained = self.explained.take().is_some();
+        let change = std::mem::replace(&mut self.change, Change::Unexplained);
         let same = |sent: &Sent| prefix::begins_with((&sent.body, &sent.marks), (&body, &marks), END.len());
         let keeps = self.last.as_ref().is_some_and(same);
         let broken = match &self.last {
-            Some(last) if !keeps && !explained => Some(prefix::explain(&last.body, &body)),
+            Some(last) if !keeps && change == Change::Unexplained => Some(prefix::explain(&last.body, &body)),
             _ => None,
         };
         let kept = self.last.as_ref().filter(|_| keeps).map(|last| last.messages);

@@ -14,14 +14,15 @@ mod client;
 mod conversation;
 mod decode;
 mod failure;
+mod played;
 mod prefix;
 mod provider;
 mod quirks;
 mod request;
 mod retry;
 mod router;
-mod secret;
 pub mod script;
+mod secret;
 mod sse;
 mod target;
 mod thread;
@@ -35,9 +36,10 @@ pub use catalogue::{
     per_token,
 };
 pub use client::{Client, Ear, Heard, Jitter};
-pub use conversation::{Conversation, Request};
+pub use conversation::{Change, Conversation, Request};
 pub use decode::{Decoder, ModelEvent, StreamError, error_in};
 pub use failure::{Failure, FailureKind};
+pub use played::Stage;
 pub use prefix::Break;
 pub use provider::{Key, KeyOrigin, Provider};
 pub use quirks::{
@@ -45,9 +47,9 @@ pub use quirks::{
 };
 pub use request::{Dialect, Effort, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolSpec};
 pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};
-pub use router::{ProviderWish, Purpose, RouteError, Router, Wishes};
+pub use router::{ProviderWish, Purpose, RouteError, Router, StoredKeys, Variables, Wishes};
 pub use secret::Secret;
-pub use target::Target;
+pub use target::{Target, Via};
 pub use thread::{Switch, Thread};
 pub use transport::Timeouts;
 pub use vendor::{Auth, BaseUrl, Favourites, Place, VENDORS, Vendor};

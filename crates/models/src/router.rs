@@ -7,7 +7,7 @@ use helve_protocol::ModelName;
 use reqwest::Url;
 
 use crate::provider::{Key, KeyOrigin, Provider};
-use crate::target::Target;
+use crate::target::{Target, Via};
 use crate::vendor::{Auth, BaseUrl, Place, VENDORS, Vendor};
 use crate::{Catalogue, Quirks, Secret, Wire};
 
@@ -199,7 +199,7 @@ impl Router {
             name: ModelName::new(format!("{}/{model}", provider.name)),
             model: model.to_owned(),
             facts: self.catalogue.find(facts_name(provider), model),
-            provider: provider.clone(),
+            via: Via::Provider(provider.clone()),
         }
     }
 
@@ -230,11 +230,12 @@ impl Router {
         if let Some(name) = wished {
             return self.find(name);
         }
-        let vendor = main.provider.vendor.filter(|vendor| !vendor.models.fast.is_empty());
-        Ok(match (purpose, vendor) {
-            (Purpose::Fast, Some(vendor)) => self.target(&main.provider, vendor.models.fast),
-            _ => main.clone(),
-        })
+        let fast = || {
+            let Via::Provider(provider) = &main.via else { return None };
+            let model = provider.vendor?.models.fast;
+            (!model.is_empty()).then(|| self.target(provider, model))
+        };
+        Ok(fast().filter(|_| purpose == Purpose::Fast).unwrap_or_else(|| main.clone()))
     }
 
     /// Who takes over if the main model fails.

@@ -1,30 +1,79 @@
-//! A model at a provider: what a name means.
+//! What a model's name means.
 
 use std::sync::Arc;
 
 use helve_protocol::{Cost, ModelName, Usage};
 
+use crate::played::{self, Stage};
 use crate::request::{Dialect, Sees, Thinks};
-use crate::{ModelFacts, Provider};
+use crate::script::Script;
+use crate::{Abilities, ModelFacts, Origin, Provider, Quirks, Wire};
 
+/// A model that can be spoken to.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// As we call it: `provider/model`.
+    /// As we call it: `provider/model`, or `script:FILE`.
     pub name: ModelName,
     /// As its server calls it.
     pub model: String,
-    pub provider: Arc<Provider>,
+    pub via: Via,
     pub facts: ModelFacts,
 }
 
+/// How a model is reached.
+#[derive(Clone, Debug)]
+pub enum Via {
+    Provider(Arc<Provider>),
+    Script(Stage),
+}
+
 impl Target {
+    /// A script that plays a model.
+    pub fn script(name: &str, script: Script) -> Target {
+        let facts = ModelFacts {
+            title: "A script".to_owned(),
+            context: Some(200_000),
+            input_limit: None,
+            output: Some(64_000),
+            prices: None,
+            abilities: Abilities {
+                tools: true,
+                thinking: true,
+                images: true,
+                pdf: true,
+                structured: true,
+                temperature: true,
+            },
+            knowledge: None,
+            released: None,
+            status: None,
+            origin: Origin::BuiltIn,
+        };
+        let name = ModelName::new(name);
+        Target { model: name.to_string(), name, via: Via::Script(Stage::new(script)), facts }
+    }
+
+    pub fn wire(&self) -> Wire {
+        match &self.via {
+            Via::Provider(provider) => provider.wire,
+            Via::Script(_) => played::WIRE,
+        }
+    }
+
+    fn quirks(&self) -> Quirks {
+        match &self.via {
+            Via::Provider(provider) => provider.quirks,
+            Via::Script(_) => Quirks::PLAIN,
+        }
+    }
+
     /// How it is written to.
     pub fn dialect(&self) -> Dialect {
         let sees = |can: bool| if can { Sees::Yes } else { Sees::No };
         let abilities = &self.facts.abilities;
         Dialect {
-            wire: self.provider.wire,
-            quirks: self.provider.quirks,
+            wire: self.wire(),
+            quirks: self.quirks(),
             name: self.name.clone(),
             model: self.model.clone(),
             images: sees(abilities.images),

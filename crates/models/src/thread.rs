@@ -7,7 +7,7 @@ use helve_protocol::{Blobs, Cost, Message, ModelName, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, Ear};
-use crate::{Answer, Conversation, Failure, Prompt, Request, Target};
+use crate::{Answer, Change, Conversation, Failure, Prompt, Request, Target};
 
 /// Keeps one conversation going. The caller records each request before it is sent:
 /// [`prepare`](Thread::prepare), then [`send`](Thread::send); on failure [`fall_back`](Thread::fall_back), and again.
@@ -43,9 +43,14 @@ impl Thread {
         &self.prompt
     }
 
-    /// The next request. `messages` is the whole conversation; those that were there before must be the same, or
-    /// [`renew`](Thread::renew) must have been called. Only the new ones cost anything.
+    /// The next request. `messages` is the whole conversation; only those that came since the last request cost anything.
+    /// Those that were there before must be the same, unless [`renew`](Thread::renew) was called: if they are others, the
+    /// request says what broke.
     pub fn prepare<M: Borrow<Message>>(&mut self, messages: &[M], blobs: &dyn Blobs) -> Request {
+        let known = self.conversation.len().checked_sub(1).and_then(|last| messages.get(last));
+        if known.map(|message| message.borrow().id) != self.conversation.last_message() {
+            self.begin_anew(Change::Unexplained);
+        }
         for message in messages.get(self.conversation.len()..).unwrap_or_default() {
             self.conversation.push(message.borrow(), blobs);
         }
@@ -85,22 +90,22 @@ impl Thread {
     /// Goes over to another model.
     pub fn switch(&mut self, to: Target, reason: &str) -> Switch {
         let from = std::mem::replace(&mut self.target, to).name;
-        self.begin_anew(reason);
+        self.begin_anew(Change::Explained);
         Switch { from, to: self.target.name.clone(), reason: reason.to_owned() }
     }
 
     /// What was said before is another from here on: cleared, summarised, rewound.
-    pub fn renew(&mut self, reason: &str) {
-        self.begin_anew(reason);
+    pub fn renew(&mut self) {
+        self.begin_anew(Change::Explained);
     }
 
     /// Other tools, another system prompt, another effort.
-    pub fn set_prompt(&mut self, prompt: Prompt, reason: &str) {
+    pub fn set_prompt(&mut self, prompt: Prompt) {
         self.prompt = prompt;
-        self.begin_anew(reason);
+        self.begin_anew(Change::Explained);
     }
 
-    fn begin_anew(&mut self, reason: &str) {
-        self.conversation.renew(self.target.dialect(), &self.prompt, reason);
+    fn begin_anew(&mut self, change: Change) {
+        self.conversation.renew(self.target.dialect(), &self.prompt, change);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use helve_protocol::Timestamp;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Url};
 use tokio_util::sync::CancellationToken;
 
 use crate::error_in;
@@ -71,7 +71,7 @@ impl Http {
         body: Bytes,
         now: Timestamp,
         stop: &CancellationToken,
-    ) -> Result<Incoming, Failure> {
+    ) -> Result<Response, Failure> {
         let sending = async {
             let request = self.client(&address.url)?.post(address.url.clone());
             let headers = headers(address)?;
@@ -85,7 +85,7 @@ impl Http {
             return Err(or_stopped(stop, async { Ok(self.refusal(response, now).await) }).await?);
         }
         let response = or_stopped(stop, self.stream_of(response)).await?;
-        Ok(Incoming { response, idle: self.timeouts.idle, received: 0 })
+        Ok(Response { response, idle: self.timeouts.idle, received: 0 })
     }
 
     /// Asks for a small JSON document.
@@ -111,7 +111,7 @@ impl Http {
     }
 
     /// What claims to be something else than a stream is none.
-    async fn stream_of(&self, response: Response) -> Result<Response, Failure> {
+    async fn stream_of(&self, response: reqwest::Response) -> Result<reqwest::Response, Failure> {
         let kind =
             response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with("text/html") {
@@ -129,7 +129,7 @@ impl Http {
         ))
     }
 
-    async fn refusal(&self, response: Response, now: Timestamp) -> Failure {
+    async fn refusal(&self, response: reqwest::Response, now: Timestamp) -> Failure {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
         let wait = told_wait(|name| headers.get(name)?.to_str().ok(), now);
@@ -196,7 +196,7 @@ fn headers(address: &Address) -> Result<HeaderMap, Failure> {
 }
 
 /// As much of a body as fits; what comes of one that breaks off, too.
-async fn beginning(mut response: Response, most: usize) -> Bytes {
+async fn beginning(mut response: reqwest::Response, most: usize) -> Bytes {
     let mut body = Vec::new();
     while let Ok(Some(piece)) = response.chunk().await {
         let room = most.saturating_sub(body.len());
@@ -210,13 +210,13 @@ async fn beginning(mut response: Response, most: usize) -> Bytes {
 
 /// A response that has begun. Dropping it closes the connection.
 #[derive(Debug)]
-pub(crate) struct Incoming {
-    response: Response,
+pub(crate) struct Response {
+    response: reqwest::Response,
     idle: Duration,
     received: usize,
 }
 
-impl Incoming {
+impl Response {
     /// The next piece; none at the end.
     pub(crate) async fn piece(
         &mut self,

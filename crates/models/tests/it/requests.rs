@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use helve_models::{
-    CallIds, Catalogue, Conversation, Dialect, Effort, OutputSchema, Prompt, ProviderWish, Quirks, Router, Sees,
-    Thinks, ToolChoice, ToolSpec, VENDORS, Wire, Wishes,
+    CallIds, Catalogue, Change, Conversation, Dialect, Effort, OutputSchema, Prompt, ProviderWish, Quirks,
+    Router, Sees, Thinks, ToolChoice, ToolSpec, VENDORS, Wire, Wishes,
 };
 use helve_protocol::*;
 use helve_testkit::id;
@@ -54,16 +54,21 @@ fn dialect(wire: Wire) -> Dialect {
 }
 
 fn tools() -> Vec<ToolSpec> {
-    let schema = |properties: Value, required: Value| {
-        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
-    };
+    let schema = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     vec![
         ToolSpec {
             name: "read".to_owned(),
             description: "Reads a file.".to_owned(),
-            schema: schema(json!({"path": {"type": "string"}, "limit": {"type": "integer"}}), json!(["path"])),
+            schema: schema(
+                json!({"path": {"type": "string"}, "limit": {"type": "integer"}}),
+                json!(["path"]),
+            ),
         },
-        ToolSpec { name: "list".to_owned(), description: "Lists a folder.".to_owned(), schema: schema(json!({}), json!([])) },
+        ToolSpec {
+            name: "list".to_owned(),
+            description: "Lists a folder.".to_owned(),
+            schema: schema(json!({}), json!([])),
+        },
     ]
 }
 
@@ -89,7 +94,9 @@ fn user(n: u64, text: &str) -> Message {
 fn sealed(wire: Wire) -> Value {
     match wire {
         Wire::Messages => json!({"signature": "c2lnbmVk"}),
-        Wire::Chat => json!({"details": [{"type": "reasoning.text", "text": "Look first.", "signature": "s"}]}),
+        Wire::Chat => {
+            json!({"details": [{"type": "reasoning.text", "text": "Look first.", "signature": "s"}]})
+        }
         Wire::Responses => json!({
             "type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Look first."}],
             "encrypted_content": "c2VhbGVk", "status": null,
@@ -111,7 +118,12 @@ fn done(text: &str, files: Vec<FilePart>) -> ToolState {
 fn conversation(wire: Wire) -> Vec<Message> {
     let model = dialect(wire).name;
     let thinking = ReasoningPart { text: "Look first.".to_owned(), sealed: sealed(wire) };
-    let mut first = call(1, "read", json!({"path": "a.png"}), done("a picture", vec![file("a.png", "image/png", picture())]));
+    let mut first = call(
+        1,
+        "read",
+        json!({"path": "a.png"}),
+        done("a picture", vec![file("a.png", "image/png", picture())]),
+    );
     if wire == Wire::Gemini {
         first.sealed = json!({"thoughtSignature": "Y2FsbA=="});
     }
@@ -135,16 +147,18 @@ fn conversation(wire: Wire) -> Vec<Message> {
                 Part::Reasoning(thinking),
                 Part::Text(TextPart::said("I look.")),
                 Part::Tool(first),
-                Part::Tool(call(2, "list", json!({}), ToolState::Error { message: "no such folder".to_owned() })),
+                Part::Tool(call(
+                    2,
+                    "list",
+                    json!({}),
+                    ToolState::Error { message: "no such folder".to_owned() },
+                )),
             ],
         ),
         message(
             4,
             Role::Assistant,
-            vec![
-                Part::StepStart { step: id(51), model },
-                Part::Text(TextPart::said("A cat.")),
-            ],
+            vec![Part::StepStart { step: id(51), model }, Part::Text(TextPart::said("A cat."))],
         ),
         user(5, "Thanks."),
     ]
@@ -165,7 +179,12 @@ fn assert_is_kept(name: &str, body: &str) {
     if std::env::var_os("HELVE_BLESS").is_some() {
         fs::write(&path, &body).unwrap();
     }
-    assert_eq!(body, fs::read_to_string(&path).unwrap_or_default(), "{}: set HELVE_BLESS to accept", path.display());
+    assert_eq!(
+        body,
+        fs::read_to_string(&path).unwrap_or_default(),
+        "{}: set HELVE_BLESS to accept",
+        path.display()
+    );
 }
 
 #[test]
@@ -186,7 +205,10 @@ fn requests_are_the_same_bytes_as_ever() {
     for wire in WIRES {
         let name = format!("{wire:?}").to_ascii_lowercase();
         assert_is_kept(&format!("{name}.json"), &body_of(dialect(wire), &prompt(), &conversation(wire)));
-        assert_is_kept(&format!("{name}-forced.json"), &body_of(dialect(wire), &forced, &[user(1, "Judge.")]));
+        assert_is_kept(
+            &format!("{name}-forced.json"),
+            &body_of(dialect(wire), &forced, &[user(1, "Judge.")]),
+        );
     }
 }
 
@@ -208,7 +230,8 @@ fn seals_go_back_to_the_model_that_made_them_and_to_no_other() {
         for other in WIRES {
             let mut dialect = dialect(other);
             dialect.name = ModelName::new("another/model");
-            let body: Value = serde_json::from_str(&body_of(dialect, &prompt(), &conversation(wire))).unwrap();
+            let body: Value =
+                serde_json::from_str(&body_of(dialect, &prompt(), &conversation(wire))).unwrap();
             let mut found = Vec::new();
             strings(&body, &mut found);
             for word in ["c2lnbmVk", "c2VhbGVk", "Y2FsbA==", "Look first.", "call_1", "rs_1"] {
@@ -227,7 +250,10 @@ fn what_a_model_cannot_look_at_is_told_in_words() {
         assert!(body.contains("The file shot.png (image/png) is not shown"), "{wire:?}");
         assert!(body.contains("The file a.png (image/png) is not shown"), "{wire:?}");
         assert!(!body.contains("iVBORw"), "{wire:?}");
-        assert!(body_of(dialect(wire), &prompt(), &conversation(wire)).contains("gone.png is lost"), "{wire:?}");
+        assert!(
+            body_of(dialect(wire), &prompt(), &conversation(wire)).contains("gone.png is lost"),
+            "{wire:?}"
+        );
     }
 }
 
@@ -262,7 +288,10 @@ fn dialects_differ_only_in_what_their_vendors_want() {
     let thought = |model: &str| {
         let parts = vec![
             Part::StepStart { step: id(50), model: ModelName::new(model) },
-            Part::Reasoning(ReasoningPart { text: "Hm.".to_owned(), sealed: json!({"details": [{"type": "t"}]}) }),
+            Part::Reasoning(ReasoningPart {
+                text: "Hm.".to_owned(),
+                sealed: json!({"details": [{"type": "t"}]}),
+            }),
             Part::Tool(call(1, "list", json!({}), done("a.rs", vec![]))),
         ];
         [user(1, "go"), message(2, Role::Assistant, parts), user(3, "and?")]
@@ -306,7 +335,8 @@ fn dialects_differ_only_in_what_their_vendors_want() {
 fn a_call_id_of_nine_letters_is_kept() {
     let quirks = Quirks { call_ids: CallIds::NineAlphanumeric, ..Quirks::PLAIN };
     let dialect = Dialect { quirks, ..dialect(Wire::Chat) };
-    let tool = ToolPart { wire_id: Some("a1B2c3D4e".to_owned()), ..call(1, "list", json!({}), done("x", vec![])) };
+    let tool =
+        ToolPart { wire_id: Some("a1B2c3D4e".to_owned()), ..call(1, "list", json!({}), done("x", vec![])) };
     let parts = vec![Part::StepStart { step: id(50), model: dialect.name.clone() }, Part::Tool(tool)];
     let body = body_of(dialect, &prompt(), &[user(1, "go"), message(2, Role::Assistant, parts)]);
     assert_eq!(body.matches("a1B2c3D4e").count(), 2);
@@ -321,7 +351,10 @@ fn older_models_are_told_a_number_of_tokens_to_think() {
     assert_eq!(old["thinking"], json!({"type": "enabled", "budget_tokens": 24_576}));
     assert!(old["max_tokens"].as_u64() > Some(24_576));
     let new = think("anthropic/claude-sonnet-5", Effort::Low);
-    assert_eq!((&new["thinking"]["type"], &new["output_config"]["effort"]), (&json!("adaptive"), &json!("low")));
+    assert_eq!(
+        (&new["thinking"]["type"], &new["output_config"]["effort"]),
+        (&json!("adaptive"), &json!("low"))
+    );
     let old = think("gemini/gemini-2.5-pro", Effort::Low);
     assert_eq!(old["generationConfig"]["thinkingConfig"]["thinkingBudget"], 4_096);
     let new = think("gemini/gemini-3.1-pro-preview", Effort::Low);
@@ -329,6 +362,10 @@ fn older_models_are_told_a_number_of_tokens_to_think() {
     let dumb = think("openai/gpt-4o", Effort::High);
     assert_eq!((dumb.get("reasoning"), dumb.get("include")), (None, None));
 }
+
+/// Where the system prompt stands on each wire, in the order of [`Wire`].
+const SYSTEM: [&str; 4] =
+    ["/system/0/text", "/messages/0/content", "/instructions", "/systemInstruction/parts/0/text"];
 
 #[test]
 fn the_beginning_stays_and_a_break_is_told() {
@@ -343,16 +380,22 @@ fn the_beginning_stays_and_a_break_is_told() {
         let second = conversation.request();
         assert_eq!((second.kept, second.segments.len(), second.broken), (2, 2, None), "{wire:?}");
 
-        // The same messages, said otherwise, and nobody said why.
         let mut other = Conversation::new(dialect(wire), &prompt());
         other.push(&user(1, "something else"), &OnePicture);
         other.request();
         let mut other_prompt = prompt();
-        other_prompt.system.push('!');
-        other.renew(dialect(wire), &other_prompt, "tools refreshed");
-        other.push(&user(1, "something else"), &OnePicture);
-        let explained = other.request();
-        assert_eq!((explained.broken, explained.kept), (None, 0), "{wire:?}");
+        for (change, path) in [(Change::Explained, None), (Change::Unexplained, Some(SYSTEM[wire as usize]))]
+        {
+            other_prompt.system.push('!');
+            other.renew(dialect(wire), &other_prompt, change);
+            other.push(&user(1, "something else"), &OnePicture);
+            let request = other.request();
+            assert_eq!(
+                (request.broken.as_ref().map(|broken| &*broken.path), request.kept),
+                (path, 0),
+                "{wire:?}"
+            );
+        }
     }
 }
 
@@ -386,15 +429,20 @@ fn cache_marks_stand_where_the_last_request_ended_and_where_this_one_ends() {
 
 #[test]
 fn users_add_providers_and_change_known_ones() {
-    let wish = |wire, url: &str| ProviderWish { wire, base_url: Some(url.to_owned()), ..ProviderWish::default() };
+    let wish =
+        |wire, url: &str| ProviderWish { wire, base_url: Some(url.to_owned()), ..ProviderWish::default() };
     let wishes = Wishes {
         providers: [
             ("home".to_owned(), wish(Some(Wire::Chat), "http://127.0.0.1:9/v1")),
             ("openai".to_owned(), wish(Some(Wire::Chat), "http://127.0.0.1:8/v1")),
         ]
         .into(),
-        aliases: [("big".to_owned(), "home/llama".to_owned()), ("a".to_owned(), "b".to_owned()), ("b".to_owned(), "a".to_owned())]
-            .into(),
+        aliases: [
+            ("big".to_owned(), "home/llama".to_owned()),
+            ("a".to_owned(), "b".to_owned()),
+            ("b".to_owned(), "a".to_owned()),
+        ]
+        .into(),
         ..Wishes::default()
     };
     let router = Router::new(wishes, Catalogue::built_in(), &|_| None, &|_| None).unwrap();

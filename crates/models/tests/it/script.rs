@@ -433,7 +433,7 @@ fn merged(said: impl IntoIterator<Item = Said>) -> Vec<Said> {
 
 fn heard_blocks(answer: &Answer) -> Vec<Said> {
     merged(answer.blocks().map(|block| match block {
-        Block::Text { text } => Said::Text(text.clone()),
+        Block::Text { text, .. } => Said::Text(text.clone()),
         Block::Thinking { text, .. } => Said::Thinking(text.clone()),
         Block::Call(call) => Said::Call(call.name.clone(), serde_json::from_str(&call.arguments).unwrap()),
     }))
