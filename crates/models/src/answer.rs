@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{
+    CallId, Part, ReasoningPart, StopReason, TextKind, TextPart, ToolPart, ToolState, Usage,
+};
 use serde_json::Value;
 
-use crate::ModelEvent;
+use crate::{ModelEvent, ToolSpec, repair, spoken};
 
 /// What a model answered, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,6 +68,47 @@ impl Answer {
         }
     }
 
+    /// Makes of the answer what the model meant, where it only said so: thinking between tags, and calls of offered tools
+    /// that it wrote as text. Small models do both.
+    pub fn settle(&mut self, tools: &[ToolSpec]) {
+        let mut blocks: Vec<Block> = std::mem::take(&mut self.blocks).into_values().collect();
+        if let Some((thinking, text)) = blocks.first().and_then(thinking_in_tags) {
+            let said = Block::Text { text, sealed: Value::Null };
+            blocks.splice(..1, [Block::Thinking { text: thinking, sealed: Value::Null }, said]);
+        }
+        let has_calls = blocks.iter().any(|block| matches!(block, Block::Call(_)));
+        if let Some(Block::Text { text, .. }) = blocks.last()
+            && !has_calls
+            && let Some(spoken) = spoken::calls(text, tools)
+        {
+            blocks.pop();
+            if !spoken.before.is_empty() {
+                blocks.push(Block::Text { text: spoken.before, sealed: Value::Null });
+            }
+            blocks.extend(spoken.calls.into_iter().map(|call| {
+                let arguments = call.input.to_string();
+                Block::Call(Call { id: None, name: call.name, arguments, sealed: Value::Null })
+            }));
+            self.stop = Some(StopReason::ToolUse);
+        }
+        self.blocks = (0..).zip(blocks).collect();
+    }
+
+    /// The answer as it is written down. Each call gets an id of ours. One whose arguments can't be read has failed already,
+    /// and says where they broke.
+    pub fn parts(&self, mut draw: impl FnMut() -> CallId) -> Vec<Part> {
+        let part = |block: &Block| match block {
+            Block::Text { text, sealed } => {
+                Part::Text(TextPart { text: text.clone(), kind: TextKind::Said, sealed: sealed.clone() })
+            }
+            Block::Thinking { text, sealed } => {
+                Part::Reasoning(ReasoningPart { text: text.clone(), sealed: sealed.clone() })
+            }
+            Block::Call(call) => Part::Tool(call.part(draw())),
+        };
+        self.blocks().map(part).collect()
+    }
+
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.blocks.values()
     }
@@ -94,6 +137,26 @@ impl Answer {
             _ => None,
         })
     }
+}
+
+impl Call {
+    fn part(&self, call: CallId) -> ToolPart {
+        let (input, state) = match repair::arguments(&self.arguments) {
+            Ok(arguments) => (arguments.value, ToolState::Pending),
+            Err(error) => {
+                (Value::from(self.arguments.as_str()), ToolState::Error { message: error.to_string() })
+            }
+        };
+        let (name, wire_id, sealed) = (self.name.clone(), self.id.clone(), self.sealed.clone());
+        ToolPart { call, name, input, wire_id, sealed, state }
+    }
+}
+
+/// What an answer thinks that begins with `<think>`, and what it says after that.
+fn thinking_in_tags(block: &Block) -> Option<(String, String)> {
+    let Block::Text { text, sealed: Value::Null } = block else { return None };
+    let (thinking, rest) = text.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
+    Some((thinking.trim().to_owned(), rest.trim_start().to_owned()))
 }
 
 fn thinking() -> Block {

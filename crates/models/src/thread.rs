@@ -75,7 +75,9 @@ impl Thread {
         ear: Ear<'_>,
         stop: &CancellationToken,
     ) -> Result<Answer, Failure> {
-        self.client.answer(&self.target, request, ear, stop).await
+        let mut answer = self.client.answer(&self.target, request, ear, stop).await?;
+        answer.settle(&self.prompt.tools);
+        Ok(answer)
     }
 
     /// Goes over to the next model, if there is one and the failure is of a kind that another model may not have.

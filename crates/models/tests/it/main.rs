@@ -3,8 +3,11 @@
 
 mod catalogue;
 mod recorded;
+mod repair;
 mod requests;
+mod schema;
 mod script;
+mod spoken;
 mod streams;
 
 use helve_models::{Answer, Decoder, StreamError, Wire};

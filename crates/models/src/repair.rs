@@ -1,0 +1,689 @@
+//! A tool's arguments as a model wrote them. Models slip, and most slips leave no doubt about what was meant: those are
+//! repaired, and it is told. Where there is doubt, the model is asked again: a wrong command is worse than a lost turn.
+
+use std::fmt;
+
+use serde_json::{Map, Number, Value};
+
+/// No tool takes more than this.
+const MAX_BYTES: usize = 8 << 20;
+/// Less than the 127 levels that `serde_json` reads: the value must stay readable when it stands inside of an event.
+const MAX_DEPTH: usize = 100;
+/// How often an object may have been wrapped in a string.
+const MAX_ENCODINGS: usize = 2;
+/// How much is shown on each side of a mistake.
+const EXCERPT_CHARS: usize = 40;
+/// No closing tag is longer.
+const MAX_TAG_BYTES: usize = 48;
+const FENCE: &str = "```";
+/// Text that holds one of these may be a piece of the arguments, so it is not taken for prose.
+const STRUCTURAL: [char; 5] = ['{', '}', '[', ']', '"'];
+
+/// What a model gave to a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments {
+    /// Always an object.
+    pub value: Value,
+    /// What had to be done to read it, if it was not written as it should be.
+    pub repaired: Option<Repair>,
+}
+
+/// What was done to arguments before they could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repair {
+    Fences,
+    Prose,
+    Tags,
+    Encoded,
+    Null,
+    Repeated,
+    StrayCloser,
+    MissingCloser,
+    TrailingComma,
+    Comment,
+    ControlCharacter,
+    PythonLiteral,
+    SingleQuotes,
+    BareKey,
+    /// Two or more of the others, each once.
+    Several(Vec<Repair>),
+}
+
+impl Repair {
+    /// Whether this is what was done, or a part of it.
+    pub fn includes(&self, other: &Repair) -> bool {
+        match self {
+            Repair::Several(repairs) => repairs.contains(other),
+            one => one == other,
+        }
+    }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Repair::Fences => "removed the code fence around the arguments",
+            Repair::Prose => "removed the text around the arguments",
+            Repair::Tags => "removed the tags around the arguments",
+            Repair::Encoded => "read the object out of a string",
+            Repair::Null => "read null as no arguments",
+            Repair::Repeated => "dropped a repetition of the same object",
+            Repair::StrayCloser => "dropped a bracket too many at the end",
+            Repair::MissingCloser => "added a missing bracket",
+            Repair::TrailingComma => "dropped a comma before a bracket",
+            Repair::Comment => "dropped comments",
+            Repair::ControlCharacter => "kept unescaped control characters in a string",
+            Repair::PythonLiteral => "read True, False or None as Python",
+            Repair::SingleQuotes => "read single quotes as double quotes",
+            Repair::BareKey => "read a key without quotes",
+            Repair::Several(repairs) => {
+                let told: Vec<String> = repairs.iter().map(Repair::to_string).collect();
+                return f.write_str(&told.join("; "));
+            }
+        })
+    }
+}
+
+/// Why arguments can't be read, in words for the model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "The arguments can't be read: {fault} (line {line}, column {column}).\nHere: {excerpt}\nSend the call again with valid JSON."
+)]
+pub struct Unreadable {
+    pub fault: Fault,
+    /// Both count from 1, the column in characters. In an object that was wrapped in a string, they are those of the
+    /// unwrapped text.
+    pub line: usize,
+    pub column: usize,
+    excerpt: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("they are larger than {} MB", MAX_BYTES >> 20)]
+    TooLarge,
+    #[error("they are nested more than {MAX_DEPTH} levels deep")]
+    TooDeep,
+    #[error("a JSON object is expected, not {0}")]
+    NotAnObject(&'static str),
+    /// The text may be only the beginning of what was meant.
+    #[error("they end {0}, so a part of them may be missing")]
+    CutOff(&'static str),
+    #[error("expected {0}")]
+    Expected(&'static str),
+    #[error("the key `{0}` stands there twice with different values")]
+    KeyTwice(String),
+    #[error("this escape does not exist in JSON; write `\\\\` for a backslash")]
+    Escape,
+    #[error("this is no JSON number")]
+    Number,
+    #[error("a second, different object follows; a call has one object")]
+    SecondObject,
+    #[error("JSON has no comments, and this one has quotes in it")]
+    Comment,
+    #[error("something follows after the end of the object")]
+    Rest,
+}
+
+/// Reads a call's arguments, however they are written, if there is no doubt about what is meant.
+pub fn arguments(text: &str) -> Result<Arguments, Unreadable> {
+    if text.len() > MAX_BYTES {
+        return Err(unreadable(text, Stop { at: 0, fault: Fault::TooLarge }));
+    }
+    // Some servers send nothing at all for a tool that takes nothing.
+    if text.trim().is_empty() {
+        return Ok(Arguments { value: Value::Object(Map::new()), repaired: None });
+    }
+    let mut repairs = Vec::new();
+    let value = unwrapped(text, MAX_ENCODINGS, &mut repairs)?;
+    let repaired = if repairs.len() > 1 { Some(Repair::Several(repairs)) } else { repairs.pop() };
+    Ok(Arguments { value, repaired })
+}
+
+/// The value that the whole text is, if it is written as it should be. Python's words are let through.
+pub(crate) fn plain(text: &str) -> Option<Value> {
+    let mut repairs = Vec::new();
+    let mut reader = Reader::new(text, &mut repairs)?;
+    let value = reader.value().ok()?;
+    reader.blank().ok()?;
+    let is_whole = reader.peek().is_none();
+    (is_whole && repairs.iter().all(|repair| *repair == Repair::PythonLiteral)).then_some(value)
+}
+
+/// The objects and lists that stand one after the other in the text, if there is nothing else.
+pub(crate) fn values(text: &str) -> Option<Vec<Value>> {
+    let mut repairs = Vec::new();
+    let mut reader = Reader::new(text, &mut repairs)?;
+    let mut values = Vec::new();
+    loop {
+        reader.blank().ok()?;
+        match reader.peek() {
+            None => return Some(values),
+            Some(b'{' | b'[') => values.push(reader.value().ok()?),
+            Some(_) => return None,
+        }
+    }
+}
+
+fn unwrapped(text: &str, encodings: usize, repairs: &mut Vec<Repair>) -> Result<Value, Unreadable> {
+    let mut reader = Reader { text, at: 0, open: Vec::new(), repairs };
+    let start = text.trim_start();
+    if start.trim_end() == "null" {
+        reader.note(Repair::Null);
+        return Ok(Value::Object(Map::new()));
+    }
+    if !start.starts_with('"') {
+        return reader.object_in_text().map_err(|stop| unreadable(text, stop));
+    }
+    let inner = reader.only_string().map_err(|stop| unreadable(text, stop))?;
+    if encodings == 0 || inner.trim().is_empty() {
+        return Err(unreadable(text, Stop { at: 0, fault: Fault::NotAnObject("a string") }));
+    }
+    reader.note(Repair::Encoded);
+    unwrapped(&inner, encodings - 1, repairs)
+}
+
+fn unreadable(text: &str, stop: Stop) -> Unreadable {
+    let (before, after) = text.split_at_checked(stop.at).unwrap_or((text, ""));
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Unreadable {
+        line: before.matches('\n').count() + 1,
+        column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+        excerpt: excerpt(before, after),
+        fault: stop.fault,
+    }
+}
+
+fn excerpt(before: &str, after: &str) -> String {
+    let from = before.char_indices().rev().nth(EXCERPT_CHARS - 1).map_or(0, |(at, _)| at);
+    let to = after.char_indices().nth(EXCERPT_CHARS).map_or(after.len(), |(at, _)| at);
+    let shown = |text: Option<&str>| -> String {
+        text.unwrap_or_default()
+            .chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .collect()
+    };
+    let dots = |is_cut: bool| if is_cut { "…" } else { "" };
+    format!(
+        "{}{} <<HERE>> {}{}",
+        dots(from > 0),
+        shown(before.get(from..)),
+        shown(after.get(..to)),
+        dots(to < after.len())
+    )
+}
+
+/// Where reading stopped, and why.
+struct Stop {
+    at: usize,
+    fault: Fault,
+}
+
+/// Reads JSON with the usual slips in one pass, and notes the slips.
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    /// The brackets that are open.
+    open: Vec<u8>,
+    repairs: &'t mut Vec<Repair>,
+}
+
+impl<'t> Reader<'t> {
+    /// None if the text is too large.
+    fn new(text: &'t str, repairs: &'t mut Vec<Repair>) -> Option<Reader<'t>> {
+        let reader = Reader { text, at: 0, open: Vec::new(), repairs };
+        (text.len() <= MAX_BYTES).then_some(reader)
+    }
+
+    fn note(&mut self, repair: Repair) {
+        if !self.repairs.contains(&repair) {
+            self.repairs.push(repair);
+        }
+    }
+
+    fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let is_there = self.peek() == Some(byte);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    /// Takes as many ASCII characters as belong together.
+    fn run(&mut self, belongs: impl Fn(u8) -> bool) -> &'t str {
+        let rest = self.rest();
+        let length = rest.bytes().position(|byte| !belongs(byte)).unwrap_or(rest.len());
+        self.at += length;
+        rest.get(..length).unwrap_or_default()
+    }
+
+    fn stop<T>(&self, fault: Fault) -> Result<T, Stop> {
+        Err(Stop { at: self.at, fault })
+    }
+
+    fn expected<T>(&self, what: &'static str) -> Result<T, Stop> {
+        match self.peek() {
+            Some(_) => self.stop(Fault::Expected(what)),
+            None => self.stop(Fault::CutOff("too early")),
+        }
+    }
+
+    // What may stand around the object.
+
+    fn object_in_text(&mut self) -> Result<Value, Stop> {
+        self.at = self.text.find(STRUCTURAL).unwrap_or(self.text.len());
+        if self.peek() != Some(b'{') {
+            self.at = self.text.len() - self.text.trim_start().len();
+            return self.stop(Fault::NotAnObject(kind_of(self.rest())));
+        }
+        self.note_lead(self.text.get(..self.at).unwrap_or_default());
+        let object = self.object()?;
+        self.check_rest(&object)?;
+        Ok(object)
+    }
+
+    fn note_lead(&mut self, lead: &str) {
+        let mut lead = lead.trim();
+        if let Some((before, info)) = lead.rsplit_once(FENCE)
+            && !info.contains(char::is_whitespace)
+        {
+            self.note(Repair::Fences);
+            lead = before.trim();
+        }
+        if lead.ends_with('>')
+            && let Some((before, _)) = lead.rsplit_once('<')
+        {
+            self.note(Repair::Tags);
+            lead = before.trim();
+        }
+        if !lead.is_empty() {
+            self.note(Repair::Prose);
+        }
+    }
+
+    fn check_rest(&mut self, object: &Value) -> Result<(), Stop> {
+        let end = self.at;
+        loop {
+            self.blank()?;
+            let rest = self.rest();
+            if rest.is_empty() {
+                return Ok(());
+            } else if rest.starts_with(FENCE) {
+                self.note(Repair::Fences);
+                self.at += FENCE.len();
+            } else if let Some(length) = end_tag(rest) {
+                self.note(Repair::Tags);
+                self.at += length;
+            } else if self.take(b'}') {
+                self.note(Repair::StrayCloser);
+            } else if rest.starts_with('{') {
+                self.same_again(object)?;
+            } else {
+                return self.prose_since(end);
+            }
+        }
+    }
+
+    fn same_again(&mut self, object: &Value) -> Result<(), Stop> {
+        let start = self.at;
+        if self.object()? != *object {
+            return Err(Stop { at: start, fault: Fault::SecondObject });
+        }
+        self.note(Repair::Repeated);
+        Ok(())
+    }
+
+    /// Prose has lines of its own and no brackets or quotes. Otherwise it may be what follows after a quote that should
+    /// have been escaped, as in `{"command": "echo "} "hi"}`.
+    fn prose_since(&mut self, end: usize) -> Result<(), Stop> {
+        let is_on_new_line = self.text.get(end..self.at).is_some_and(|between| between.contains('\n'));
+        if !is_on_new_line || self.rest().contains(STRUCTURAL) {
+            return self.stop(Fault::Rest);
+        }
+        self.note(Repair::Prose);
+        Ok(())
+    }
+
+    /// The string that the text is.
+    fn only_string(&mut self) -> Result<String, Stop> {
+        self.blank()?;
+        let start = self.at;
+        let inner = self.string()?;
+        self.blank()?;
+        match self.peek() {
+            None => Ok(inner),
+            Some(_) => Err(Stop { at: start, fault: Fault::Expected("`{`") }),
+        }
+    }
+
+    // What JSON is made of.
+
+    fn value(&mut self) -> Result<Value, Stop> {
+        self.blank()?;
+        match self.peek() {
+            Some(b'{') => self.object(),
+            Some(b'[') => self.list(),
+            Some(b'"' | b'\'') => self.string().map(Value::String),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(byte) if byte.is_ascii_alphabetic() => self.word(),
+            _ => self.expected("a value"),
+        }
+    }
+
+    fn object(&mut self) -> Result<Value, Stop> {
+        self.enter(b'{')?;
+        let mut members = Map::new();
+        let mut goes_on = !self.closes(b'}')?;
+        while goes_on {
+            self.blank()?;
+            let start = self.at;
+            let key = self.key()?;
+            self.colon()?;
+            let value = self.value()?;
+            goes_on = self.goes_on(b'}', &value)?;
+            if members.get(&key).is_some_and(|other| *other != value) {
+                let key = key.chars().take(EXCERPT_CHARS).collect();
+                return Err(Stop { at: start, fault: Fault::KeyTwice(key) });
+            }
+            members.insert(key, value);
+        }
+        self.open.pop();
+        Ok(Value::Object(members))
+    }
+
+    fn list(&mut self) -> Result<Value, Stop> {
+        self.enter(b'[')?;
+        let mut items = Vec::new();
+        let mut goes_on = !self.closes(b']')?;
+        while goes_on {
+            let item = self.value()?;
+            goes_on = self.goes_on(b']', &item)?;
+            items.push(item);
+        }
+        self.open.pop();
+        Ok(Value::Array(items))
+    }
+
+    fn enter(&mut self, bracket: u8) -> Result<(), Stop> {
+        if self.open.len() == MAX_DEPTH {
+            return self.stop(Fault::TooDeep);
+        }
+        self.open.push(bracket);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn closes(&mut self, closer: u8) -> Result<bool, Stop> {
+        self.blank()?;
+        Ok(self.take(closer))
+    }
+
+    /// Whether another member follows after `last`, or else the end of what holds it, which is taken.
+    ///
+    /// At the end of the text nothing is ever completed. `{"command": "make clean"` looks whole, but the stream may have
+    /// been cut just before `, "dry_run": true}`; nothing in the text tells the two apart, and asking again costs one turn.
+    fn goes_on(&mut self, closer: u8, last: &Value) -> Result<bool, Stop> {
+        if self.closes(closer)? {
+            return Ok(false);
+        }
+        if self.take(b',') {
+            let is_trailing = self.closes(closer)?;
+            if is_trailing {
+                self.note(Repair::TrailingComma);
+            }
+            return Ok(!is_trailing);
+        }
+        if self.can_only_end_here(closer, last) {
+            self.note(Repair::MissingCloser);
+            return Ok(false);
+        }
+        self.expected(if closer == b'}' { "`,` or `}`" } else { "`,` or `]`" })
+    }
+
+    /// Whether `closer` was forgotten, and can be put in at this place alone. It was forgotten, and not cut off, if the model
+    /// went on to close what is around: with the other bracket, a fence or a tag. Other places are possible only if
+    /// the last thing inside has the same brackets and two members or more: `{"a": {"b": 1, "c": 2}` may lack its
+    /// bracket after `1` as well.
+    fn can_only_end_here(&self, closer: u8, last: &Value) -> bool {
+        let around = self.open.iter().rev().nth(1);
+        let is_closed_around = match self.peek() {
+            Some(b'}') => around == Some(&b'{'),
+            Some(b']') => around == Some(&b'['),
+            _ => self.rest().starts_with(FENCE) || end_tag(self.rest()).is_some(),
+        };
+        let same_inside = match last {
+            Value::Object(members) if closer == b'}' => members.len(),
+            Value::Array(items) if closer == b']' => items.len(),
+            _ => 0,
+        };
+        is_closed_around && same_inside < 2
+    }
+
+    fn key(&mut self) -> Result<String, Stop> {
+        if matches!(self.peek(), Some(b'"' | b'\'')) {
+            return self.string();
+        }
+        let start = self.at;
+        let name = self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'-'));
+        if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit() || first == '-') {
+            self.at = start;
+            return self.expected("a key in double quotes");
+        }
+        self.note(Repair::BareKey);
+        Ok(name.to_owned())
+    }
+
+    fn colon(&mut self) -> Result<(), Stop> {
+        self.blank()?;
+        if self.take(b':') { Ok(()) } else { self.expected("`:`") }
+    }
+
+    fn number(&mut self) -> Result<Value, Stop> {
+        let start = self.at;
+        let digits =
+            self.run(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
+        if self.peek().is_none() && !self.open.is_empty() {
+            return self.stop(Fault::CutOff("inside of a number"));
+        }
+        serde_json::from_str::<Number>(digits)
+            .map(Value::Number)
+            .map_err(|_| Stop { at: start, fault: Fault::Number })
+    }
+
+    fn word(&mut self) -> Result<Value, Stop> {
+        let start = self.at;
+        let word = self.run(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if matches!(word, "True" | "False" | "None") {
+            self.note(Repair::PythonLiteral);
+        }
+        match word {
+            "true" | "True" => Ok(Value::Bool(true)),
+            "false" | "False" => Ok(Value::Bool(false)),
+            "null" | "None" => Ok(Value::Null),
+            _ if self.peek().is_none() => self.stop(Fault::CutOff("inside of a word")),
+            _ => Err(Stop { at: start, fault: Fault::Expected("a value") }),
+        }
+    }
+
+    /// A string in the quotes that it begins with.
+    fn string(&mut self) -> Result<String, Stop> {
+        let quote = self.peek().unwrap_or(b'"');
+        if quote == b'\'' {
+            self.note(Repair::SingleQuotes);
+        }
+        self.at += 1;
+        let mut string = String::new();
+        loop {
+            string.push_str(self.run(|byte| byte != quote && byte != b'\\' && byte >= b' '));
+            match self.peek() {
+                None => return self.stop(Fault::CutOff("inside of a string")),
+                Some(b'\\') => string.push(self.escape(quote)?),
+                Some(byte) => {
+                    self.at += 1;
+                    if byte == quote {
+                        return Ok(string);
+                    }
+                    self.note(Repair::ControlCharacter);
+                    string.push(char::from(byte));
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, quote: u8) -> Result<char, Stop> {
+        let start = self.at;
+        self.at += 1;
+        let Some(byte) = self.peek() else {
+            return self.stop(Fault::CutOff("inside of a string"));
+        };
+        self.at += 1;
+        match byte {
+            b'"' | b'\\' | b'/' => Ok(char::from(byte)),
+            b'\'' if quote == b'\'' => Ok('\''),
+            b'b' => Ok('\u{8}'),
+            b'f' => Ok('\u{c}'),
+            b'n' => Ok('\n'),
+            b'r' => Ok('\r'),
+            b't' => Ok('\t'),
+            b'u' => self.unicode(start),
+            _ => Err(Stop { at: start, fault: Fault::Escape }),
+        }
+    }
+
+    /// The character whose number follows, in one piece or in the two halves of a surrogate pair.
+    fn unicode(&mut self, start: usize) -> Result<char, Stop> {
+        let first = self.four_digits(start)?;
+        let mut units = vec![first];
+        if (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u") {
+            self.at += 2;
+            units.push(self.four_digits(start)?);
+        }
+        let mut decoded = char::decode_utf16(units);
+        match (decoded.next(), decoded.next()) {
+            (Some(Ok(letter)), None) => Ok(letter),
+            _ => Err(Stop { at: start, fault: Fault::Escape }),
+        }
+    }
+
+    fn four_digits(&mut self, start: usize) -> Result<u16, Stop> {
+        if self.rest().len() < 4 {
+            return self.stop(Fault::CutOff("inside of a string"));
+        }
+        let digits =
+            self.rest().get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let number = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        self.at += 4;
+        number.ok_or(Stop { at: start, fault: Fault::Escape })
+    }
+
+    /// Skips white space and comments.
+    fn blank(&mut self) -> Result<(), Stop> {
+        loop {
+            self.run(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+            let comment = self.comment()?;
+            if comment.is_empty() {
+                return Ok(());
+            }
+            // It may be no comment, but the rest of a string in which a quote should have been escaped.
+            if comment.contains('"') {
+                return self.stop(Fault::Comment);
+            }
+            self.note(Repair::Comment);
+            self.at += comment.len();
+        }
+    }
+
+    /// The comment that begins here, or an empty text.
+    fn comment(&self) -> Result<&'t str, Stop> {
+        let rest = self.rest();
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if let Some(inside) = rest.strip_prefix("/*") {
+            let Some(end) = inside.find("*/") else {
+                return self.stop(Fault::CutOff("inside of a comment"));
+            };
+            end + 4
+        } else {
+            0
+        };
+        Ok(rest.get(..length).unwrap_or_default())
+    }
+}
+
+/// The length of a tag that ends something, such as `</tool_call>` or `<|eot_id|>`, if the text begins with one.
+fn end_tag(text: &str) -> Option<usize> {
+    if !["</", "<|", "<｜"].iter().any(|start| text.starts_with(start)) {
+        return None;
+    }
+    let length = text.bytes().take(MAX_TAG_BYTES).position(|byte| byte == b'>')? + 1;
+    let is_name = |letter: char| letter.is_alphanumeric() || "/|｜_▁-".contains(letter);
+    text.get(1..length - 1)?.chars().all(is_name).then_some(length)
+}
+
+fn kind_of(text: &str) -> &'static str {
+    match text.bytes().next() {
+        Some(b'[') => "a list",
+        Some(b'-' | b'0'..=b'9') => "a number",
+        _ if matches!(text.trim_end(), "true" | "false") => "a truth value",
+        _ => "text",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn plain_values_are_read_and_nothing_else() {
+        for (text, value) in [
+            (" 10 ", Some(json!(10))),
+            ("1.50", Some(json!(1.5))),
+            ("true", Some(json!(true))),
+            ("True", Some(json!(true))),
+            ("[1, \"a\"]", Some(json!([1, "a"]))),
+            ("[1,]", None),
+            ("10 apples", None),
+            ("{'a': 1}", None),
+            ("{\"a\": 1, \"a\": 2}", None),
+            ("1 2", None),
+            ("", None),
+        ] {
+            assert_eq!(plain(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn values_stand_one_after_the_other() {
+        for (text, read) in [
+            ("{} [1]\n{\"a\": 1,}", Some(vec![json!({}), json!([1]), json!({"a": 1})])),
+            ("  ", Some(vec![])),
+            ("{}, {}", None),
+            ("{} 1", None),
+            ("{\"a\": 1", None),
+        ] {
+            assert_eq!(values(text), read, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn tags_that_end_something_are_known() {
+        for (text, length) in [
+            ("</tool_call>", Some(12)),
+            ("<|eot_id|> x", Some(10)),
+            ("<｜tool▁call▁end｜>", Some("<｜tool▁call▁end｜>".len())),
+            ("</ a>", None),
+            ("<b>", None),
+            ("</abc", None),
+            ("<", None),
+        ] {
+            assert_eq!(end_tag(text), length, "{text:?}");
+        }
+    }
+}
