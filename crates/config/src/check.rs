@@ -8,7 +8,7 @@ use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
 use crate::dollars::Dollars;
 use crate::found::{Content, Found, Node};
-use crate::key::{Key, is_name};
+use crate::key::{Key, is_model, is_name};
 use crate::nearest::{alike, nearest};
 use crate::place::Origin;
 use crate::problem::{Problem, presentable};
@@ -120,12 +120,17 @@ impl Checker<'_> {
         let mut keys = BTreeMap::new();
         for (name, value) in table {
             let inner = key.child(name.get_ref());
-            if named_by == NamedBy::Name && !is_name(name.get_ref()) {
+            let hint = match named_by {
+                NamedBy::Name if !is_name(name.get_ref()) => Some("use 1 to 64 letters, digits, `_` or `-`"),
+                NamedBy::Model if !is_model(name.get_ref()) => Some("write it as \"provider/model\""),
+                _ => None,
+            };
+            if let Some(hint) = hint {
                 let problem = Problem::new(
                     self.source.origin(name.span().start),
                     format!("{inner}: this can't be a name"),
                 );
-                self.problems.push(problem.about(&inner).hint("use 1 to 64 letters, digits, `_` or `-`"));
+                self.problems.push(problem.about(&inner).hint(hint));
                 continue;
             }
             keys.insert(name.get_ref().to_string(), self.node(&inner, name.span().start, value, entry));

@@ -11,6 +11,11 @@ pub struct Variable {
 
 pub const VARIABLES: &[Variable] = &[
     Variable {
+        name: "HELVE_EFFORT",
+        meaning: "How much the model thinks: off, minimal, low, medium, high or max.",
+        setting: Some("effort"),
+    },
+    Variable {
         name: "HELVE_HOME",
         meaning: "The folder for settings, sessions and caches, instead of the platform's own.",
         setting: None,
@@ -85,7 +90,7 @@ mod tests {
             declared.extend(shape.facts.env.clone().map(|name| (name, key.to_string())));
         });
         assert_eq!(listed.collect::<BTreeSet<_>>(), declared);
-        assert_eq!(declared.len(), 6);
+        assert_eq!(declared.len(), 7);
     }
 
     #[test]

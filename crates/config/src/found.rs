@@ -80,7 +80,7 @@ impl Found {
     }
 
     fn take_table(&mut self, key: &Key, keys: &BTreeMap<String, Node>, node: &Node, shape: &Shape) {
-        if shape.as_table().is_some_and(crate::shape::Table::has_parts) {
+        if shape.as_table().is_some_and(crate::shape::Table::is_whole) {
             self.tables.insert(key.clone(), node.origin.clone());
         }
         for (name, inner) in keys {

@@ -84,6 +84,12 @@ pub(crate) fn is_name(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(ordinary)
 }
 
+/// `provider/model`.
+pub(crate) fn is_model(text: &str) -> bool {
+    let is_some = |model: &str| (1..=200).contains(&model.chars().count());
+    text.split_once('/').is_some_and(|(provider, model)| is_name(provider) && is_some(model))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,8 +17,10 @@ mod dollars;
 mod environment;
 mod found;
 mod key;
+mod keys;
 mod merge;
 mod nearest;
+mod own_file;
 mod place;
 mod problem;
 mod read;
@@ -34,14 +36,15 @@ mod trust;
 pub use config::{Config, Entry, Flag, ProjectFiles, Sources, load};
 pub use dollars::Dollars;
 pub use environment::{VARIABLES, Variable, environment_reference};
+pub use keys::{KeyError, KeyStore};
 pub use merge::{Notice, Reason};
 pub use place::{Layer, Origin, Place, Position};
 pub use problem::{Problem, Problems};
 pub use reference::{EXAMPLE, reference};
 pub use restricted::{Restricted, Trust};
 pub use settings::{
-    Action, Color, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer, Models,
-    PermissionRule, Permissions, Provider, Settings, Ui, Wire,
+    Action, Auth, Color, Effort, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer,
+    ModelFacts, Models, PermissionRule, Permissions, Provider, Retry, Settings, Timeouts, Ui, Wire,
 };
 pub use shape::schema;
 pub use span::{Span, SpanError};

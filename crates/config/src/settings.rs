@@ -9,6 +9,7 @@
 //! - `x-merge = "append"`: the items of all layers count, the strongest layer's first.
 //! - `x-limit`: the administrator's value is an upper bound. Choices are then listed from strict to loose.
 //! - `x-secret`: may hold a password or a key, so it is not shown unasked.
+//! - `x-whole`: the keys of this table belong together, so that nobody adds to what the administrator wrote.
 //! - `x-unused`: read and checked, but nothing in this version uses it yet.
 
 use std::borrow::Cow;
@@ -28,19 +29,32 @@ use crate::span::Span;
 #[schemars(title = "Settings of Helve")]
 pub struct Settings {
     /// The model that does the work, as "provider/model" or an alias.
-    #[schemars(length(min = 1), extend("x-env" = "HELVE_MODEL", "x-unused" = true))]
+    #[schemars(length(min = 1), extend("x-env" = "HELVE_MODEL"))]
     pub model: Option<String>,
 
     /// Models for other purposes.
-    #[schemars(extend("x-unused" = true))]
     pub models: Models,
 
-    /// Servers that models are reached through, by name.
-    #[schemars(extend("propertyNames" = name_schema(), "x-unused" = true))]
+    /// How much the model thinks; if left out, as much as its provider lets it by default.
+    #[schemars(extend("x-env" = "HELVE_EFFORT"))]
+    pub effort: Option<Effort>,
+
+    /// Servers that models are reached through, by name: known ones with other addresses or keys, and new ones.
+    #[schemars(extend("propertyNames" = name_schema()))]
     pub providers: BTreeMap<String, Provider>,
 
+    /// What models can do and cost, by provider/model: for those that Helve does not know, or knows wrongly.
+    #[schemars(extend("propertyNames" = json!({ "pattern": "^[A-Za-z0-9_-]{1,64}/.{1,200}$" })))]
+    pub catalogue: BTreeMap<String, ModelFacts>,
+
+    /// How patiently a failed request is tried again.
+    pub retry: Retry,
+
+    /// How long nothing may come from a model's server.
+    pub timeouts: Timeouts,
+
     /// Where a turn stops by itself.
-    #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
+    #[schemars(extend("x-untrusted" = "tighten"))]
     pub limits: Limits,
 
     /// How actions are approved in general.
@@ -86,17 +100,100 @@ pub struct Models {
     /// The model that writes summaries of long conversations.
     #[schemars(length(min = 1))]
     pub summary: Option<String>,
+    /// The models that take over if the main one can't be reached, in this order.
+    pub fallback: Vec<String>,
     /// Short names for models.
     #[schemars(extend("propertyNames" = name_schema()))]
     pub aliases: BTreeMap<String, String>,
 }
 
+/// How much a model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// not at all
+    Off,
+    /// hardly
+    Minimal,
+    /// a little
+    Low,
+    /// some
+    Medium,
+    /// much
+    High,
+    /// as much as it can
+    Max,
+}
+
+/// How patiently a failed request is tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Retry {
+    /// with longer and longer waits, for limits.max_retry_time
+    #[default]
+    Long,
+    /// three times, for a few seconds
+    Short,
+}
+
+/// How long nothing may come from a model's server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timeouts {
+    /// Until the connection stands.
+    pub connect: Span,
+    /// From the request until the response begins; slow local models need minutes for a long conversation.
+    pub first_byte: Span,
+    /// Between two pieces of the response.
+    pub idle: Span,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        Timeouts {
+            connect: Span::from_secs(15),
+            first_byte: Span::from_secs(600),
+            idle: Span::from_secs(300),
+        }
+    }
+}
+
+/// What a model can do and cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ModelFacts {
+    /// How many tokens it can read and write together.
+    #[schemars(range(min = 1))]
+    pub context: Option<u32>,
+    /// How many tokens it can write.
+    #[schemars(range(min = 1))]
+    pub output: Option<u32>,
+    /// Dollars for a million tokens that it reads.
+    pub input_price: Option<Dollars>,
+    /// Dollars for a million tokens that it writes.
+    pub output_price: Option<Dollars>,
+    /// Dollars for a million tokens that it reads from the cache.
+    pub cache_read_price: Option<Dollars>,
+    /// Dollars for a million tokens that it writes to the cache.
+    pub cache_write_price: Option<Dollars>,
+    /// Whether it can call tools.
+    pub tools: Option<bool>,
+    /// Whether it can think before it answers.
+    pub thinking: Option<bool>,
+    /// Whether it can look at images.
+    pub images: Option<bool>,
+    /// Whether it can read PDF files.
+    pub pdf: Option<bool>,
+}
+
 /// A server that models are reached through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-whole" = true))]
 pub struct Provider {
-    /// The protocol that the server speaks.
-    pub wire: Wire,
+    /// The protocol that the server speaks; needed for a name that Helve does not know.
+    #[serde(default)]
+    pub wire: Option<Wire>,
     /// The address that requests go to.
     #[serde(default)]
     #[schemars(length(min = 1))]
@@ -105,6 +202,9 @@ pub struct Provider {
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub key_env: Option<String>,
+    /// How the key is shown to the server.
+    #[serde(default)]
+    pub auth: Option<Auth>,
     /// Headers that are added to each request.
     #[serde(default)]
     #[schemars(extend("x-secret" = true))]
@@ -125,24 +225,44 @@ pub enum Wire {
     Gemini,
 }
 
+/// How a key is shown to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Auth {
+    /// as Authorization: Bearer KEY
+    Bearer,
+    /// in the header x-api-key
+    XApiKey,
+    /// in the header api-key
+    ApiKey,
+    /// in the header x-goog-api-key
+    XGoogApiKey,
+    /// in the address, as ?key=KEY
+    Query,
+    /// not at all
+    None,
+}
+
 /// Where a turn stops by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// How many model requests one turn may take.
-    #[schemars(range(min = 1), extend("x-env" = "HELVE_MAX_STEPS", "x-limit" = true))]
+    #[schemars(range(min = 1), extend("x-env" = "HELVE_MAX_STEPS", "x-limit" = true, "x-unused" = true))]
     pub max_steps: u32,
     /// How many dollars may be spent.
-    #[schemars(extend("x-env" = "HELVE_MAX_COST", "x-limit" = true))]
+    #[schemars(extend("x-env" = "HELVE_MAX_COST", "x-limit" = true, "x-unused" = true))]
     pub max_cost: Option<Dollars>,
     /// How long a turn may take.
-    #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true))]
+    #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true, "x-unused" = true))]
     pub max_time: Option<Span>,
+    /// How long a failed request is tried again; at most twelve hours.
+    pub max_retry_time: Span,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_steps: 50, max_cost: None, max_time: None }
+        Limits { max_steps: 50, max_cost: None, max_time: None, max_retry_time: Span::from_secs(300) }
     }
 }
 

@@ -101,6 +101,8 @@ pub(crate) struct Choice {
 pub(crate) enum NamedBy {
     Anything,
     Name,
+    /// `provider/model`
+    Model,
 }
 
 #[derive(Debug)]
@@ -110,6 +112,8 @@ pub(crate) struct Table {
     pub(crate) required: Vec<String>,
     /// Exactly one of these must be there, if there are any.
     pub(crate) one_of: Vec<String>,
+    /// Its keys belong together: nobody adds to another's.
+    pub(crate) is_whole: bool,
 }
 
 impl Table {
@@ -117,9 +121,9 @@ impl Table {
         self.keys.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
     }
 
-    /// Whether a table of this kind can be incomplete.
-    pub(crate) fn has_parts(&self) -> bool {
-        !self.required.is_empty() || !self.one_of.is_empty()
+    /// Whether a table of this kind is one thing, such as a server.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole || !self.required.is_empty() || !self.one_of.is_empty()
     }
 }
 
@@ -256,10 +260,14 @@ fn object(schema: &Value, facts: &Facts) -> Kind {
             keys: properties.iter().map(|(name, inner)| (name.clone(), Shape::read(inner, facts))).collect(),
             required: required(schema),
             one_of: one_of(schema),
+            is_whole: schema.get("x-whole").is_some(),
         }),
         (None, Some(entry)) => {
-            let named_by =
-                if schema.get("propertyNames").is_some() { NamedBy::Name } else { NamedBy::Anything };
+            let named_by = match schema.pointer("/propertyNames/pattern").and_then(Value::as_str) {
+                None => NamedBy::Anything,
+                Some(pattern) if pattern.contains('/') => NamedBy::Model,
+                Some(_) => NamedBy::Name,
+            };
             Kind::Map(named_by, Box::new(Shape::read(entry, facts)))
         }
         _ => Kind::Opaque,
@@ -325,7 +333,26 @@ mod tests {
                 used.push(key.to_string());
             }
         });
-        assert_eq!(used, ["ui.color", "log.level"]);
+        assert_eq!(
+            used,
+            [
+                "model",
+                "models.fast",
+                "models.summary",
+                "models.fallback",
+                "models.aliases",
+                "effort",
+                "providers",
+                "catalogue",
+                "retry",
+                "timeouts.connect",
+                "timeouts.first_byte",
+                "timeouts.idle",
+                "limits.max_retry_time",
+                "ui.color",
+                "log.level",
+            ]
+        );
     }
 
     #[test]

@@ -352,8 +352,8 @@ impl<'t> Reader<'t> {
 
     /// The string that the text is.
     fn only_string(&mut self) -> Result<String, Stop> {
-        self.blank()?;
-        let start = self.at;
+        let start = self.text.len() - self.text.trim_start().len();
+        self.at = start;
         let inner = self.string()?;
         self.blank()?;
         match self.peek() {

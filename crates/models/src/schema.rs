@@ -412,7 +412,7 @@ impl<'s> Coercer<'s> {
     fn converted(&mut self, schema: &'s Value, value: Value, path: &Path<'_>) -> Value {
         let meant = match &value {
             Value::String(text) if !self.schemas.allows(schema, &value) => {
-                repair::plain(text).filter(|meant| !meant.is_string() && self.schemas.allows(schema, meant))
+                repair::plain(text).filter(|meant| self.schemas.allows(schema, meant))
             }
             Value::Number(number) if number.is_f64() && !self.schemas.allows(schema, &json!(0.5)) => {
                 whole(number).filter(|meant| self.schemas.allows(schema, meant))

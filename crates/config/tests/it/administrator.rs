@@ -114,9 +114,9 @@ fn nobody_adds_to_a_server_or_provider_of_the_administrator() {
 #[test]
 fn a_table_of_the_administrator_must_be_complete_by_itself() {
     let setup = Setup::new()
-        .file(Layer::Administrator, "[providers.corp]\nbase_url = 'https://corp'")
-        .file(Layer::User, "[providers.corp]\nwire = 'chat'");
-    assert!(setup.problems().starts_with("administrator.toml:1:12: providers.corp has no `wire`"));
+        .file(Layer::Administrator, "[mcp.corp]\nenabled = true")
+        .file(Layer::User, "[mcp.corp]\nurl = 'https://corp'");
+    assert!(setup.problems().starts_with("administrator.toml:1:6: mcp.corp has neither `command` nor `url`"));
 }
 
 #[test]

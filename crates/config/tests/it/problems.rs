@@ -86,9 +86,8 @@ fn each_mistake_has_its_message_place_and_hint() {
             "user.toml:1:6: mcp.x has neither `command` nor `url`\n  add one of them",
         ),
         (
-            "[providers.p]\nbase_url = 'u'",
-            "user.toml:1:12: providers.p has no `wire`\n  add `wire`: one of \"messages\", \"chat\", \"responses\", \
-             \"gemini\"",
+            "[[permission]]\ntool = 'x'",
+            "user.toml:1:1: permission[0] has no `action`\n  add `action`: one of \"allow\", \"deny\", \"ask\"",
         ),
         (
             "[[permission]]\ntool = 'x'\naction = 'ask'\n[[permission]]\naction = 'deny'",

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use helve_config::{
-    Action, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
-    Models, PermissionRule, Permissions, Place, Provider, Settings, Span, Ui, Wire,
+    Action, Auth, Color, Dollars, Effort, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel,
+    McpServer, ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span,
+    Timeouts, Ui, Wire,
 };
 use helve_protocol::Mode;
 use proptest::collection::{btree_map, vec};
@@ -31,26 +32,45 @@ fn span() -> impl Strategy<Value = Span> {
 }
 
 fn models() -> impl Strategy<Value = Models> {
-    (option::of(text()), option::of(text()), btree_map(name(), ".{0,8}", 0..3))
-        .prop_map(|(fast, summary, aliases)| Models { fast, summary, aliases })
+    (option::of(text()), option::of(text()), vec(".{0,8}", 0..3), btree_map(name(), ".{0,8}", 0..3))
+        .prop_map(|(fast, summary, fallback, aliases)| Models { fast, summary, fallback, aliases })
 }
 
 fn provider() -> impl Strategy<Value = Provider> {
     let wires = select(vec![Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini]);
-    (wires, option::of(text()), option::of(text()), pairs())
-        .prop_map(|(wire, base_url, key_env, headers)| Provider { wire, base_url, key_env, headers })
+    let auths = select(vec![Auth::Bearer, Auth::XApiKey, Auth::Query, Auth::None]);
+    (option::of(wires), option::of(text()), option::of(text()), option::of(auths), pairs()).prop_map(
+        |(wire, base_url, key_env, auth, headers)| Provider { wire, base_url, key_env, auth, headers },
+    )
+}
+
+fn facts() -> impl Strategy<Value = ModelFacts> {
+    (option::of(1..u32::MAX), option::of(1..u32::MAX), option::of(dollars()), option::of(any::<bool>()))
+        .prop_map(|(context, output, input_price, tools)| ModelFacts {
+            context,
+            output,
+            input_price,
+            tools,
+            ..ModelFacts::default()
+        })
+}
+
+fn dollars() -> impl Strategy<Value = Dollars> {
+    any::<u64>().prop_map(|pico| {
+        let dollars = format!("{}.{:012}", pico / 1_000_000_000_000, pico % 1_000_000_000_000);
+        dollars.parse::<Dollars>().unwrap()
+    })
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    let cost = any::<u64>().prop_map(|pico| {
-        let dollars = format!("{}.{:012}", pico / 1_000_000_000_000, pico % 1_000_000_000_000);
-        dollars.parse::<Dollars>().unwrap()
-    });
-    (1..u32::MAX, option::of(cost), option::of(span())).prop_map(|(max_steps, max_cost, max_time)| Limits {
-        max_steps,
-        max_cost,
-        max_time,
-    })
+    (1..u32::MAX, option::of(dollars()), option::of(span()), span()).prop_map(
+        |(max_steps, max_cost, max_time, max_retry_time)| Limits {
+            max_steps,
+            max_cost,
+            max_time,
+            max_retry_time,
+        },
+    )
 }
 
 fn rule() -> impl Strategy<Value = PermissionRule> {
@@ -87,19 +107,43 @@ fn features() -> impl Strategy<Value = Features> {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let modes = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Bypass];
-    let named = (btree_map(name(), provider(), 0..3), btree_map(name(), server(), 0..3));
+    let model = "[A-Za-z0-9_-]{1,8}/[a-z0-9./:-]{1,12}";
+    let named = (
+        btree_map(name(), provider(), 0..3),
+        btree_map(name(), server(), 0..3),
+        btree_map(model, facts(), 0..3),
+    );
+    let speaking = (
+        option::of(select(vec![Effort::Off, Effort::Low, Effort::Max])),
+        select(vec![Retry::Long, Retry::Short]),
+        (span(), span(), span()),
+    );
     let lists = (vec(rule(), 0..4), hooks());
     let plain = (
         select(modes.to_vec()),
         select(vec![Color::Auto, Color::Always, Color::Never]),
         select(vec![LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug]),
     );
-    (option::of(text()), models(), limits(), features(), named, lists, plain).prop_map(
-        |(model, models, limits, features, (providers, mcp), (permission, hooks), (mode, color, level))| {
+    (option::of(text()), models(), limits(), features(), named, speaking, lists, plain).prop_map(
+        |(
+            model,
+            models,
+            limits,
+            features,
+            (providers, mcp, catalogue),
+            (effort, retry, times),
+            (permission, hooks),
+            (mode, color, level),
+        )| {
+            let (connect, first_byte, idle) = times;
             Settings {
                 model,
                 models,
+                effort,
                 providers,
+                catalogue,
+                retry,
+                timeouts: Timeouts { connect, first_byte, idle },
                 limits,
                 permissions: Permissions { mode },
                 permission,

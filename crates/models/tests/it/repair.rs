@@ -105,6 +105,7 @@ fn slips_without_doubt_are_repaired() {
         ("{}\n{}", json!({}), Some(Repeated)),
         ("\"{\\\"path\\\": \\\"a\\\"}\"", path.clone(), Some(Encoded)),
         ("\"\\\"{}\\\"\"", json!({}), Some(Encoded)),
+        ("\u{a0}\"{}\"", json!({}), Some(Encoded)),
         ("\"{'path': 'a'}\"", path.clone(), Some(Several(vec![Encoded, SingleQuotes]))),
         // Inside of it.
         ("{\"path\": \"a\",}", path.clone(), Some(TrailingComma)),

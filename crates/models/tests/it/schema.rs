@@ -24,7 +24,7 @@ fn schema() -> Value {
             "extra": {"type": "object", "additionalProperties": {"type": "integer"}},
             "both": {"allOf": [{"type": "integer", "minimum": 2}, {"maximum": 4}]},
             "action": {"anyOf": [
-                {"type": "object", "properties": {"kind": {"const": "read"}, "path": {"type": "string"}}, "required": ["kind", "path"]},
+                {"type": "object", "properties": {"kind": {"const": "read"}, "path": {"type": "string"}, "count": {"type": "integer"}}, "required": ["kind", "path"]},
                 {"type": "object", "properties": {"kind": {"const": "list"}, "depth": {"type": "integer"}}, "required": ["kind", "depth"]}
             ]},
             "never": false,
@@ -232,6 +232,7 @@ fn what_is_in_doubt_stays() {
         json!({"any": "1"}),
         json!({"unknown": null}),
         json!({"action": {"kind": "list", "depth": "1"}}),
+        json!({"action": {"kind": "list", "count": "1"}}),
     ] {
         let coerced = coerce(&schema(), input.clone());
         assert_eq!((coerced.value, coerced.changes), (input, vec![]));

@@ -215,6 +215,7 @@ fn what_is_not_meant_as_a_call_is_text() {
         format!("```xml\n<tool_call>{call}</tool_call>"),
         format!("```markdown\n\n```json\n{call}\n```\n\n```"),
         format!("````\n```json\n{call}\n```\n````"),
+        format!("````markdown\n```\n<tool_call>{call}</tool_call>"),
         format!("```python\n[TOOL_CALLS] {call}\n```"),
         format!("<think>\nMaybe\n<tool_call>{call}</tool_call>"),
         // One of them is not right, so none is.
