@@ -1,7 +1,9 @@
 //! What tests share. Nothing here is part of the program.
 
 mod samples;
+mod server;
 mod skip;
 
 pub use samples::{Session, every_kind, id};
+pub use server::{Fault, Gate, Recorded, Server};
 pub use skip::skip;

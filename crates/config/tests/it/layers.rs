@@ -102,6 +102,8 @@ fn the_entries_show_everything_in_order() {
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
+    catalogue = {} [built-in]
+    effort = unset [built-in]
     features.background_index = true [built-in]
     features.parallel_subagents = true [built-in]
     features.parallel_tools = true [built-in]
@@ -115,6 +117,7 @@ fn the_entries_show_everything_in_order() {
     hooks.subagent_stop = [] [built-in]
     hooks.user_prompt = [] [built-in]
     limits.max_cost = "2.50" [user.toml:2:8]
+    limits.max_retry_time = "5m" [built-in]
     limits.max_steps = 50 [built-in]
     limits.max_time = unset [built-in]
     log.level = "info" [built-in]
@@ -127,11 +130,16 @@ fn the_entries_show_everything_in_order() {
     mcp.m.url = unset [built-in]
     model = unset [built-in]
     models.aliases = {} [built-in]
+    models.fallback = [] [built-in]
     models.fast = unset [built-in]
     models.summary = unset [built-in]
     permission[0] = {"action":"deny","tool":"t"} [local.toml:1:1]
     permissions.mode = "ask" [built-in]
     providers = {} [built-in]
+    retry = "long" [built-in]
+    timeouts.connect = "15s" [built-in]
+    timeouts.first_byte = "10m" [built-in]
+    timeouts.idle = "5m" [built-in]
     ui.color = "auto" [built-in]
     "#);
 }

@@ -39,20 +39,28 @@ fn models() -> impl Strategy<Value = Models> {
 fn provider() -> impl Strategy<Value = Provider> {
     let wires = select(vec![Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini]);
     let auths = select(vec![Auth::Bearer, Auth::XApiKey, Auth::Query, Auth::None]);
-    (option::of(wires), option::of(text()), option::of(text()), option::of(auths), pairs()).prop_map(
-        |(wire, base_url, key_env, auth, headers)| Provider { wire, base_url, key_env, auth, headers },
+    (wires, option::of(text()), option::of(text()), option::of(auths), pairs()).prop_map(
+        |(wire, base_url, key_env, auth, headers)| Provider {
+            wire: Some(wire),
+            base_url,
+            key_env,
+            auth,
+            headers,
+        },
     )
 }
 
 fn facts() -> impl Strategy<Value = ModelFacts> {
-    (option::of(1..u32::MAX), option::of(1..u32::MAX), option::of(dollars()), option::of(any::<bool>()))
-        .prop_map(|(context, output, input_price, tools)| ModelFacts {
-            context,
+    // An empty table says nothing, and is not there afterwards.
+    (1..u32::MAX, option::of(1..u32::MAX), option::of(dollars()), option::of(any::<bool>())).prop_map(
+        |(context, output, input_price, tools)| ModelFacts {
+            context: Some(context),
             output,
             input_price,
             tools,
             ..ModelFacts::default()
-        })
+        },
+    )
 }
 
 fn dollars() -> impl Strategy<Value = Dollars> {

@@ -1,0 +1,222 @@
+//! From a request to its response.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use helve_models::Wire;
+use helve_models::script::{Asked, Failure, Frame, failure, frames};
+use serde_json::{Value, json};
+
+use super::State;
+use super::connection::{Gone, Line, Next};
+use super::fault::{self, Fault};
+use super::gate::Opened;
+use super::http::{self, Recorded};
+
+/// Between two bytes of an answer that drips.
+const DRIP: Duration = Duration::from_micros(50);
+
+/// What a request is for.
+enum Route<'a> {
+    Models,
+    Model { wire: Wire, model_in_url: Option<&'a str> },
+}
+
+/// How a request is answered. It is decided when the request is read, so that steps, faults and gates go by the order of
+/// the requests and not by which thread is faster.
+pub(super) enum Plan {
+    Whole { delay: Duration, bytes: Vec<u8> },
+    Stream { frames: Vec<Frame>, encoding: Option<&'static str>, gate: Option<Opened> },
+    Drip(Vec<u8>),
+    Spoil { fault: Fault, wire: Wire, frames: Vec<Frame> },
+}
+
+impl State {
+    /// Decides about the request with this number.
+    pub(super) fn plan(&mut self, number: usize, request: &Recorded) -> Plan {
+        let seed = u64::try_from(number).unwrap_or(u64::MAX);
+        match self.next_fault() {
+            None => self.response(seed, request),
+            Some(Fault::Gzip) => match self.response(seed, request) {
+                Plan::Stream { frames, gate, .. } => {
+                    Plan::Stream { frames: fault::gzipped(frames), encoding: Some("gzip"), gate }
+                }
+                plan => plan,
+            },
+            Some(Fault::SlowDrip) => dripping(self.response(seed, request)),
+            Some(fault) => {
+                let (wire, frames) = self.next_answer(seed, request);
+                Plan::Spoil { fault, wire, frames }
+            }
+        }
+    }
+
+    fn response(&mut self, seed: u64, request: &Recorded) -> Plan {
+        match route(request) {
+            Some(Route::Models) => {
+                let kind = [("content-type".to_owned(), "application/json".to_owned())];
+                let bytes = http::response(200, &kind, models(&self.models).to_string().as_bytes());
+                Plan::Whole { delay: Duration::ZERO, bytes }
+            }
+            Some(Route::Model { wire, model_in_url }) => self
+                .played(seed, request, wire, model_in_url)
+                .unwrap_or_else(|message| whole(Duration::ZERO, &Failure::new(wire, 400, None, &message))),
+            None => {
+                let message = format!("{} {} is nothing here", request.method, request.path);
+                whole(Duration::ZERO, &Failure::new(Wire::Chat, 404, None, &message))
+            }
+        }
+    }
+
+    /// The next step of the script, which is used up by it.
+    fn played(
+        &mut self,
+        seed: u64,
+        request: &Recorded,
+        wire: Wire,
+        model: Option<&str>,
+    ) -> Result<Plan, String> {
+        let asked = Asked::read(wire, model, &request.body).map_err(|error| error.to_string())?;
+        check_streaming(wire, request, &asked)?;
+        let step = self.player.next(&asked).map_err(|none| none.to_string())?;
+        if let Some(failure) = failure(step, wire) {
+            return Ok(whole(step.delay, &failure));
+        }
+        let frames = frames(step, wire, &asked, seed);
+        Ok(Plan::Stream { frames, encoding: None, gate: self.gates.pop_front() })
+    }
+
+    /// The answer that a fault spoils: the one that would be next, if there is one. It stays the next.
+    fn next_answer(&mut self, seed: u64, request: &Recorded) -> (Wire, Vec<Frame>) {
+        let Some(Route::Model { wire, model_in_url }) = route(request) else {
+            return (Wire::Chat, Vec::new());
+        };
+        let Ok(asked) = Asked::read(wire, model_in_url, &request.body) else { return (wire, Vec::new()) };
+        let step = self.player.peek(&asked);
+        (wire, step.map(|step| frames(step, wire, &asked, seed)).unwrap_or_default())
+    }
+}
+
+/// The same as bytes, without the waits of the script.
+fn dripping(plan: Plan) -> Plan {
+    match plan {
+        Plan::Whole { bytes, .. } => Plan::Drip(bytes),
+        Plan::Stream { frames, .. } => {
+            let mut bytes = stream_head(None);
+            frames.iter().for_each(|frame| bytes.extend(http::chunk(&frame.bytes)));
+            bytes.extend_from_slice(http::LAST_CHUNK);
+            Plan::Drip(bytes)
+        }
+        plan => plan,
+    }
+}
+
+impl Line<'_> {
+    pub(super) fn answer(&self, request: &Recorded, plan: Plan) -> Result<Next, Gone> {
+        let next = match plan {
+            Plan::Whole { delay, bytes } => {
+                self.pause(delay)?;
+                self.finish(&bytes)?;
+                Next::Stay
+            }
+            Plan::Stream { frames, encoding, gate } => {
+                self.begin(&frames, encoding, gate)?;
+                self.finish(http::LAST_CHUNK)?;
+                Next::Stay
+            }
+            Plan::Drip(bytes) => {
+                self.drip(&bytes)?;
+                Next::Stay
+            }
+            Plan::Spoil { fault, wire, frames } => fault.play(self, request, wire, frames)?,
+        };
+        Ok(if next == Next::Stay && request.wants_close() { Next::Close } else { next })
+    }
+
+    /// Sends the headers and some events. What is waited for before the first event is waited for before the headers.
+    pub(super) fn begin(
+        &self,
+        frames: &[Frame],
+        encoding: Option<&str>,
+        gate: Option<Opened>,
+    ) -> Result<(), Gone> {
+        self.pause(frames.first().map(|first| first.wait).unwrap_or_default())?;
+        self.send(&stream_head(encoding))?;
+        for (sent, frame) in frames.iter().enumerate() {
+            if sent > 0 {
+                self.pause(frame.wait)?;
+            }
+            if let Some(opened) = &gate {
+                self.wait_for(|| opened.load(Ordering::Relaxed) > sent)?;
+            }
+            self.send(&http::chunk(&frame.bytes))?;
+        }
+        Ok(())
+    }
+
+    /// Sends one byte after the other, headers included.
+    fn drip(&self, bytes: &[u8]) -> Result<(), Gone> {
+        let (last, first) = bytes.split_last().ok_or(Gone)?;
+        for byte in first {
+            self.send(&[*byte])?;
+            self.pause(DRIP)?;
+        }
+        self.finish(&[*last])
+    }
+}
+
+pub(super) fn stream_head(encoding: Option<&str>) -> Vec<u8> {
+    let mut headers = vec![("content-type", "text/event-stream"), ("transfer-encoding", "chunked")];
+    headers.extend(encoding.map(|encoding| ("content-encoding", encoding)));
+    http::head(200, &headers)
+}
+
+fn whole(delay: Duration, failure: &Failure) -> Plan {
+    Plan::Whole { delay, bytes: http::response(failure.status, &failure.headers, &failure.body) }
+}
+
+/// Whatever stands before the last pieces of a path, it is of this wire.
+fn route(request: &Recorded) -> Option<Route<'_>> {
+    let path = request.path.as_str();
+    let model = |wire: Wire| Some(Route::Model { wire, model_in_url: None });
+    match request.method.as_str() {
+        "GET" if path.ends_with("/models") => Some(Route::Models),
+        "POST" if path.ends_with("/messages") => model(Wire::Messages),
+        "POST" if path.ends_with("/chat/completions") => model(Wire::Chat),
+        "POST" if path.ends_with("/responses") => model(Wire::Responses),
+        "POST" => {
+            let (_, named) = path.rsplit_once("/models/")?;
+            let name = named.strip_suffix(":streamGenerateContent")?;
+            Some(Route::Model { wire: Wire::Gemini, model_in_url: Some(name) })
+        }
+        _ => None,
+    }
+}
+
+/// A real server would answer in one piece, which is not what we are here for.
+fn check_streaming(wire: Wire, request: &Recorded, asked: &Asked) -> Result<(), String> {
+    let (streams, how) = match wire {
+        Wire::Gemini => (request.query.split('&').any(|pair| pair == "alt=sse"), "?alt=sse in the address"),
+        _ => {
+            (asked.body.get("stream").and_then(Value::as_bool) == Some(true), "\"stream\": true in the body")
+        }
+    };
+    if streams { Ok(()) } else { Err(format!("this server only streams: ask with {how}")) }
+}
+
+/// One list that the clients of every provider can read.
+fn models(names: &[String]) -> Value {
+    let data = names.iter().map(|name| {
+        json!({
+            "id": name, "object": "model", "created": 0, "owned_by": "script",
+            "type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z",
+        })
+    });
+    let models = names.iter().map(
+        |name| json!({"name": format!("models/{name}"), "supportedGenerationMethods": ["generateContent"]}),
+    );
+    json!({
+        "object": "list", "data": data.collect::<Vec<_>>(), "has_more": false,
+        "models": models.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,224 @@
+//! A server that plays a model: real HTTP on a real socket, scripts on all four wires, and every fault that networks have.
+//!
+//! ```no_run
+//! use helve_models::script::Script;
+//! use helve_testkit::{Fault, Server};
+//!
+//! let script = Script::parse("[[step]]\ntext = \"Hello.\"\n").unwrap();
+//! let server = Server::play(script).unwrap();
+//! server.fault(Fault::ResetMid); // the next request fails like this, the one after it gets the answer
+//! let base = server.url("/v1"); // what a client is given
+//! ```
+
+mod answer;
+mod connection;
+mod fault;
+mod gate;
+mod http;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use helve_models::script::{Player, Script};
+
+pub use fault::Fault;
+pub use gate::Gate;
+pub use http::Recorded;
+
+/// Answers until it is dropped. Then nothing of it is left, whatever its clients do.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts a server that answers with the steps of a script.
+    pub fn play(script: Script) -> io::Result<Server> {
+        let (server, elsewhere) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
+        let address = server.local_addr()?;
+        let shared = Arc::new(Shared::new(script, elsewhere.local_addr()?));
+        let (main, stray) = (Arc::clone(&shared), Arc::clone(&shared));
+        let listeners = vec![
+            thread::spawn(move || connection::listen(&main, &server)),
+            thread::spawn(move || connection::count(&stray, &elsewhere)),
+        ];
+        Ok(Server { shared, address, listeners })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of a path, such as `/v1`. Whatever stands before the paths of the wires is tolerated.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What `GET …/models` lists.
+    pub fn list_models(&self, names: &[&str]) {
+        self.shared.lock().models = names.iter().map(|name| (*name).to_owned()).collect();
+    }
+
+    /// The next request without a fault of its own meets this one. It uses up no step, unless it leaves the answer whole.
+    pub fn fault(&self, fault: Fault) {
+        self.shared.lock().faults.push_back(fault);
+    }
+
+    /// Every request meets this fault, after those that wait for one request each.
+    pub fn always(&self, fault: Fault) {
+        self.shared.lock().always = Some(fault);
+    }
+
+    /// No more faults.
+    pub fn heal(&self) {
+        let mut state = self.shared.lock();
+        state.faults.clear();
+        state.always = None;
+    }
+
+    /// Holds back the events of the next answer that has no gate yet.
+    #[must_use = "a gate that is dropped is open"]
+    pub fn gate(&self) -> Gate {
+        let gate = Gate::new(Arc::clone(&self.shared));
+        self.shared.lock().gates.push_back(gate.opened());
+        gate
+    }
+
+    /// The requests so far, in the order in which they were read.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.lock().requests.iter().map(|request| (*request.recorded).clone()).collect()
+    }
+
+    /// The requests, as soon as there are so many of them; nothing if that takes too long.
+    pub fn wait_requests(&self, count: usize, timeout: Duration) -> Option<Vec<Recorded>> {
+        let arrived = self.shared.wait(timeout, |state| state.requests.len() >= count);
+        arrived.then(|| self.requests())
+    }
+
+    /// Whether the client of a request (counted from 0) closes its connection before its answer is whole.
+    #[must_use]
+    pub fn wait_closed(&self, request: usize, timeout: Duration) -> bool {
+        self.shared.wait(timeout, |state| {
+            state.requests.get(request).is_some_and(|request| request.fate == Fate::Abandoned)
+        })
+    }
+
+    /// How many connections came to where `Fault::Redirect` leads.
+    pub fn followed(&self) -> usize {
+        self.shared.lock().followed
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.stopping = true;
+        for stream in state.connections.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+        // Whoever accepts looks up only when somebody comes.
+        let _ = TcpStream::connect(self.address);
+        let _ = TcpStream::connect(self.shared.elsewhere);
+        for listener in self.listeners.drain(..) {
+            let _ = listener.join();
+        }
+    }
+}
+
+/// What all threads of a server know.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Where redirects lead.
+    elsewhere: SocketAddr,
+}
+
+#[derive(Debug)]
+struct State {
+    player: Player,
+    models: Vec<String>,
+    faults: VecDeque<Fault>,
+    always: Option<Fault>,
+    gates: VecDeque<gate::Opened>,
+    requests: Vec<Request>,
+    /// Those that are open, by their numbers.
+    connections: BTreeMap<usize, Arc<TcpStream>>,
+    accepted: usize,
+    /// Connections that the client has closed, or that have broken.
+    gone: BTreeSet<usize>,
+    followed: usize,
+    stopping: bool,
+}
+
+#[derive(Debug)]
+struct Request {
+    recorded: Arc<Recorded>,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    /// All was sent that was to be sent.
+    Answered,
+    /// The client went before.
+    Abandoned,
+}
+
+impl Shared {
+    fn new(script: Script, elsewhere: SocketAddr) -> Shared {
+        let state = State {
+            player: Player::new(script),
+            models: vec!["scripted".to_owned()],
+            faults: VecDeque::new(),
+            always: None,
+            gates: VecDeque::new(),
+            requests: Vec::new(),
+            connections: BTreeMap::new(),
+            accepted: 0,
+            gone: BTreeSet::new(),
+            followed: 0,
+            stopping: false,
+        };
+        Shared { state: Mutex::new(state), changed: Condvar::new(), elsewhere }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something that others may wait for.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.lock());
+        self.changed.notify_all();
+        changed
+    }
+
+    /// Waits until something holds; says whether it does.
+    fn wait(&self, timeout: Duration, holds: impl Fn(&State) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), timeout, |state| !holds(state));
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        holds(&state)
+    }
+}
+
+impl State {
+    fn next_fault(&mut self) -> Option<Fault> {
+        self.faults.pop_front().or_else(|| self.always.clone())
+    }
+
+    fn settle(&mut self, request: usize, fate: Fate) {
+        if let Some(request) = self.requests.get_mut(request).filter(|request| request.fate == Fate::Open) {
+            request.fate = fate;
+        }
+    }
+}
