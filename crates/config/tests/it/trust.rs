@@ -137,16 +137,14 @@ fn trust_does_not_depend_on_the_users_own_settings() {
 
 #[test]
 fn what_depends_on_an_untrusted_part_is_ignored_with_it() {
-    let setup =
-        Setup::new().file(Layer::Project, "[providers.p]\nwire = 'chat'").flag("providers.p.base_url", "u");
-    assert!(setup.config().settings.providers.is_empty());
+    let setup = Setup::new().file(Layer::Project, "[mcp.p]\ncommand = 'c'").flag("mcp.p.timeout", "1s");
+    assert!(setup.config().settings.mcp.is_empty());
     assert_eq!(
         setup.notices()[1],
-        "--set providers.p.base_url: providers.p.base_url is ignored: the rest of it is in a project that \
-         is not trusted"
+        "--set mcp.p.timeout: mcp.p.timeout is ignored: the rest of it is in a project that is not trusted"
     );
     setup.trust();
-    assert_eq!(setup.config().settings.providers["p"].base_url.as_deref(), Some("u"));
+    assert_eq!(setup.config().settings.mcp["p"].command.as_deref(), Some("c"));
 }
 
 #[test]
