@@ -14,7 +14,7 @@ use crate::played::Played;
 use crate::provider::Address;
 use crate::retry::{Patience, Retry, Verdict};
 use crate::target::{Target, Via};
-use crate::transport::{Http, Response, Timeouts, or_stopped};
+use crate::transport::{Http, Response, Timeouts, pause};
 use crate::{Answer, Decoder, ModelEvent, Provider, Request};
 
 /// Speaks with models. One serves the whole program, so that connections are used again.
@@ -67,7 +67,7 @@ impl Client {
             match retry.after(&failure, self.clock.now(), (self.jitter)()) {
                 Verdict::Wait(delay) => {
                     ear(Heard::Waiting { attempt: retry.tries(), delay, failure: &failure });
-                    or_stopped(stop, async { Ok(tokio::time::sleep(delay).await) }).await?;
+                    pause(delay, stop).await?;
                 }
                 Verdict::TooLong { resets } => return Err(Failure { resets: Some(resets), ..failure }),
                 Verdict::GiveUp => return Err(failure),
@@ -86,7 +86,7 @@ impl Client {
         let decoder = Decoder::new(target.wire());
         match &target.via {
             Via::Script(stage) => {
-                let played = stage.post(&request.body, now)?;
+                let played = stage.post(&request.body, now, stop).await?;
                 ear(Heard::Began);
                 read(Incoming::Script(played), decoder, ear, stop).await
             }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use helve_protocol::Timestamp;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::{Failure, FailureKind};
 use crate::retry::{told_wait, told_wait_in};
 use crate::script::{Asked, Frame, Player, Script, failure, frames};
-use crate::transport::or_stopped;
+use crate::transport::pause;
 use crate::{Wire, error_in};
 
 /// The wire that scripts are played on: the one that loses nothing of what a script can say.
@@ -27,7 +28,19 @@ impl Stage {
     }
 
     /// What the script answers to a request.
-    pub(crate) fn post(&self, body: &[u8], now: Timestamp) -> Result<Played, Failure> {
+    pub(crate) async fn post(
+        &self,
+        body: &[u8],
+        now: Timestamp,
+        stop: &CancellationToken,
+    ) -> Result<Played, Failure> {
+        let (delay, played) = self.play(body, now)?;
+        pause(delay, stop).await?;
+        played
+    }
+
+    /// How long the script thinks, and what comes then.
+    fn play(&self, body: &[u8], now: Timestamp) -> Result<(Duration, Result<Played, Failure>), Failure> {
         let wrong = |error: &dyn std::fmt::Display| Failure::new(FailureKind::BadRequest, error.to_string());
         let asked = Asked::read(WIRE, None, body).map_err(|error| wrong(&error))?;
         let mut player = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,9 +53,11 @@ impl Stage {
             };
             let told = error_in(&body.to_string());
             let wait = told_wait(header, now).or_else(|| told_wait_in(&body));
-            return Err(Failure { wait, ..Failure::of_status(refusal.status, told.as_ref()) });
+            let failure = Failure { wait, ..Failure::of_status(refusal.status, told.as_ref()) };
+            return Ok((step.delay, Err(failure)));
         }
-        Ok(Played { frames: frames(step, WIRE, &asked, 0).into() })
+        // The delay of an answer is part of its frames.
+        Ok((Duration::ZERO, Ok(Played { frames: frames(step, WIRE, &asked, 0).into() })))
     }
 }
 
@@ -55,13 +70,7 @@ pub(crate) struct Played {
 impl Played {
     pub(crate) async fn piece(&mut self, stop: &CancellationToken) -> Result<Option<Bytes>, Failure> {
         let Some(frame) = self.frames.pop_front() else { return Ok(None) };
-        if !frame.wait.is_zero() {
-            or_stopped(stop, async {
-                tokio::time::sleep(frame.wait).await;
-                Ok(())
-            })
-            .await?;
-        }
+        pause(frame.wait, stop).await?;
         Ok(Some(frame.bytes.into()))
     }
 }

@@ -257,6 +257,14 @@ pub(crate) async fn or_stopped<T>(
     }
 }
 
+pub(crate) async fn pause(time: Duration, stop: &CancellationToken) -> Result<(), Failure> {
+    let rest = async {
+        tokio::time::sleep(time).await;
+        Ok(())
+    };
+    or_stopped(stop, rest).await
+}
+
 async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::time::timeout(limit, work)
         .await

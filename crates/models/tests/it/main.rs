@@ -7,6 +7,7 @@ mod repair;
 mod requests;
 mod schema;
 mod script;
+mod speaking;
 mod spoken;
 mod streams;
 

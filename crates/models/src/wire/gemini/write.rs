@@ -117,7 +117,7 @@ impl Unsigned {
 fn part(piece: &Piece<'_>, unsigned: &mut Unsigned) -> Value {
     let (mut part, sealed) = match piece {
         Piece::Text { text, sealed } => (json!({"text": text}), *sealed),
-        Piece::Thinking { text, sealed } if text.is_empty() => (json!({"text": ""}), *sealed),
+        Piece::Thinking { text: "", sealed } => (json!({"text": ""}), *sealed),
         Piece::Thinking { text, sealed } => (json!({"text": text, "thought": true}), *sealed),
         Piece::File(file) => return file_part(file),
         Piece::Call(call) => (json!({"functionCall": function_call(call)}), call.sealed),

@@ -1,0 +1,598 @@
+//! Speaking with a real server over real sockets, whatever goes wrong.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use helve_models::script::Script;
+use helve_models::{
+    Auth, Catalogue, Client, Failure, FailureKind, Heard, Patience, Prompt, ProviderWish, Request, Router,
+    Target, Thread, Timeouts, ToolSpec, Wire, Wishes,
+};
+use helve_protocol::*;
+use helve_testkit::{Fault, Server, id};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const WIRES: [Wire; 4] = [Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini];
+const KEY: &str = "sk-test-0123456789";
+
+/// Nothing here takes as long; what does, hangs.
+const FAR_TOO_LONG: Duration = Duration::from_secs(60);
+
+/// A clock on which nothing takes any time, so that only tries are counted.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(1_800_000_000_000)
+    }
+}
+
+struct NoBlobs;
+
+impl Blobs for NoBlobs {
+    fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
+        Err(BlobError("nothing is kept here".into()))
+    }
+
+    fn get(&self, _: BlobId) -> Result<Vec<u8>, BlobError> {
+        Err(BlobError("nothing is kept here".into()))
+    }
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(FAR_TOO_LONG, work).await.expect("it hangs") })
+}
+
+fn client(patience: Patience) -> Arc<Client> {
+    let timeouts = Timeouts {
+        connect: Duration::from_secs(5),
+        first_byte: Duration::from_millis(700),
+        idle: Duration::from_millis(700),
+    };
+    Arc::new(Client::new(Arc::new(Still), Box::new(|| Duration::ZERO), patience, timeouts))
+}
+
+/// A model of a server, reached as users reach one that they tell of in their settings.
+fn target(url: &str, wire: Wire, auth: Auth) -> Target {
+    let wish = ProviderWish {
+        wire: Some(wire),
+        base_url: Some(url.to_owned()),
+        key_env: Some("TEST_KEY".to_owned()),
+        auth: Some(auth),
+        headers: Vec::new(),
+    };
+    let providers = [("test".to_owned(), wish)].into();
+    let wishes = Wishes { providers, ..Wishes::default() };
+    let key = |name: &str| (name == "TEST_KEY").then(|| KEY.to_owned());
+    let catalogue = Catalogue::built_in();
+    Router::new(wishes, catalogue, &key, &|_| None).unwrap().find("test/model").unwrap()
+}
+
+fn prompt() -> Prompt {
+    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let read = ToolSpec { name: "read".to_owned(), description: "Reads a file.".to_owned(), schema };
+    Prompt { system: "You are Helve.".to_owned(), tools: vec![read], ..Prompt::default() }
+}
+
+fn thread(client: &Arc<Client>, target: Target) -> Thread {
+    Thread::new(client.clone(), target, Vec::new(), prompt())
+}
+
+fn user(n: u64, text: &str) -> Message {
+    let parts = vec![Part::Text(TextPart::said(text))];
+    Message { id: id(n), role: Role::User, time: Timestamp::from_millis(n), parts }
+}
+
+fn script(text: &str) -> Script {
+    Script::parse(text).unwrap()
+}
+
+const ANSWER: &str = r#"
+    [[step]]
+    text = "It says: é☃ and more, so that there is something to cut."
+    calls = [{ tool = "read", input = { path = "a.rs" } }]
+    usage = { input = 10, output = 5 }
+    repeat = true
+"#;
+
+fn assert_is_the_answer(answer: &helve_models::Answer, why: &str) {
+    assert_eq!(answer.text(), "It says: é☃ and more, so that there is something to cut.", "{why}");
+    let calls: Vec<(&str, &str)> =
+        answer.calls().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
+    assert_eq!(calls, [("read", r#"{"path":"a.rs"}"#)], "{why}");
+    assert_eq!((answer.usage.input, answer.usage.output), (10, 5), "{why}");
+    assert_eq!(answer.stop, Some(StopReason::ToolUse), "{why}");
+}
+
+/// What a failure must be called, whichever wire it happens on.
+fn expected(fault: &Fault) -> &'static [FailureKind] {
+    use FailureKind::*;
+    match fault {
+        Fault::Hang | Fault::HangAfterHeaders | Fault::HangMidStream => &[Timeout],
+        Fault::ResetBefore | Fault::ResetMid | Fault::CloseMid => &[Network, Garbled],
+        Fault::CutMidEvent | Fault::CutMidUtf8 | Fault::CutBetweenEvents | Fault::EmptyBody => &[CutOff],
+        Fault::Garbage | Fault::GarbageJson => &[Garbled, CutOff],
+        Fault::Status { code: 401 | 403, .. } => &[Auth],
+        Fault::Status { code: 429, .. } => &[RateLimited],
+        Fault::Status { code: 500, .. } => &[Server],
+        Fault::Status { code: 503 | 529, .. } => &[Overloaded],
+        Fault::Status { .. } | Fault::Redirect => &[BadRequest, NotFound],
+        Fault::WrongContentType => &[NotAModel],
+        Fault::HugeEvent(_) => &[TooLarge, CutOff, Garbled],
+        Fault::HugeHeaders => &[Network],
+        Fault::SlowDrip | Fault::Gzip => &[],
+    }
+}
+
+/// One fault, once and then always: the client must get over the first if it is of a kind that passes, and must name
+/// the second; and never is half an answer taken for a whole one.
+async fn meet(name: &str, fault: Fault, wire: Wire) {
+    let why = format!("{name} on {wire:?}");
+    let server = Server::play(script(ANSWER)).unwrap();
+    let client = client(Patience::Short);
+    let stop = CancellationToken::new();
+    let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+    let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+
+    server.fault(fault.clone());
+    let once = thread.send(&request, &mut |_| {}, &stop).await;
+    match &once {
+        Ok(answer) => assert_is_the_answer(answer, &why),
+        Err(failure) => {
+            assert!(expected(&fault).contains(&failure.kind), "{why}: {failure:?}");
+            assert!(!failure.kind.is_retried(), "{why}: it gave up on {failure:?}");
+        }
+    }
+    server.heal();
+    server.always(fault.clone());
+    let always = thread.send(&request, &mut |_| {}, &stop).await;
+    match &always {
+        Ok(answer) => {
+            assert!(fault.leaves_answer_whole(), "{why}: taken for an answer");
+            assert_is_the_answer(answer, &why);
+        }
+        Err(failure) => {
+            assert!(!fault.leaves_answer_whole(), "{why}: {failure:?}");
+            assert!(expected(&fault).contains(&failure.kind), "{why}: {failure:?}");
+        }
+    }
+    assert_eq!(server.followed(), 0, "{why}: the redirect was followed");
+    let tries = server.requests().len();
+    assert!((2..=6).contains(&tries), "{why}: {tries} tries");
+}
+
+#[test]
+fn every_fault_on_every_wire_is_got_over_or_named() {
+    run(async {
+        let mut meetings = tokio::task::JoinSet::new();
+        for wire in WIRES {
+            for (name, fault) in Fault::all() {
+                meetings.spawn(meet(name, fault, wire));
+            }
+        }
+        meetings.join_all().await;
+    });
+}
+
+/// The message that an answer becomes once its calls have results.
+fn answered(n: u64, answer: &helve_models::Answer, model: &ModelName) -> Message {
+    let mut drawn = n * 1_000;
+    let mut parts = vec![Part::StepStart { step: id(n), model: model.clone() }];
+    parts.extend(answer.parts(|| {
+        drawn += 1;
+        id(drawn)
+    }));
+    for part in &mut parts {
+        if let Part::Tool(tool) = part {
+            let output = ToolOutput { text: format!("line {n}\n").repeat(20), ..ToolOutput::default() };
+            tool.state = ToolState::Completed { output };
+        }
+    }
+    Message { id: id(n), role: Role::Assistant, time: Timestamp::from_millis(n), parts }
+}
+
+const LONG_SESSION: &str = r#"
+    [[step]]
+    say = [
+        { thinking = "What does it say?" },
+        { text = "I read it." },
+        { call = { tool = "read", input = { path = "a.rs" } } },
+        { call = { tool = "read", input = { path = "b.rs" } } },
+    ]
+    repeat = true
+"#;
+
+const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
+const STEPS: u64 = 200;
+
+#[test]
+fn over_a_long_session_requests_grow_only_at_their_end() {
+    for wire in WIRES {
+        let server = Server::play(script(LONG_SESSION)).unwrap();
+        run(async {
+            let client = client(Patience::Short);
+            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let mut messages = vec![user(1, "go")];
+            for n in 0..STEPS {
+                let request = thread.prepare(&messages, &NoBlobs);
+                assert_eq!(request.broken, None, "{wire:?} step {n}");
+                assert_eq!(request.kept > 0, n > 0, "{wire:?} step {n}");
+                let answer = thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+                assert_eq!(answer.calls().count(), 2);
+                messages.push(answered(10 + n, &answer, &thread.target().name));
+                if n % 50 == 49 {
+                    messages.push(user(100_000 + n, "and then?"));
+                }
+            }
+        });
+        let bodies: Vec<String> = server
+            .requests()
+            .iter()
+            .map(|request| String::from_utf8(request.body.clone()).unwrap())
+            .collect();
+        assert_eq!(bodies.len(), STEPS as usize, "{wire:?}");
+        for (n, pair) in bodies.windows(2).enumerate() {
+            let [before, after] = [&pair[0], &pair[1]].map(|body| body.replace(MARK, ""));
+            let kept = before.strip_suffix("]}").unwrap();
+            assert!(after.starts_with(kept), "{wire:?} step {n}");
+            assert_eq!(wire == Wire::Messages, pair[1].contains(MARK));
+            if wire == Wire::Messages {
+                assert_cached(&pair[0], &pair[1], kept);
+            }
+        }
+    }
+}
+
+/// Two requests in a row on the wire with cache marks: the second marks the place where the first ended, which marked
+/// it too. So the second reads everything up to there from the cache, and writes what is new.
+fn assert_cached(before: &str, after: &str, kept: &str) {
+    let marked = |body: &str| -> Vec<usize> {
+        let places = body.match_indices(MARK).enumerate();
+        places.map(|(earlier, (at, _))| at - earlier * MARK.len()).collect()
+    };
+    let (first, second) = (marked(before), marked(after));
+    assert!(second.len() <= 4);
+    let end_of_first = *first.last().unwrap();
+    assert!(kept.len() - end_of_first <= 3, "the last block is marked");
+    assert!(second.contains(&end_of_first), "where the first ended, the second is marked too");
+}
+
+#[test]
+fn an_interrupt_closes_the_connection_at_once() {
+    for wire in WIRES {
+        let server = Server::play(script(ANSWER)).unwrap();
+        let gate = server.gate();
+        gate.open(2);
+        run(async {
+            let client = client(Patience::Short);
+            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            let stop = CancellationToken::new();
+            let stopper = stop.clone();
+            let mut hear = |heard: Heard<'_>| {
+                if let Heard::Began = heard {
+                    stopper.cancel();
+                }
+            };
+            let failure = thread.send(&request, &mut hear, &stop).await.unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Interrupted, "{wire:?}");
+        });
+        assert!(server.wait_closed(0, FAR_TOO_LONG), "{wire:?}");
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_wait() {
+    let server = Server::play(script(ANSWER)).unwrap();
+    let headers = vec![("retry-after".to_owned(), "9".to_owned())];
+    server.fault(Fault::Status { code: 503, headers, body: None });
+    run(async {
+        let client = client(Patience::Short);
+        let mut thread = thread(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
+        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+        let stop = CancellationToken::new();
+        let stopper = stop.clone();
+        let waits = Mutex::new(Vec::new());
+        let mut hear = |heard: Heard<'_>| {
+            if let Heard::Waiting { attempt, delay, failure } = heard {
+                waits.lock().unwrap().push((attempt, delay, failure.kind));
+                stopper.cancel();
+            }
+        };
+        let failure = thread.send(&request, &mut hear, &stop).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Interrupted);
+        assert_eq!(*waits.lock().unwrap(), [(1, Duration::from_secs(9), FailureKind::Overloaded)]);
+    });
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn connections_are_used_again() {
+    let server = Server::play(script(ANSWER)).unwrap();
+    run(async {
+        let client = client(Patience::Short);
+        for wire in WIRES {
+            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+        }
+    });
+    let connections: Vec<usize> = server.requests().iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [connections[0]; 4]);
+}
+
+#[test]
+fn keys_go_to_the_server_and_nowhere_else() {
+    for (auth, shown) in [
+        (Auth::Bearer, "authorization"),
+        (Auth::Header("x-api-key"), "x-api-key"),
+        (Auth::Query("key"), ""),
+        (Auth::None, ""),
+    ] {
+        let server = Server::play(script(ANSWER)).unwrap();
+        let body =
+            json!({"error": {"message": format!("Incorrect key: {KEY}. Bearer {KEY}"), "type": "auth"}});
+        server.fault(Fault::Status { code: 401, headers: vec![], body: Some(body.to_string()) });
+        let target = target(&server.url("/v1"), Wire::Chat, auth);
+        let failure = run(async {
+            let client = client(Patience::Short);
+            let mut thread = thread(&client, target.clone());
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
+        });
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(failure.text.contains("Incorrect key"), "{failure}");
+        if auth != Auth::None {
+            assert!(!format!("{failure} {failure:?}").contains(KEY), "{failure:?}");
+        }
+        assert!(!format!("{target:?}").contains(KEY));
+        let request = &server.requests()[0];
+        let in_header = request.headers.iter().find(|(_, value)| value.contains(KEY));
+        assert_eq!(in_header.map_or("", |(name, _)| name), shown);
+        assert_eq!(request.query.contains(KEY), matches!(auth, Auth::Query(_)), "{}", request.query);
+    }
+    // An address that can't be reached does not show the key either.
+    let unreachable = target("http://127.0.0.1:9/v1", Wire::Chat, Auth::Query("key"));
+    let failure = run(async {
+        let client = client(Patience::Short);
+        let mut thread = thread(&client, unreachable);
+        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+        thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
+    });
+    assert_eq!(failure.kind, FailureKind::NotRunning);
+    assert!(!format!("{failure:?}").contains(KEY) && failure.text.contains("127.0.0.1:9"), "{failure:?}");
+}
+
+#[test]
+fn the_next_model_takes_over_and_stays() {
+    let (broken, whole) = (Server::play(script(ANSWER)).unwrap(), Server::play(script(ANSWER)).unwrap());
+    broken.always(Fault::Status { code: 529, headers: vec![], body: None });
+    run(async {
+        let client = client(Patience::Short);
+        let main = target(&broken.url("/v1"), Wire::Messages, Auth::Bearer);
+        let mut next = target(&whole.url("/v1"), Wire::Responses, Auth::Bearer);
+        next.name = ModelName::new("test/other");
+        let mut thread = Thread::new(client, main, vec![next], prompt());
+        let messages = [user(1, "go")];
+        let stop = CancellationToken::new();
+        let request = thread.prepare(&messages, &NoBlobs);
+        let failure = thread.send(&request, &mut |_| {}, &stop).await.unwrap_err();
+        let switch = thread.fall_back(&failure).unwrap();
+        assert_eq!(
+            (switch.from.to_string(), switch.to.to_string()),
+            ("test/model".to_owned(), "test/other".to_owned())
+        );
+        assert!(switch.reason.contains("529"), "{}", switch.reason);
+        let request = thread.prepare(&messages, &NoBlobs);
+        assert_eq!(request.broken, None, "the switch explains it");
+        assert_is_the_answer(&thread.send(&request, &mut |_| {}, &stop).await.unwrap(), "the other model");
+        assert_eq!(thread.target().name.to_string(), "test/other");
+        assert_eq!(thread.fall_back(&failure), None, "there is no further one");
+    });
+    assert_eq!((broken.requests().len(), whole.requests().len()), (3, 1));
+}
+
+#[test]
+fn a_mistake_of_ours_is_not_handed_to_another_model() {
+    for code in [400, 401, 403] {
+        let server = Server::play(script(ANSWER)).unwrap();
+        server.always(Fault::Status { code, headers: vec![], body: None });
+        run(async {
+            let client = client(Patience::Short);
+            let main = target(&server.url("/v1"), Wire::Chat, Auth::Bearer);
+            let mut thread = Thread::new(client, main.clone(), vec![main], prompt());
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            let failure = thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err();
+            assert_eq!(thread.fall_back(&failure), None);
+        });
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn what_changed_without_a_word_is_told() {
+    for wire in WIRES {
+        let client = client(Patience::Short);
+        let mut thread = thread(&client, target("http://127.0.0.1:9/v1", wire, Auth::Bearer));
+        let prepare =
+            |thread: &mut Thread, messages: &[Message]| -> Request { thread.prepare(messages, &NoBlobs) };
+        prepare(&mut thread, &[user(1, "one"), user(2, "two")]);
+        let broken =
+            prepare(&mut thread, &[user(1, "one"), user(3, "three"), user(4, "four")]).broken.unwrap();
+        assert!(broken.path.contains('1') || broken.path.contains('2'), "{wire:?}: {broken}");
+        assert!(broken.tokens > 0 || broken.path.ends_with("text"), "{wire:?}: {broken}");
+        // Said beforehand, it is no surprise.
+        thread.renew();
+        assert_eq!(prepare(&mut thread, &[user(9, "nine")]).broken, None);
+    }
+}
+
+#[test]
+fn calls_that_are_only_said_are_calls() {
+    let said = r#"
+        [[step]]
+        text = '''<think>Which file?</think>I look.
+```json
+{"name": "read", "arguments": {"path": "a.rs"}}
+```'''
+    "#;
+    for wire in WIRES {
+        let server = Server::play(script(said)).unwrap();
+        let answer = run(async {
+            let client = client(Patience::Short);
+            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
+        });
+        assert_eq!(
+            (answer.thinking().as_str(), answer.text().as_str()),
+            ("Which file?", "I look."),
+            "{wire:?}"
+        );
+        assert_eq!(answer.calls().next().unwrap().arguments, r#"{"path":"a.rs"}"#, "{wire:?}");
+        assert_eq!(answer.stop, Some(StopReason::ToolUse));
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_read_come_back_as_a_failed_call() {
+    let cut = r#"
+        [[step]]
+        calls = [
+            { tool = "read", arguments = '{"path": "a' },
+            { tool = "read", arguments = "{'path': 'b.rs',}" },
+        ]
+    "#;
+    let server = Server::play(script(cut)).unwrap();
+    let answer = run(async {
+        let client = client(Patience::Short);
+        let mut thread = thread(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
+        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+        thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
+    });
+    let mut n = 0;
+    let parts = answer.parts(|| {
+        n += 1;
+        id(n)
+    });
+    let [Part::Tool(broken), Part::Tool(mended)] = &parts[..] else { panic!("{parts:?}") };
+    let ToolState::Error { message } = &broken.state else { panic!("{broken:?}") };
+    assert!(message.contains("column") && message.contains("JSON"), "{message}");
+    assert_eq!((&mended.input, &mended.state), (&json!({"path": "b.rs"}), &ToolState::Pending));
+}
+
+/// A clock that goes with the time of the runtime, which tests can stop.
+struct Virtual(tokio::time::Instant);
+
+impl Clock for Virtual {
+    fn now(&self) -> Timestamp {
+        let passed = tokio::time::Instant::now().duration_since(self.0).as_millis();
+        Timestamp::from_millis(1_800_000_000_000 + u64::try_from(passed).unwrap())
+    }
+}
+
+/// What is heard of a script whose steps fail, in a time that does not really pass.
+fn waits_of(text: &str) -> (Vec<(u32, u128, String)>, Result<String, Failure>) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let clock = Arc::new(Virtual(tokio::time::Instant::now()));
+        let jitter = Box::new(|| Duration::from_millis(7));
+        let client = Arc::new(Client::new(clock, jitter, Patience::default(), Timeouts::default()));
+        let mut thread = Thread::new(client, Target::script("script:x", script(text)), vec![], prompt());
+        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+        let mut waits = Vec::new();
+        let mut hear = |heard: Heard<'_>| {
+            if let Heard::Waiting { attempt, delay, failure } = heard {
+                waits.push((attempt, delay.as_millis(), failure.to_string()));
+            }
+        };
+        let answer = thread.send(&request, &mut hear, &CancellationToken::new()).await;
+        (waits, answer.map(|answer| answer.text()))
+    })
+}
+
+#[test]
+fn a_script_fails_and_is_tried_again_like_any_server() {
+    let (waits, answer) = waits_of(
+        r#"
+        [[step]]
+        fail = { status = 500, message = "broken" }
+        [[step]]
+        fail = { status = 529, headers = { retry-after = "120" } }
+        [[step]]
+        text = "half of an answ"
+        cut = true
+        [[step]]
+        fail = { status = 429, message = "slow down" }
+        [[step]]
+        text = "half"
+        error = { kind = "overloaded_error", message = "too much" }
+        [[step]]
+        text = "whole"
+        delay = "59m"
+        "#,
+    );
+    let told: Vec<(u32, u128)> = waits.iter().map(|(attempt, delay, _)| (*attempt, *delay)).collect();
+    assert_eq!(told, [(1, 507), (2, 120_000), (3, 1_007), (4, 10_000), (5, 507)], "{waits:?}");
+    assert_eq!(answer, Ok("whole".to_owned()), "nothing of the halves is left");
+}
+
+#[test]
+fn a_reset_that_is_too_far_away_is_named() {
+    let (waits, answer) = waits_of("[[step]]\nfail = { status = 429, headers = { retry-after = '3600' } }");
+    let failure = answer.unwrap_err();
+    assert_eq!(waits, []);
+    assert_eq!(failure.resets, Some(Timestamp::from_millis(1_800_000_000_000 + 3_600_000)));
+}
+
+#[test]
+fn a_script_without_a_fitting_step_says_so() {
+    let (_, answer) = waits_of("[[step]]\nwhen = { asked = 'something else' }\ntext = 'x'");
+    let failure = answer.unwrap_err();
+    assert_eq!(failure.kind, FailureKind::BadRequest);
+    assert!(failure.text.contains("go"), "{failure}");
+}
+
+#[test]
+fn a_server_tells_which_models_it_has() {
+    let server = Server::play(script(ANSWER)).unwrap();
+    server.list_models(&["one", "two"]);
+    for wire in [Wire::Chat, Wire::Messages, Wire::Responses] {
+        let target = target(&server.url("/v1"), wire, Auth::Bearer);
+        let helve_models::Via::Provider(provider) = &target.via else { panic!() };
+        let models = run(client(Patience::Short).models_of(provider, Duration::from_secs(5))).unwrap();
+        assert_eq!(models, ["one", "two"]);
+    }
+}
+
+#[test]
+fn requests_say_what_is_asked() {
+    let server = Server::play(script(ANSWER)).unwrap();
+    for wire in WIRES {
+        run(async {
+            let client = client(Patience::Short);
+            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+        });
+    }
+    let requests = server.requests();
+    let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1/models/model:streamGenerateContent"]
+    );
+    for request in &requests {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert!(body.to_string().contains("You are Helve."));
+        let header =
+            |name: &str| request.headers.iter().find(|(of, _)| of == name).map(|(_, value)| value.as_str());
+        assert_eq!(header("content-type"), Some("application/json"));
+        assert!(header("user-agent").unwrap().starts_with("helve/"));
+    }
+}
