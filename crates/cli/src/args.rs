@@ -103,6 +103,19 @@ pub(crate) enum Work {
     Sessions(Sessions),
     /// Let this project's settings do what needs your trust: hooks, MCP servers, allow rules, providers
     Trust(Trust),
+    /// List models, try one out, and look at what their servers say
+    #[command(subcommand)]
+    Models(Models),
+    /// Store the key of a provider, for you alone; a variable with a key comes first
+    Login {
+        /// The provider, such as anthropic; `helve models list` shows them all
+        provider: String,
+    },
+    /// Forget the stored key of a provider
+    Logout {
+        /// The provider
+        provider: String,
+    },
     /// Tell what works here, what does not, and what to do about it
     Doctor(Doctor),
 }
@@ -110,9 +123,6 @@ pub(crate) enum Work {
 /// What needs nothing but the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Print {
-    /// Look at what models' servers say
-    #[command(subcommand)]
-    Models(Models),
     /// Print the script that completes helve's words in a shell
     Completions {
         /// The shell that you use
@@ -136,6 +146,11 @@ impl Work {
             Work::Sessions(Sessions::Show { .. }) => "sessions.show",
             Work::Sessions(Sessions::Delete { .. }) => "sessions.delete",
             Work::Trust(_) => "trust",
+            Work::Models(Models::List { .. }) => "models.list",
+            Work::Models(Models::Probe) => "models.probe",
+            Work::Models(Models::Decode { .. }) => "models.decode",
+            Work::Login { .. } => "login",
+            Work::Logout { .. } => "logout",
             Work::Doctor(_) => "doctor",
         }
     }
@@ -231,6 +246,19 @@ pub(crate) struct Doctor {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Models {
+    /// List the providers and the models that can be used here, and why others can't
+    List {
+        /// Only of this provider
+        provider: Option<String>,
+        /// Every model that Helve knows, usable or not, old ones too
+        #[arg(long)]
+        all: bool,
+        /// As JSON, with everything that is known
+        #[arg(long)]
+        json: bool,
+    },
+    /// Try the model out: does it answer, does it call a tool, how fast is it? Costs a few tokens
+    Probe,
     /// Print what a recorded response body says, as JSON; for bug reports
     Decode {
         /// The body of the response; `-` for the standard input

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::io;
 
-use helve_config::{Problems, TrustError};
+use helve_config::{KeyError, Problems, TrustError};
+use helve_models::{FailureKind, RouteError};
 
 use crate::screen::{self, BAD, DIM};
-use crate::text::{count, one_line};
+use crate::text::{self, count, one_line};
 
 /// How the program ends. Scripts rely on these numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub(crate) enum Exit {
     Error = 1,
     /// Wrong words on the command line, or mistakes in the settings.
     Usage = 2,
+    /// A key is missing or wrong.
+    NoKey = 3,
 }
 
 #[derive(Debug)]
@@ -43,6 +46,23 @@ impl Failure {
 
     pub(crate) fn trust(what: impl Into<String>, error: &TrustError) -> Failure {
         Failure::new(what, error, error.hint())
+    }
+
+    pub(crate) fn keys(what: impl Into<String>, error: &KeyError) -> Failure {
+        Failure::new(what, error, error.hint())
+    }
+
+    pub(crate) fn route(error: &RouteError) -> Failure {
+        let exit = if error.is_about_keys() { Exit::NoKey } else { Exit::Usage };
+        let what = "there is no model to speak with".to_owned();
+        Failure::Told { what, why: error.to_string(), hint: error.hint(), exit }
+    }
+
+    pub(crate) fn model(what: impl Into<String>, failure: &helve_models::Failure) -> Failure {
+        let exit = if failure.kind == FailureKind::Auth { Exit::NoKey } else { Exit::Error };
+        let resets = failure.resets.map(|time| format!("; it can be tried again at {}", text::moment(time)));
+        let why = format!("{failure}{}", resets.unwrap_or_default());
+        Failure::Told { what: what.into(), why, hint: failure.kind.hint().to_owned(), exit }
     }
 
     pub(crate) fn exit(&self) -> Exit {

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod failure;
 mod logs;
+mod models;
 mod places;
 mod screen;
 mod setup;

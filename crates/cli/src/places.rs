@@ -50,6 +50,11 @@ impl Places {
         self.config.join("trust.toml")
     }
 
+    /// The keys that the user stored.
+    pub(crate) fn keys(&self) -> PathBuf {
+        self.config.join("keys.toml")
+    }
+
     /// Sessions and their catalogue.
     pub(crate) fn data(&self) -> &Path {
         &self.data

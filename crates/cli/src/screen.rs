@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use rustix::termios;
 
 use crate::failure::Failure;
 
@@ -82,6 +83,20 @@ impl Drop for Progress {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
     }
+}
+
+/// Asks a person for something that must not be seen.
+pub(crate) fn ask_secret(question: &str) -> io::Result<String> {
+    let _ = write!(io::stderr().lock(), "{question}");
+    let seen = termios::tcgetattr(io::stdin())?;
+    let mut unseen = seen.clone();
+    unseen.local_modes.remove(termios::LocalModes::ECHO);
+    termios::tcsetattr(io::stdin(), termios::OptionalActions::Flush, &unseen)?;
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    termios::tcsetattr(io::stdin(), termios::OptionalActions::Flush, &seen)?;
+    let _ = writeln!(io::stderr().lock());
+    read.map(|_| answer)
 }
 
 /// Asks a person; `None` if there is none.

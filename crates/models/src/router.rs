@@ -269,7 +269,13 @@ fn known(
     let wished_key = wish.key_env.iter().map(|name| (name.as_str(), wish.auth.unwrap_or(vendor.auth())));
     let mut usual = vendor.keys.iter().map(|(name, auth)| (*name, wish.auth.unwrap_or(*auth)));
     let found = wished_key.chain(&mut usual).find_map(|(name, auth)| Some((key_of(name, variables)?, auth)));
-    let kept = || Some((stored_key(vendor.name, stored)?, wish.auth.unwrap_or(vendor.auth())));
+    // Services that take the same key share a stored one.
+    let same = || VENDORS.iter().filter(|other| !vendor.keys.is_empty() && other.keys == vendor.keys);
+    let kept = || {
+        let key = stored_key(vendor.name, stored)
+            .or_else(|| same().find_map(|other| stored_key(other.name, stored)));
+        Some((key?, wish.auth.unwrap_or(vendor.auth())))
+    };
     let (key, auth) = found.or_else(kept).unzip();
     Ok(Provider {
         name: vendor.name.to_owned(),

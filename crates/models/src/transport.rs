@@ -297,7 +297,12 @@ fn of_error(error: reqwest::Error, address: &Address) -> Failure {
     };
     let host = address.url.host_str().unwrap_or_default();
     let port = address.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    Failure::new(kind, format!("{host}{port}: {text}"))
+    let says = match kind {
+        FailureKind::NotRunning => format!("nothing listens at {host}{port}"),
+        FailureKind::Timeout if error.is_connect() => format!("no connection to {host}{port} in time"),
+        _ => format!("the connection to {host}{port} failed: {text}"),
+    };
+    Failure::new(kind, says)
 }
 
 fn is_refused(error: &reqwest::Error) -> bool {
@@ -312,16 +317,18 @@ fn is_refused(error: &reqwest::Error) -> bool {
     false
 }
 
-/// An error with its causes: the last one says what really happened.
+/// What really happened: the deepest causes of an error. Those above them only say that something did.
 fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+    let mut causes = vec![error.to_string()];
     let mut cause = error.source();
     while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
+        causes.push(error.to_string());
         cause = error.source();
     }
-    text
+    causes.dedup();
+    let deepest = causes.split_off(causes.len().saturating_sub(2));
+    match &deepest[..] {
+        [above, below] if above.contains(below) => above.clone(),
+        _ => deepest.join(": "),
+    }
 }

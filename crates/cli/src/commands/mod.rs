@@ -2,7 +2,10 @@
 
 mod config;
 mod doctor;
+mod login;
 mod models;
+mod models_list;
+mod models_probe;
 mod reference;
 mod sessions;
 mod trust;
@@ -16,7 +19,6 @@ use crate::setup::Setup;
 
 pub(crate) fn text(command: Print) -> Result<String, Failure> {
     Ok(match command {
-        Print::Models(command) => models::text(&command)?,
         Print::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Args::command(), "helve", &mut script);
@@ -31,6 +33,9 @@ pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<E
         Work::Config(command) => config::run(command, setup, screen),
         Work::Sessions(command) => sessions::run(command, setup, screen),
         Work::Trust(options) => trust::run(&options, setup, screen),
+        Work::Models(command) => models::run(command, setup, screen),
+        Work::Login { provider } => login::login(&provider, setup, screen),
+        Work::Logout { provider } => login::logout(&provider, setup, screen),
         Work::Doctor(options) => doctor::run(&options, setup, screen),
     }
 }

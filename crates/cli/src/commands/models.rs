@@ -1,23 +1,31 @@
 //! `helve models`
 
 use std::fs;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use helve_models::{Answer, Decoder, StreamError, Wire, error_in};
 use serde_json::{Value, json};
 
+use super::{models_list, models_probe};
 use crate::args::{Models, WireName};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
+use crate::screen::Screen;
+use crate::setup::Setup;
 use crate::text;
 
-pub(crate) fn text(command: &Models) -> Result<String, Failure> {
+pub(crate) fn run(command: Models, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
+        Models::List { provider, all, json } => {
+            models_list::run(&models_list::Options { provider, all, json }, setup, screen)
+        }
+        Models::Probe => models_probe::run(setup, screen),
         Models::Decode { file, wire, chunk } => {
-            let body = read(file)?;
+            let body = read(&file)?;
             let pieces = chunk.map_or(body.len(), |chunk| usize::try_from(chunk).unwrap_or(usize::MAX));
-            let (answer, error) = decode(wire_of(*wire), &body, pieces.max(1));
-            Ok(format!("{:#}\n", told(&answer, error.as_ref())))
+            let (answer, error) = decode(wire_of(wire), &body, pieces.max(1));
+            writeln!(screen, "{:#}", told(&answer, error.as_ref()))?;
+            Ok(Exit::Fine)
         }
     }
 }

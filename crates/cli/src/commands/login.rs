@@ -1,0 +1,86 @@
+//! `helve login` and `helve logout`
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::sync::Arc;
+
+use helve_models::{KeyOrigin, Provider};
+
+use crate::failure::{Exit, Failure};
+use crate::models::{Models, stored_keys};
+use crate::screen::{self, GOOD, Screen, WARN};
+use crate::setup::Setup;
+use crate::text;
+
+/// No key is longer.
+const MAX_KEY_BYTES: u64 = 16 << 10;
+
+pub(crate) fn login(name: &str, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let provider = known(name, setup)?;
+    let key = read_key(&provider)?;
+    let mut keys = stored_keys(setup)?;
+    let stored = keys.store(&provider.name, &key);
+    stored.map_err(|error| Failure::keys("the key was not stored", &error))?;
+    let path = text::path(keys.path());
+    writeln!(screen, "{GOOD}✓{GOOD:#} The key for {} is stored in {path}, for you alone.", provider.name)?;
+    mention_variable(&provider);
+    Ok(Exit::Fine)
+}
+
+pub(crate) fn logout(name: &str, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let mut keys = stored_keys(setup)?;
+    // A provider that was taken out of the settings may still have a key here.
+    let provider = known(name, setup);
+    let name = provider.as_ref().map_or(name, |provider| &provider.name);
+    if keys.get(name).is_none() {
+        writeln!(screen, "There is no stored key for {}.", text::one_line(name))?;
+    } else {
+        let forgotten = keys.forget(name);
+        forgotten.map_err(|error| Failure::keys("the key is still stored", &error))?;
+        writeln!(screen, "{GOOD}✓{GOOD:#} The key for {name} is forgotten.")?;
+    }
+    if let Ok(provider) = &provider {
+        mention_variable(provider);
+    }
+    Ok(Exit::Fine)
+}
+
+fn known(name: &str, setup: &Setup) -> Result<Arc<Provider>, Failure> {
+    let models = Models::new(setup)?;
+    models
+        .router
+        .provider(name)
+        .cloned()
+        .map_err(|error| Failure::usage("nothing was done", &error, error.hint()))
+}
+
+/// A variable comes before what is stored, which may surprise.
+fn mention_variable(provider: &Provider) {
+    if let Some(KeyOrigin::Variable(name)) = provider.key.as_ref().map(|key| &key.origin) {
+        screen::complain(&format!("{WARN}helve: {name} is set, and comes before a stored key{WARN:#}"));
+    }
+}
+
+/// The key from a person, who does not see it, or from the standard input.
+fn read_key(provider: &Provider) -> Result<String, Failure> {
+    let unreadable = |error: io::Error| Failure::new("the key can't be read", error, "Try it again.");
+    let key = if io::stdin().is_terminal() {
+        screen::ask_secret(&format!("The key for {} (it is not shown): ", provider.name))
+            .map_err(unreadable)?
+    } else {
+        let mut key = String::new();
+        io::stdin().take(MAX_KEY_BYTES).read_to_string(&mut key).map_err(unreadable)?;
+        key
+    };
+    let key = key.trim();
+    let wrong = |why: &str| {
+        let hint = format!("Give one: `helve login {}` asks for it, or reads it from a pipe.", provider.name);
+        Err(Failure::usage("no key was stored", why, hint))
+    };
+    match key {
+        "" => wrong("nothing was given"),
+        key if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            wrong("a key is one word of letters, digits and signs")
+        }
+        key => Ok(key.to_owned()),
+    }
+}

@@ -1,0 +1,298 @@
+//! `helve models list`
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use helve_models::{
+    Auth, KeyOrigin, ModelFacts, Origin, Place, Provider, Purpose, Rates, Target, Vendor, Via,
+};
+use serde_json::{Value, json};
+
+use crate::failure::{Exit, Failure};
+use crate::models::{Models, block_on};
+use crate::screen::{DIM, GOOD, HEADING, Screen, WARN};
+use crate::setup::Setup;
+use crate::text::{count, one_line, pad};
+
+pub(crate) struct Options {
+    pub(crate) provider: Option<String>,
+    pub(crate) all: bool,
+    pub(crate) json: bool,
+}
+
+/// Whether a provider can be used here, and why or why not.
+struct State {
+    provider: Arc<Provider>,
+    usable: bool,
+    why: String,
+    /// What a local server says it has.
+    models: Vec<String>,
+}
+
+struct Model {
+    name: String,
+    facts: ModelFacts,
+    usable: bool,
+    why_not: Option<String>,
+}
+
+pub(crate) fn run(options: &Options, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let models = Models::new(setup)?;
+    let wanted = match &options.provider {
+        Some(name) => {
+            Some(models.router.provider(name).map_err(|error| Failure::route(&error))?.name.clone())
+        }
+        None => None,
+    };
+    let (states, main) = block_on(async { (states(&models).await, models.main().await) })?;
+    let states: Vec<State> = states
+        .into_iter()
+        .filter(|state| wanted.as_ref().is_none_or(|name| state.provider.name == *name))
+        .collect();
+    let listed = listed(&models, &states, options.all || options.json || wanted.is_some());
+    let chosen = main.as_ref().ok().map(|main| chosen(&models, main)).unwrap_or_default();
+    if options.json {
+        writeln!(screen, "{:#}", as_json(&states, &listed, &chosen))?;
+        return Ok(Exit::Fine);
+    }
+    show_providers(&states, screen)?;
+    show_models(&listed, &chosen, options, screen)?;
+    if let (Err(Failure::Told { why, hint, .. }), None) = (&main, &wanted) {
+        writeln!(screen, "\n{WARN}Nothing can be asked yet{WARN:#}: {}.\n{}", one_line(why), one_line(hint))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Which model does what.
+fn chosen(models: &Models, main: &Target) -> BTreeMap<String, Vec<&'static str>> {
+    let mut chosen: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
+    chosen.entry(main.name.to_string()).or_default().push("main");
+    for (purpose, word) in [(Purpose::Fast, "fast"), (Purpose::Summary, "summary")] {
+        if let Ok(target) = models.router.for_purpose(purpose, main) {
+            chosen.entry(target.name.to_string()).or_default().push(word);
+        }
+    }
+    for target in models.router.fallbacks().unwrap_or_default() {
+        chosen.entry(target.name.to_string()).or_default().push("fallback");
+    }
+    chosen
+}
+
+async fn states(models: &Models) -> Vec<State> {
+    let running = models.running().await;
+    let state = |provider: &Arc<Provider>| {
+        let found = running.iter().find(|(server, _)| server.name == provider.name);
+        let served = found.map(|(_, models)| models.clone()).unwrap_or_default();
+        let (usable, why) = match (provider.place, &provider.key) {
+            (Place::Local, _) => {
+                let url = &provider.base_url;
+                let is_running = found.is_some();
+                (is_running, format!("{} at {url}", if is_running { "running" } else { "not running" }))
+            }
+            (_, Some(key)) => (true, key_words(&key.origin)),
+            (_, None) if provider.auth == Auth::None => {
+                (true, format!("no key needed, at {}", provider.base_url))
+            }
+            (_, None) => (false, format!("no key: {}", missing(provider))),
+        };
+        State { provider: provider.clone(), usable, why, models: served }
+    };
+    models.router.providers().map(state).collect()
+}
+
+fn key_words(origin: &KeyOrigin) -> String {
+    match origin {
+        KeyOrigin::Variable(name) => format!("key from {name}"),
+        KeyOrigin::Stored => "key from `helve login`".to_owned(),
+    }
+}
+
+fn missing(provider: &Provider) -> String {
+    let variables: Vec<&str> =
+        provider.vendor.map(|vendor| vendor.keys).unwrap_or_default().iter().map(|(name, _)| *name).collect();
+    let login = format!("`helve login {}`", provider.name);
+    if variables.is_empty() { login } else { format!("set {}, or {login}", variables.join(" or ")) }
+}
+
+/// The models of the catalogue and of local servers; those that can't be used, and old ones, only if all are wanted.
+fn listed(models: &Models, states: &[State], all: bool) -> Vec<Model> {
+    let mut listed: Vec<Model> = Vec::new();
+    for state in states {
+        for model in &state.models {
+            let target = models.router.target(&state.provider, model);
+            let name = target.name.to_string();
+            listed.push(Model { name, facts: target.facts, usable: true, why_not: None });
+        }
+    }
+    for (name, facts) in models.router.catalogue().all() {
+        let provider = name.split_once('/').map_or(name, |(provider, _)| provider);
+        let Some(state) = states.iter().find(|state| state.provider.name == provider) else { continue };
+        let is_old = facts.status.is_some() || !facts.abilities.tools;
+        if all || (state.usable && !is_old) {
+            let why_not = (!state.usable).then(|| state.why.clone());
+            listed.push(Model { name: name.to_owned(), facts, usable: state.usable, why_not });
+        }
+    }
+    // The newest of each provider first.
+    let provider_of = |model: &Model| {
+        let provider = model.name.split_once('/').map(|(provider, _)| provider);
+        states.iter().position(|state| Some(state.provider.name.as_str()) == provider)
+    };
+    listed.sort_by_cached_key(|model| {
+        (provider_of(model), std::cmp::Reverse(model.facts.released.clone()), model.name.clone())
+    });
+    listed
+}
+
+fn show_providers(states: &[State], screen: &mut Screen) -> Result<(), Failure> {
+    writeln!(screen, "{DIM}PROVIDERS{DIM:#}")?;
+    let width = states.iter().map(|state| state.provider.name.len()).max().unwrap_or(0);
+    // Those that can be used come first.
+    for state in states.iter().filter(|state| state.usable).chain(states.iter().filter(|state| !state.usable))
+    {
+        let (style, mark) = if state.usable { (GOOD, "✓") } else { (DIM, "·") };
+        let name = pad(&state.provider.name, width);
+        writeln!(screen, "{style}{mark}{style:#} {HEADING}{name}{HEADING:#}  {}", one_line(&state.why))?;
+    }
+    Ok(())
+}
+
+fn show_models(
+    models: &[Model],
+    chosen: &BTreeMap<String, Vec<&str>>,
+    options: &Options,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    if models.is_empty() {
+        return Ok(());
+    }
+    let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0).min(60);
+    let heading = format!("{}  CONTEXT   OUTPUT     IN $/M    OUT $/M  CAN", pad("MODELS", width + 2));
+    writeln!(screen, "\n{DIM}{heading}{DIM:#}")?;
+    for model in models {
+        let (style, mark) = if model.usable { (GOOD, "✓") } else { (DIM, "·") };
+        let facts = &model.facts;
+        let price = |of: fn(&Rates) -> helve_protocol::Cost| {
+            facts.prices.as_ref().map_or("?".to_owned(), |prices| per_million(of(&prices.base)))
+        };
+        let words =
+            chosen.get(&model.name).map(|words| format!("{HEADING}[{}]{HEADING:#} ", words.join(", ")));
+        writeln!(
+            screen,
+            "{style}{mark}{style:#} {}  {:>7}  {:>7}  {:>9}  {:>9}  {}{}",
+            pad(&one_line(&model.name), width),
+            facts.context.map_or("?".to_owned(), tokens),
+            facts.output.map_or("?".to_owned(), tokens),
+            price(|rates| rates.input),
+            price(|rates| rates.output),
+            words.unwrap_or_default(),
+            abilities(facts).join(", "),
+        )?;
+    }
+    let unknown = models.iter().filter(|model| model.facts.origin == Origin::Unknown).count();
+    if unknown > 0 {
+        let them = count(unknown, "model is", "models are");
+        writeln!(
+            screen,
+            "{DIM}{them} not in the catalogue: careful limits are assumed; see catalogue in the settings{DIM:#}"
+        )?;
+    }
+    if !options.all && options.provider.is_none() {
+        writeln!(
+            screen,
+            "{DIM}`helve models list --all` shows those that can't be used here, and old ones{DIM:#}"
+        )?;
+    }
+    Ok(())
+}
+
+fn abilities(facts: &ModelFacts) -> Vec<&'static str> {
+    let can = &facts.abilities;
+    let words = [(can.tools, "tools"), (can.thinking, "thinking"), (can.images, "images"), (can.pdf, "pdf")];
+    let status =
+        facts.status.iter().map(|status| if status == "deprecated" { "deprecated" } else { "preview" });
+    words.into_iter().filter(|(can, _)| *can).map(|(_, word)| word).chain(status).collect()
+}
+
+/// `200k`, `1M`
+fn tokens(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1_000),
+        _ if count.is_multiple_of(1_000_000) => format!("{}M", count / 1_000_000),
+        _ => format!("{}.{:02}M", count / 1_000_000, count % 1_000_000 / 10_000),
+    }
+}
+
+fn per_million(price: helve_protocol::Cost) -> String {
+    price.times(1_000_000).to_string().trim_start_matches('$').to_owned()
+}
+
+fn as_json(states: &[State], models: &[Model], chosen: &BTreeMap<String, Vec<&str>>) -> Value {
+    let main = chosen.iter().find(|(_, words)| words.contains(&"main")).map(|(name, _)| name);
+    let providers: Vec<Value> = states
+        .iter()
+        .map(|state| {
+            let Provider { name, wire, base_url, vendor, .. } = &*state.provider;
+            json!({
+                "name": name,
+                "title": vendor.map_or(name.as_str(), |vendor: &Vendor| vendor.title),
+                "wire": format!("{wire:?}").to_ascii_lowercase(),
+                "base_url": base_url.as_str(),
+                "usable": state.usable,
+                "why": state.why,
+            })
+        })
+        .collect();
+    let models: Vec<Value> = models
+        .iter()
+        .map(|model| {
+            let facts = &model.facts;
+            let prices = facts.prices.as_ref().map(|prices| {
+                let Rates { input, output, cache_read, cache_write } = &prices.base;
+                json!({
+                    "input": per_million(*input),
+                    "output": per_million(*output),
+                    "cache_read": cache_read.map(per_million),
+                    "cache_write": cache_write.map(per_million),
+                })
+            });
+            json!({
+                "name": model.name,
+                "title": facts.title,
+                "context": facts.context,
+                "output": facts.output,
+                "prices_per_million": prices,
+                "can": abilities_of(facts),
+                "knowledge": facts.knowledge,
+                "released": facts.released,
+                "status": facts.status,
+                "known": facts.origin != Origin::Unknown,
+                "chosen_for": chosen.get(&model.name).cloned().unwrap_or_default(),
+                "usable": model.usable,
+                "why_not": model.why_not,
+            })
+        })
+        .collect();
+    json!({"main": main, "providers": providers, "models": models})
+}
+
+fn abilities_of(facts: &ModelFacts) -> Value {
+    let can = &facts.abilities;
+    json!({
+        "tools": can.tools,
+        "thinking": can.thinking,
+        "images": can.images,
+        "pdf": can.pdf,
+        "structured_output": can.structured,
+    })
+}
+
+/// Where a model is reached, for people.
+pub(super) fn place_of(target: &Target) -> String {
+    match &target.via {
+        Via::Provider(provider) => provider.base_url.to_string(),
+        Via::Script(_) => "a script".to_owned(),
+    }
+}

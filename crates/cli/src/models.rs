@@ -1,0 +1,207 @@
+//! From settings, variables and stored keys to models that can be spoken with.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::future::Future;
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_config::{Dollars, KeyStore, ModelFacts, Settings, Wire as WireName};
+use helve_models::script::Script;
+use helve_models::{
+    Auth, Catalogue, Client, Effort, JITTER, Overrides, Patience, Provider, ProviderWish, RouteError, Router,
+    Secret, Target, Timeouts, Vendor, Wire, Wishes, per_token,
+};
+
+use crate::failure::Failure;
+use crate::setup::{Setup, SystemClock};
+use crate::text;
+
+/// A server on this machine answers at once, or is not there.
+const LOCAL_LIMIT: Duration = Duration::from_millis(700);
+
+/// What a model's name begins with that is a script.
+const SCRIPT: &str = "script:";
+
+/// The models of this user.
+pub(crate) struct Models {
+    pub(crate) router: Router,
+    pub(crate) client: Arc<Client>,
+    pub(crate) effort: Option<Effort>,
+    main: Option<String>,
+}
+
+impl Models {
+    pub(crate) fn new(setup: &Setup) -> Result<Models, Failure> {
+        let settings = &setup.config()?.settings;
+        let keys = stored_keys(setup)?;
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let stored = |provider: &str| keys.get(provider).map(Secret::new);
+        let router = Router::new(wishes(settings), catalogue(settings)?, &variable, &stored);
+        let router = router.map_err(|error| Failure::route(&error))?;
+        let patience = match settings.retry {
+            helve_config::Retry::Long => Patience::Long { budget: settings.limits.max_retry_time.into() },
+            helve_config::Retry::Short => Patience::Short,
+        };
+        let timeouts = Timeouts {
+            connect: settings.timeouts.connect.into(),
+            first_byte: settings.timeouts.first_byte.into(),
+            idle: settings.timeouts.idle.into(),
+        };
+        let client = Client::new(Arc::new(SystemClock), Box::new(jitter), patience, timeouts);
+        let effort = settings.effort.map(effort_of);
+        Ok(Models { router, client: Arc::new(client), effort, main: settings.model.clone() })
+    }
+
+    /// The model that does the work: the chosen one, else one whose key is there, else one of a local server that runs.
+    pub(crate) async fn main(&self) -> Result<Target, Failure> {
+        if let Some(file) = self.main.as_deref().and_then(|name| name.strip_prefix(SCRIPT)) {
+            return script(Path::new(file));
+        }
+        if let Some(target) = self.router.main().map_err(|error| Failure::route(&error))? {
+            return Ok(target);
+        }
+        for (provider, models) in self.running().await {
+            if let Some(model) = models.first() {
+                return Ok(self.router.target(&provider, model));
+            }
+        }
+        Err(Failure::route(&RouteError::Nothing))
+    }
+
+    /// The local servers that run, with the models that they have.
+    pub(crate) async fn running(&self) -> Vec<(Arc<Provider>, Vec<String>)> {
+        let mut asked = tokio::task::JoinSet::new();
+        for (place, provider) in self.router.local().cloned().enumerate() {
+            let client = self.client.clone();
+            asked.spawn(async move {
+                let models = client.models_of(&provider, LOCAL_LIMIT).await;
+                models.ok().map(|models| (place, provider, models))
+            });
+        }
+        let mut running: Vec<_> = asked.join_all().await.into_iter().flatten().collect();
+        running.sort_by_key(|(place, _, _)| *place);
+        running.into_iter().map(|(_, provider, models)| (provider, models)).collect()
+    }
+}
+
+/// Runs what waits for servers.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new("no connections can be made", error, "Check the limits of this process.")
+    })?;
+    Ok(runtime.block_on(work))
+}
+
+pub(crate) fn stored_keys(setup: &Setup) -> Result<KeyStore, Failure> {
+    KeyStore::read(setup.places.keys())
+        .map_err(|error| Failure::keys("the stored keys can't be used", &error))
+}
+
+fn script(path: &Path) -> Result<Target, Failure> {
+    let shown = text::path(path);
+    let read = fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("the script {shown} can't be read"), error, "Check the path.")
+    })?;
+    let script = Script::parse(&read).map_err(|error| {
+        Failure::usage(
+            format!("the script {shown} has a mistake"),
+            error,
+            "Mend it; docs/scripts.md tells how.",
+        )
+    })?;
+    Ok(Target::script(&format!("{SCRIPT}{}", path.display()), script))
+}
+
+/// What is added to a wait; any will do, as long as others draw another.
+fn jitter() -> Duration {
+    let drawn = RandomState::new().build_hasher().finish();
+    Duration::from_millis(drawn % u64::try_from(JITTER.as_millis()).unwrap_or(1_000))
+}
+
+fn wishes(settings: &Settings) -> Wishes {
+    let provider = |provider: &helve_config::Provider| ProviderWish {
+        wire: provider.wire.map(wire_of),
+        base_url: provider.base_url.clone(),
+        key_env: provider.key_env.clone(),
+        auth: provider.auth.map(auth_of),
+        headers: provider.headers.iter().map(|(name, value)| (name.clone(), Secret::new(value))).collect(),
+    };
+    Wishes {
+        main: settings.model.clone(),
+        fast: settings.models.fast.clone(),
+        summary: settings.models.summary.clone(),
+        fallback: settings.models.fallback.clone(),
+        aliases: settings.models.aliases.clone(),
+        providers: settings.providers.iter().map(|(name, wish)| (name.clone(), provider(wish))).collect(),
+    }
+}
+
+fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
+    let mut catalogue = Catalogue::built_in();
+    for (name, facts) in &settings.catalogue {
+        // Known providers have one name in the catalogue.
+        let (provider, model) = name.split_once('/').unwrap_or((name, ""));
+        let provider = Vendor::find(provider).map_or(provider, |vendor| vendor.name);
+        catalogue = catalogue.with(&format!("{provider}/{model}"), overrides(name, facts)?);
+    }
+    Ok(catalogue)
+}
+
+fn overrides(name: &str, facts: &ModelFacts) -> Result<Overrides, Failure> {
+    let price = |dollars: Option<Dollars>| match dollars.map(|dollars| per_token(dollars.0)) {
+        Some(None) => {
+            let what = format!("a price of {name} can't be counted exactly");
+            let why = "it has more than six decimals for a million tokens";
+            Err(Failure::usage(what, why, format!("Round it in the setting catalogue.{name:?}.")))
+        }
+        price => Ok(price.flatten()),
+    };
+    Ok(Overrides {
+        context: facts.context.map(u64::from),
+        output: facts.output.map(u64::from),
+        input_price: price(facts.input_price)?,
+        output_price: price(facts.output_price)?,
+        cache_read_price: price(facts.cache_read_price)?,
+        cache_write_price: price(facts.cache_write_price)?,
+        tools: facts.tools,
+        thinking: facts.thinking,
+        images: facts.images,
+        pdf: facts.pdf,
+        ..Overrides::default()
+    })
+}
+
+fn wire_of(name: WireName) -> Wire {
+    match name {
+        WireName::Messages => Wire::Messages,
+        WireName::Chat => Wire::Chat,
+        WireName::Responses => Wire::Responses,
+        WireName::Gemini => Wire::Gemini,
+    }
+}
+
+fn auth_of(auth: helve_config::Auth) -> Auth {
+    match auth {
+        helve_config::Auth::Bearer => Auth::Bearer,
+        helve_config::Auth::XApiKey => Auth::Header("x-api-key"),
+        helve_config::Auth::ApiKey => Auth::Header("api-key"),
+        helve_config::Auth::XGoogApiKey => Auth::Header("x-goog-api-key"),
+        helve_config::Auth::Query => Auth::Query("key"),
+        helve_config::Auth::None => Auth::None,
+    }
+}
+
+fn effort_of(effort: helve_config::Effort) -> Effort {
+    match effort {
+        helve_config::Effort::Off => Effort::Off,
+        helve_config::Effort::Minimal => Effort::Minimal,
+        helve_config::Effort::Low => Effort::Low,
+        helve_config::Effort::Medium => Effort::Medium,
+        helve_config::Effort::High => Effort::High,
+        helve_config::Effort::Max => Effort::Max,
+    }
+}
