@@ -87,11 +87,11 @@ impl Drop for Progress {
 
 /// Asks a person for something that must not be seen.
 pub(crate) fn ask_secret(question: &str) -> io::Result<String> {
-    let _ = write!(io::stderr().lock(), "{question}");
     let seen = termios::tcgetattr(io::stdin())?;
     let mut unseen = seen.clone();
     unseen.local_modes.remove(termios::LocalModes::ECHO);
     termios::tcsetattr(io::stdin(), termios::OptionalActions::Flush, &unseen)?;
+    let _ = write!(io::stderr().lock(), "{question}");
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
     termios::tcsetattr(io::stdin(), termios::OptionalActions::Flush, &seen)?;

@@ -143,10 +143,12 @@ impl Router {
 
     pub fn provider(&self, name: &str) -> Result<&Arc<Provider>, RouteError> {
         let name = Vendor::find(name).map_or(name, |vendor| vendor.name);
-        self.providers.iter().find(|provider| provider.name == name).ok_or_else(|| {
-            let known = self.providers.iter().map(|provider| provider.name.clone()).collect();
-            RouteError::NoProvider { name: name.to_owned(), known }
-        })
+        self.providers.iter().find(|provider| provider.name == name).ok_or_else(|| self.no_provider(name))
+    }
+
+    fn no_provider(&self, name: &str) -> RouteError {
+        let known = self.providers.iter().map(|provider| provider.name.clone()).collect();
+        RouteError::NoProvider { name: name.to_owned(), known }
     }
 
     /// The model that a name means: `provider/model`, an alias, or a model's name alone where it is known.
@@ -164,8 +166,8 @@ impl Router {
         let first = known.clone().next();
         match (known.find(|provider| provider.has_key()).or(first), name.split_once('/')) {
             (Some(provider), _) => self.usable(&provider.name, name),
-            (None, Some((provider, _))) => self.provider(provider).and_then(|_| self.usable(provider, "")),
-            (None, None) => Err(RouteError::NoModel { name: name.to_owned() }),
+            (None, Some((provider, _))) if !self.is_provider(provider) => Err(self.no_provider(provider)),
+            (None, _) => Err(RouteError::NoModel { name: name.to_owned() }),
         }
     }
 

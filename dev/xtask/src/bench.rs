@@ -16,15 +16,19 @@ pub(crate) fn run() -> Result<(), String> {
     let helve = build_helve("release")?;
     let mut rows = vec![start(&helve)?];
     rows.extend(instructions(&helve));
-    rows.extend(journal()?);
+    rows.extend(of_crate("journal")?);
+    rows.extend(of_crate("models")?);
     print(&rows);
     Ok(())
 }
 
-fn journal() -> Result<Vec<Row>, String> {
-    show_and_run(cargo().args(["bench", "--package", "helve-journal", "--bench", "journal", "--no-run"]))?;
-    let text =
-        output_of(cargo().args(["bench", "--quiet", "--package", "helve-journal", "--bench", "journal"]))?;
+/// The rows that a crate's own benchmark prints.
+fn of_crate(name: &str) -> Result<Vec<Row>, String> {
+    let package = format!("helve-{name}");
+    let bench = ["bench", "--package", &package, "--bench", name];
+    show_and_run(cargo().args(bench).arg("--no-run"))?;
+    let text = output_of(cargo().args(bench).arg("--quiet"))?;
+    text.lines().filter(|line| line.starts_with("skipped")).for_each(|line| println!("{line}"));
     let row = |line: &str| -> Option<Row> {
         let cells: Vec<String> = line.split('\t').map(str::to_owned).collect();
         cells.try_into().ok()

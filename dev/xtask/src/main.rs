@@ -7,6 +7,7 @@ mod bench;
 mod catalogue;
 mod docs;
 mod run;
+mod speak;
 mod test;
 
 use std::process::ExitCode;
@@ -15,6 +16,8 @@ const USAGE: &str = "\
 cargo xtask test [--install] [WORDS]   check the format, the lints, the docs, and run all tests
                                        --install: install missing tools with apt-get (CI does)
                                        WORDS: hand these to the test runner, and do nothing else
+cargo xtask test --wire                show our requests to the types of the providers' own libraries (pip)
+cargo xtask test --real-model          speak with a server on this machine (HELVE_TEST_SERVER, or one that is found)
 cargo xtask bench                      measure, each figure beside a baseline
 cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date
 cargo xtask catalogue FILE             make the built-in catalogue of models out of a file of facts";
@@ -23,6 +26,8 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
+        ["test", "--wire"] => speak::wire(),
+        ["test", "--real-model"] => speak::real_model(),
         ["test", options @ ..] => test::run(options),
         ["bench"] => bench::run(),
         ["docs"] => docs::make(),

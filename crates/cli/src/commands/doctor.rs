@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::logs;
+use crate::models::{Models, block_on};
 use crate::places::ADMINISTRATOR_FILE;
 use crate::screen::{BAD, DIM, GOOD, Progress, Screen, WARN};
 use crate::setup::Setup;
@@ -62,7 +63,7 @@ pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) ->
     }
     checks.extend([data_folder(setup.places.data()), catalogue(&journal)]);
     checks.extend(sessions(&journal));
-    checks.extend([git(), logs(setup), telemetry()]);
+    checks.extend([model(setup), git(), logs(setup), telemetry()]);
     let is_bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
     if options.json {
         writeln!(screen, "{}", serde_json::to_string_pretty(&checks)?)?;
@@ -300,6 +301,19 @@ fn repair(journal: &FileJournal) -> Vec<Check> {
         Err(error) => checks.push(Check::new("repair", Verdict::Bad, error.to_string()).hint(error.hint())),
     }
     checks
+}
+
+/// Which model would be asked. Nothing is sent to it: that costs something.
+fn model(setup: &Setup) -> Check {
+    let found = Models::new(setup).and_then(|models| block_on(async { models.main().await })?);
+    match found {
+        Ok(target) => Check::new("model", Verdict::Good, target.name.to_string())
+            .hint("`helve models probe` tries it out."),
+        // The settings have been told already.
+        Err(Failure::Settings(_)) => Check::new("model", Verdict::Note, "the settings can't be read"),
+        Err(Failure::Told { why, hint, .. }) => Check::new("model", Verdict::Note, why).hint(hint),
+        Err(Failure::ClosedPipe) => Check::new("model", Verdict::Note, "none"),
+    }
 }
 
 fn git() -> Check {

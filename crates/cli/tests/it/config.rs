@@ -35,7 +35,7 @@ fn every_value_knows_where_it_comes_from() {
 fn one_setting_or_a_section_can_be_asked_for() {
     let home = Home::new();
     assert_eq!(home.run(&["config", "show", "limits.max_steps"]).out, "limits.max_steps  50  built-in\n");
-    assert_eq!(home.run(&["config", "show", "limits"]).out.lines().count(), 3);
+    assert_eq!(home.run(&["config", "show", "limits"]).out.lines().count(), 4);
     let ran = home.run(&["config", "show", "limit"]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("there is no setting \"limit\""), "{}", ran.err);

@@ -12,8 +12,14 @@ fn about<'a>(report: &'a str, name: &str) -> &'a str {
 fn a_healthy_machine_is_called_healthy() {
     let home = Home::new();
     home.store(1, "hello");
-    let ran = home.run(&["doctor"]);
+    let doctor = |words: &[&str]| {
+        let mut command = home.helve(words);
+        command.env("OPENAI_API_KEY", "sk-test-0123456789");
+        home.run_command(command)
+    };
+    let ran = doctor(&["doctor"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    assert!(about(&ran.out, "model").contains("openai/gpt-5.5"), "{}", ran.out);
     assert!(
         about(&ran.out, "sessions").contains("1 session, every event and payload checked"),
         "{}",
@@ -21,7 +27,7 @@ fn a_healthy_machine_is_called_healthy() {
     );
     assert!(about(&ran.out, "logs").contains("[HOME]/logs"));
     assert!(about(&ran.out, "telemetry").contains("none"));
-    let json: Value = serde_json::from_str(&home.run(&["doctor", "--json"]).out).unwrap();
+    let json: Value = serde_json::from_str(&doctor(&["doctor", "--json"]).out).unwrap();
     assert!(json.as_array().unwrap().iter().all(|check| check["verdict"] == "good"), "{json:#}");
 }
 

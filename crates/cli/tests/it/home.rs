@@ -52,6 +52,10 @@ impl Home {
         command.args(words).current_dir(self.project()).env_clear();
         command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.path()).env("TZ", "UTC");
         command.env("TERM", "xterm-256color");
+        // Whatever runs on this machine, nothing listens here.
+        for server in ["OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM"] {
+            command.env(format!("{server}_BASE_URL"), "http://127.0.0.1:1/v1");
+        }
         command
     }
 

@@ -7,7 +7,12 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use crate::home::Home;
 
 /// Runs a command on a real terminal, types into it, and gives all that it shows and its exit code.
-fn on_terminal(mut command: Command, typed: &str) -> (String, i32) {
+fn on_terminal(command: Command, typed: &str) -> (String, i32) {
+    on_terminal_at(command, "", typed)
+}
+
+/// The same, typing as soon as a prompt is seen.
+pub(crate) fn on_terminal_at(mut command: Command, prompt: &str, typed: &str) -> (String, i32) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -17,11 +22,17 @@ fn on_terminal(mut command: Command, typed: &str) -> (String, i32) {
     // Our own ends are closed with the command, so that reading ends with the child.
     drop(command);
     let mut terminal = File::from(terminal);
-    terminal.write_all(typed.as_bytes()).unwrap();
     let mut shown = Vec::new();
     let mut chunk = [0; 4096];
-    // The end of a terminal is an error on Linux.
-    while let Ok(count @ 1..) = terminal.read(&mut chunk) {
+    let mut untyped = Some(typed);
+    loop {
+        if String::from_utf8_lossy(&shown).contains(prompt)
+            && let Some(typed) = untyped.take()
+        {
+            terminal.write_all(typed.as_bytes()).unwrap();
+        }
+        // The end of a terminal is an error on Linux.
+        let Ok(count @ 1..) = terminal.read(&mut chunk) else { break };
         shown.extend_from_slice(&chunk[..count]);
     }
     (String::from_utf8_lossy(&shown).into_owned(), child.wait().unwrap().code().unwrap())

@@ -43,7 +43,7 @@ impl Blobs for NoBlobs {
 
 fn run<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(FAR_TOO_LONG, work).await.expect("it hangs") })
+    runtime.block_on(async { tokio::time::timeout(FAR_TOO_LONG, work).await.unwrap() })
 }
 
 fn client(patience: Patience) -> Arc<Client> {
@@ -206,7 +206,7 @@ const LONG_SESSION: &str = r#"
 "#;
 
 const MARK: &str = r#","cache_control":{"type":"ephemeral"}"#;
-const STEPS: u64 = 200;
+const STEPS: u32 = 200;
 
 #[test]
 fn over_a_long_session_requests_grow_only_at_their_end() {
@@ -216,7 +216,7 @@ fn over_a_long_session_requests_grow_only_at_their_end() {
             let client = client(Patience::Short);
             let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
             let mut messages = vec![user(1, "go")];
-            for n in 0..STEPS {
+            for n in 0..u64::from(STEPS) {
                 let request = thread.prepare(&messages, &NoBlobs);
                 assert_eq!(request.broken, None, "{wire:?} step {n}");
                 assert_eq!(request.kept > 0, n > 0, "{wire:?} step {n}");
@@ -233,7 +233,7 @@ fn over_a_long_session_requests_grow_only_at_their_end() {
             .iter()
             .map(|request| String::from_utf8(request.body.clone()).unwrap())
             .collect();
-        assert_eq!(bodies.len(), STEPS as usize, "{wire:?}");
+        assert_eq!(u32::try_from(bodies.len()), Ok(STEPS), "{wire:?}");
         for (n, pair) in bodies.windows(2).enumerate() {
             let [before, after] = [&pair[0], &pair[1]].map(|body| body.replace(MARK, ""));
             let kept = before.strip_suffix("]}").unwrap();
@@ -495,8 +495,11 @@ impl Clock for Virtual {
     }
 }
 
+/// Which try failed, how long the wait is in milliseconds, and why.
+type Waited = (u32, u128, String);
+
 /// What is heard of a script whose steps fail, in a time that does not really pass.
-fn waits_of(text: &str) -> (Vec<(u32, u128, String)>, Result<String, Failure>) {
+fn waits_of(text: &str) -> (Vec<Waited>, Result<String, Failure>) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
