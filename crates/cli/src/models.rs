@@ -40,7 +40,6 @@ impl Models {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let stored = |provider: &str| keys.get(provider).map(Secret::new);
         let router = Router::new(wishes(settings), catalogue(settings)?, &variable, &stored);
-        let router = router.map_err(|error| Failure::route(&error))?;
         let patience = match settings.retry {
             helve_config::Retry::Long => Patience::Long { budget: settings.limits.max_retry_time.into() },
             helve_config::Retry::Short => Patience::Short,

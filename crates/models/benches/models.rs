@@ -122,7 +122,7 @@ fn the_counted_request(conversation: &mut Conversation, message: &Message) -> Re
 
 fn dialect(wire: usize) -> Dialect {
     let variables = |name: &str| name.ends_with("_KEY").then(|| "key-for-tests".to_owned());
-    let router = Router::new(Wishes::default(), Catalogue::built_in(), &variables, &|_| None).unwrap();
+    let router = Router::new(Wishes::default(), Catalogue::built_in(), &variables, &|_| None);
     router.find(WIRES[wire].1).unwrap().dialect()
 }
 

@@ -77,8 +77,10 @@ impl Answer {
             blocks.splice(..1, [Block::Thinking { text: thinking, sealed: Value::Null }, said]);
         }
         let has_calls = blocks.iter().any(|block| matches!(block, Block::Call(_)));
+        let has_ended = matches!(self.stop, None | Some(StopReason::EndTurn | StopReason::StopSequence));
         if let Some(Block::Text { text, .. }) = blocks.last()
             && !has_calls
+            && has_ended
             && let Some(spoken) = spoken::calls(text, tools)
         {
             blocks.pop();
@@ -94,19 +96,23 @@ impl Answer {
         self.blocks = (0..).zip(blocks).collect();
     }
 
-    /// The answer as it is written down. Each call gets an id of ours. One whose arguments can't be read has failed already,
-    /// and says where they broke.
+    /// The answer as it is written down. Each call gets an id of ours. One whose arguments can't be read, or may not be whole,
+    /// has failed already, and says why.
     pub fn parts(&self, mut draw: impl FnMut() -> CallId) -> Vec<Part> {
-        let part = |block: &Block| match block {
+        let last = self.blocks.len().saturating_sub(1);
+        let part = |(place, block): (usize, &Block)| match block {
             Block::Text { text, sealed } => {
                 Part::Text(TextPart { text: text.clone(), kind: TextKind::Said, sealed: sealed.clone() })
             }
             Block::Thinking { text, sealed } => {
                 Part::Reasoning(ReasoningPart { text: text.clone(), sealed: sealed.clone() })
             }
+            Block::Call(call) if place == last && self.stop == Some(StopReason::MaxTokens) => {
+                Part::Tool(call.cut_off(draw()))
+            }
             Block::Call(call) => Part::Tool(call.part(draw())),
         };
-        self.blocks().map(part).collect()
+        self.blocks().enumerate().map(part).collect()
     }
 
     pub fn blocks(&self) -> impl Iterator<Item = &Block> {
@@ -140,6 +146,14 @@ impl Answer {
 }
 
 impl Call {
+    /// A call that the limit of the answer may have cut short, whatever its arguments look like.
+    fn cut_off(&self, call: CallId) -> ToolPart {
+        let message = "The answer reached its limit of tokens, so this call may not be whole, and was not run. Make it \
+                       shorter, or divide it into several calls."
+            .to_owned();
+        ToolPart { state: ToolState::Error { message }, ..self.part(call) }
+    }
+
     fn part(&self, call: CallId) -> ToolPart {
         let (input, state) = match repair::arguments(&self.arguments) {
             Ok(arguments) => (arguments.value, ToolState::Pending),

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use helve_protocol::Clock;
+use helve_protocol::{Clock, Usage};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::failure::{Failure, FailureKind};
 use crate::played::Played;
 use crate::provider::Address;
-use crate::retry::{Patience, Retry, Verdict};
+use crate::retry::{HARD_STOP, Patience, Retry, Verdict};
 use crate::target::{Target, Via};
-use crate::transport::{Http, Response, Timeouts, pause};
-use crate::{Answer, Decoder, ModelEvent, Provider, Request};
+use crate::transport::{Http, Response, Timeouts, humane, pause};
+use crate::{Answer, Decoder, ModelEvent, Provider, Request, StreamError};
 
 /// Speaks with models. One serves the whole program, so that connections are used again.
 pub struct Client {
@@ -23,6 +24,8 @@ pub struct Client {
     clock: Arc<dyn Clock>,
     jitter: Jitter,
     patience: Patience,
+    /// How long a server may send nothing but signs of life.
+    silence: Duration,
 }
 
 /// Draws what is added to a wait.
@@ -47,7 +50,8 @@ pub type Ear<'a> = &'a mut (dyn FnMut(Heard<'_>) + Send);
 
 impl Client {
     pub fn new(clock: Arc<dyn Clock>, jitter: Jitter, patience: Patience, timeouts: Timeouts) -> Client {
-        Client { http: Http::new(timeouts), clock, jitter, patience }
+        let silence = timeouts.first_byte.max(timeouts.idle);
+        Client { http: Http::new(timeouts), clock, jitter, patience, silence }
     }
 
     /// Sends a request until it is answered, or until there is no sense in it.
@@ -60,16 +64,28 @@ impl Client {
     ) -> Result<Answer, Failure> {
         let mut retry = Retry::new(self.patience, self.clock.now());
         loop {
-            let failure = match self.attempt(target, request, ear, stop).await {
-                Ok(answer) => return Ok(answer),
-                Err(failure) => failure,
+            // Whatever the server does, one request does not take for ever.
+            let attempt = tokio::time::timeout(HARD_STOP, self.attempt(target, request, ear, stop)).await;
+            let failure = match attempt {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(failure)) => failure,
+                Err(_) => {
+                    return Err(Failure::new(
+                        FailureKind::Timeout,
+                        "the answer took longer than anybody waits",
+                    ));
+                }
             };
             match retry.after(&failure, self.clock.now(), (self.jitter)()) {
                 Verdict::Wait(delay) => {
                     ear(Heard::Waiting { attempt: retry.tries(), delay, failure: &failure });
                     pause(delay, stop).await?;
                 }
-                Verdict::TooLong { resets } => return Err(Failure { resets: Some(resets), ..failure }),
+                Verdict::TooLong { resets } => {
+                    let wait = Duration::from_millis(resets.millis_since(self.clock.now()));
+                    let text = format!("{}; it can be tried again in {}", failure.text, humane(wait));
+                    return Err(Failure { resets: Some(resets), text, ..failure });
+                }
                 Verdict::GiveUp => return Err(failure),
             }
         }
@@ -88,7 +104,8 @@ impl Client {
             Via::Script(stage) => {
                 let played = stage.post(&request.body, now, stop).await?;
                 ear(Heard::Began);
-                read(Incoming::Script(played), decoder, ear, stop).await
+                let incoming = Incoming::Script(played);
+                self.read(incoming, decoder, ear, stop).await
             }
             Via::Provider(provider) => {
                 let address = provider.address(&target.model);
@@ -97,9 +114,53 @@ impl Client {
                 let response = self.http.post(&address, request.body.clone(), now, stop).await;
                 let response = response.map_err(scrubbed)?;
                 ear(Heard::Began);
-                read(Incoming::Http { response, address: &address }, decoder, ear, stop)
-                    .await
-                    .map_err(scrubbed)
+                let incoming = Incoming::Http { response, address: &address };
+                self.read(incoming, decoder, ear, stop).await.map_err(scrubbed)
+            }
+        }
+    }
+
+    /// Reads a response to its end.
+    async fn read(
+        &self,
+        mut incoming: Incoming<'_>,
+        mut decoder: Decoder,
+        ear: Ear<'_>,
+        stop: &CancellationToken,
+    ) -> Result<Answer, Failure> {
+        let mut answer = Answer::default();
+        let broken = |error: &StreamError, spent: Usage| Failure { spent, ..Failure::of_stream(error) };
+        let mut last_word = Instant::now();
+        loop {
+            match incoming.piece(stop).await {
+                Ok(Some(piece)) => {
+                    let said = decoder.push(&piece).map_err(|error| broken(&error, answer.usage))?;
+                    if !said.is_empty() {
+                        last_word = Instant::now();
+                    } else if last_word.elapsed() > self.silence {
+                        let text = format!(
+                            "the server sent signs of life, but no word for {}",
+                            humane(self.silence)
+                        );
+                        return Err(Failure {
+                            spent: answer.usage,
+                            ..Failure::new(FailureKind::Timeout, text)
+                        });
+                    }
+                    take(said, &mut answer, ear);
+                    if decoder.has_ended() {
+                        incoming.end().await;
+                        return Ok(answer);
+                    }
+                }
+                Ok(None) => {
+                    let said = decoder.finish().map_err(|error| broken(&error, answer.usage))?;
+                    take(said, &mut answer, ear);
+                    return Ok(answer);
+                }
+                // Everything was told; that the server does not hang up properly is no reason to ask again.
+                Err(failure) if ends_without_a_word(failure.kind) && decoder.may_end() => return Ok(answer),
+                Err(failure) => return Err(Failure { spent: answer.usage, ..failure }),
             }
         }
     }
@@ -142,39 +203,15 @@ impl Incoming<'_> {
     }
 }
 
-/// Reads a response to its end.
-async fn read(
-    mut incoming: Incoming<'_>,
-    mut decoder: Decoder,
-    ear: Ear<'_>,
-    stop: &CancellationToken,
-) -> Result<Answer, Failure> {
-    let mut answer = Answer::default();
-    let mut take = |said: Vec<ModelEvent>, answer: &mut Answer| {
-        for event in said {
-            ear(Heard::Said(&event));
-            answer.apply(event);
-        }
-    };
-    loop {
-        match incoming.piece(stop).await {
-            Ok(Some(piece)) => {
-                let said = decoder.push(&piece).map_err(|error| Failure::of_stream(&error))?;
-                take(said, &mut answer);
-                if decoder.has_ended() {
-                    incoming.end().await;
-                    return Ok(answer);
-                }
-            }
-            Ok(None) => {
-                let said = decoder.finish().map_err(|error| Failure::of_stream(&error))?;
-                take(said, &mut answer);
-                return Ok(answer);
-            }
-            // Everything was told; that the server does not hang up is no reason to ask again.
-            Err(failure) if failure.kind == FailureKind::Timeout && decoder.may_end() => return Ok(answer),
-            Err(failure) => return Err(failure),
-        }
+fn ends_without_a_word(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Timeout | FailureKind::Network)
+}
+
+/// Takes what is said, and tells it on.
+fn take(said: Vec<ModelEvent>, answer: &mut Answer, ear: Ear<'_>) {
+    for event in said {
+        ear(Heard::Said(&event));
+        answer.apply(event);
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Wire;
 use crate::prefix::{self, Break};
 use crate::request::{Dialect, Prompt};
-use crate::wire::said::{Before, said};
+use crate::wire::said::{Before, Piece, said};
 
 /// What is said to one model, as bytes.
 #[derive(Debug)]
@@ -17,6 +17,9 @@ pub struct Conversation {
     dialect: Dialect,
     /// Everything before the messages.
     head: Vec<u8>,
+    /// The same while the model goes on with calls that another one made, where that must be told otherwise.
+    calm_head: Option<Vec<u8>>,
+    work: Work,
     /// The messages, with commas between.
     messages: Vec<u8>,
     places: Vec<Place>,
@@ -32,6 +35,14 @@ pub enum Change {
     Explained,
     /// It must not.
     Unexplained,
+}
+
+/// Whose calls the model goes on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Own,
+    /// Another model made the last calls, so that this one's thoughts about them are missing.
+    Anothers,
 }
 
 /// Where a message lies.
@@ -50,6 +61,7 @@ struct Sent {
     marks: Vec<Range<usize>>,
     /// How many messages it held.
     messages: usize,
+    work: Work,
 }
 
 /// A request, ready to be sent.
@@ -72,14 +84,27 @@ impl Conversation {
         let mut conversation = Conversation {
             dialect,
             head: Vec::new(),
+            calm_head: None,
+            work: Work::Own,
             messages: Vec::new(),
             places: Vec::new(),
             before: Before::Other,
             last: None,
             change: Change::Unexplained,
         };
-        conversation.head = conversation.head_of(prompt);
+        conversation.set_prompt(prompt);
         conversation
+    }
+
+    fn set_prompt(&mut self, prompt: &Prompt) {
+        self.head = self.head_of(prompt);
+        let calm = self.dialect.wire.calm(prompt, &self.dialect);
+        self.calm_head = calm.map(|calm| self.head_of(&calm));
+    }
+
+    fn head(&self) -> &[u8] {
+        let calm = self.calm_head.as_ref().filter(|_| self.work == Work::Anothers);
+        calm.unwrap_or(&self.head)
     }
 
     /// How many messages are encoded.
@@ -95,6 +120,12 @@ impl Conversation {
     pub fn push(&mut self, message: &Message, blobs: &dyn Blobs) {
         let said = said(message, &self.dialect, blobs);
         let items = self.dialect.wire.items(&said, &self.dialect, self.before);
+        self.work = match &said.pieces[..] {
+            [] => self.work,
+            [Piece::Thinking { .. }, ..] => Work::Own,
+            _ if said.results.is_empty() => Work::Own,
+            _ => Work::Anothers,
+        };
         if !items.is_empty() {
             self.before = if said.results.is_empty() { Before::Other } else { Before::Results };
         }
@@ -120,7 +151,8 @@ impl Conversation {
     /// Begins anew: what was said is another, or how it is said.
     pub fn renew(&mut self, dialect: Dialect, prompt: &Prompt, change: Change) {
         self.dialect = dialect;
-        self.head = self.head_of(prompt);
+        self.set_prompt(prompt);
+        self.work = Work::Own;
         self.messages.clear();
         self.places.clear();
         self.before = Before::Other;
@@ -132,7 +164,10 @@ impl Conversation {
     /// The request with everything that was added, compared with the one before.
     pub fn request(&mut self) -> Request {
         let (body, marks) = self.assembled();
-        let change = std::mem::replace(&mut self.change, Change::Unexplained);
+        let mut change = std::mem::replace(&mut self.change, Change::Unexplained);
+        if self.calm_head.is_some() && self.last.as_ref().is_some_and(|last| last.work != self.work) {
+            change = Change::Explained;
+        }
         let same = |sent: &Sent| prefix::begins_with((&sent.body, &sent.marks), (&body, &marks), END.len());
         let keeps = self.last.as_ref().is_some_and(same);
         let broken = match &self.last {
@@ -141,12 +176,12 @@ impl Conversation {
         };
         let kept = self.last.as_ref().filter(|_| keeps).map(|last| last.messages);
         let segments = self.segments_after(kept);
-        self.last = Some(Sent { body: body.clone(), marks, messages: self.places.len() });
+        self.last = Some(Sent { body: body.clone(), marks, messages: self.places.len(), work: self.work });
         Request { body, kept: kept.map_or(0, |messages| messages + 1), segments, broken }
     }
 
     fn segments_after(&self, kept: Option<usize>) -> Vec<Bytes> {
-        let head = kept.is_none().then(|| Bytes::copy_from_slice(&self.head));
+        let head = kept.is_none().then(|| Bytes::copy_from_slice(self.head()));
         let new = self.places.get(kept.unwrap_or(0)..).unwrap_or_default();
         let new = new.iter().filter_map(|place| self.messages.get(place.bytes.clone()));
         head.into_iter().chain(new.map(Bytes::copy_from_slice)).collect()
@@ -172,7 +207,8 @@ impl Conversation {
 
     /// The body, and where the cache marks stand in it.
     fn assembled(&self) -> (Bytes, Vec<Range<usize>>) {
-        let mut body = Vec::with_capacity(self.head.len() + self.messages.len() + 5 * MARK.len());
+        let head = self.head();
+        let mut body = Vec::with_capacity(head.len() + self.messages.len() + 5 * MARK.len());
         let mut marks = Vec::new();
         let mut mark_at = |body: &mut Vec<u8>| {
             marks.push(body.len()..body.len() + MARK.len());
@@ -180,14 +216,14 @@ impl Conversation {
         };
         match self.head_mark() {
             Some(at) => {
-                let (before, after) = self.head.split_at_checked(at).unwrap_or((&self.head, &[]));
+                let (before, after) = head.split_at_checked(at).unwrap_or((head, &[]));
                 body.extend_from_slice(before);
                 mark_at(&mut body);
                 body.extend_from_slice(after);
             }
-            None => body.extend_from_slice(&self.head),
+            None => body.extend_from_slice(head),
         }
-        if !self.head.ends_with(b"[") && !self.messages.is_empty() {
+        if !head.ends_with(b"[") && !self.messages.is_empty() {
             body.push(b',');
         }
         let mut written = 0;
@@ -205,8 +241,9 @@ impl Conversation {
     /// other conversations too.
     fn head_mark(&self) -> Option<usize> {
         const AFTER_SYSTEM: &[u8] = br#"}],"messages":["#;
-        let has_system = self.dialect.wire == Wire::Messages && self.head.ends_with(AFTER_SYSTEM);
-        has_system.then(|| self.head.len().saturating_sub(AFTER_SYSTEM.len()))
+        let head = self.head();
+        let has_system = self.dialect.wire == Wire::Messages && head.ends_with(AFTER_SYSTEM);
+        has_system.then(|| head.len().saturating_sub(AFTER_SYSTEM.len()))
     }
 
     /// Where the last request ended, so that it is found however much came since; and where this one ends, so that the next

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Wire;
 use crate::sse::{Events, Left};
-use crate::wire::{Progress, WireDecoder, server_error};
+use crate::wire::{Progress, WireDecoder, error_of};
 
 /// Something that a model's response says. Blocks are numbered in the provider's order.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,20 @@ pub enum ModelEvent {
     Stopped(StopReason),
 }
 
+impl ModelEvent {
+    /// The block that it is about.
+    fn block(&self) -> Option<u32> {
+        match self {
+            ModelEvent::Text { block, .. }
+            | ModelEvent::Thinking { block, .. }
+            | ModelEvent::Sealed { block, .. }
+            | ModelEvent::CallStarted { block, .. }
+            | ModelEvent::CallArguments { block, .. } => Some(*block),
+            ModelEvent::Usage(_) | ModelEvent::Stopped(_) => None,
+        }
+    }
+}
+
 /// Why a response is no answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StreamError {
@@ -49,8 +63,10 @@ pub enum StreamError {
     NotJson(String),
     #[error("the server sent something that is not text")]
     NotText,
-    #[error("the server sent an event that is too large")]
+    #[error("the server sent more than any answer needs")]
     TooLarge,
+    #[error("what came is no stream of events, but begins with {0:?}")]
+    NotAStream(String),
 }
 
 /// Reads one response.
@@ -59,18 +75,31 @@ pub struct Decoder {
     events: Events,
     wire: WireDecoder,
     progress: Progress,
+    /// What came before the first event: an error may come instead of a stream.
+    opening: Vec<u8>,
 }
+
+/// No answer has more parts.
+const MAX_BLOCKS: u32 = 10_000;
+/// So much is kept of what may turn out to be no stream.
+const MAX_OPENING_BYTES: usize = 64 << 10;
 
 impl Decoder {
     pub fn new(wire: Wire) -> Decoder {
-        Decoder { events: Events::default(), wire: wire.decoder(), progress: Progress::Expected }
+        let (events, wire) = (Events::default(), wire.decoder());
+        Decoder { events, wire, progress: Progress::Expected, opening: Vec::new() }
     }
 
     /// Takes the next bytes, and gives what they say.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<ModelEvent>, StreamError> {
         let mut said = Vec::new();
-        let Decoder { events, wire, progress } = self;
+        let room = MAX_OPENING_BYTES.saturating_sub(self.opening.len());
+        self.opening.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
+        let Decoder { events, wire, progress, .. } = self;
         events.push(bytes, &mut |data| read(wire, progress, data, &mut said))?;
+        if said.iter().filter_map(ModelEvent::block).any(|block| block >= MAX_BLOCKS) {
+            return Err(StreamError::TooLarge);
+        }
         Ok(said)
     }
 
@@ -88,7 +117,7 @@ impl Decoder {
     /// not whole.
     pub fn finish(mut self) -> Result<Vec<ModelEvent>, StreamError> {
         let mut said = Vec::new();
-        let Decoder { events, wire, progress } = &mut self;
+        let Decoder { events, wire, progress, .. } = &mut self;
         if *progress != Progress::Ended {
             // A last event may lack the empty line after it. One that is cut off can't be read.
             let left = events.finish(&mut |data| read(wire, progress, data, &mut said));
@@ -97,10 +126,21 @@ impl Decoder {
                 told => told,
             })?;
             if left == Left::Fragment {
-                return Err(StreamError::CutOff);
+                return Err(self.no_answer());
             }
         }
-        if self.progress == Progress::Expected { Err(StreamError::CutOff) } else { Ok(said) }
+        if self.progress == Progress::Expected { Err(self.no_answer()) } else { Ok(said) }
+    }
+
+    /// Why there is no answer: it was cut off, or something else came in its place.
+    fn no_answer(&self) -> StreamError {
+        let opening = String::from_utf8_lossy(&self.opening);
+        let opening = opening.trim_start();
+        match opening.chars().next() {
+            Some('{' | '[') => error_in(opening).unwrap_or_else(|| not_a_stream(opening)),
+            Some('<') => not_a_stream(opening),
+            _ => StreamError::CutOff,
+        }
     }
 }
 
@@ -119,5 +159,9 @@ fn read(
 
 /// What the body of a response says that is no stream: the error that it tells of.
 pub fn error_in(body: &str) -> Option<StreamError> {
-    server_error(&serde_json::from_str(body).ok()?)
+    error_of(&serde_json::from_str(body).ok()?)
+}
+
+fn not_a_stream(opening: &str) -> StreamError {
+    StreamError::NotAStream(opening.chars().take(60).collect())
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use helve_protocol::Timestamp;
+use helve_protocol::{Timestamp, Usage};
 
 use crate::StreamError;
 
@@ -18,6 +18,8 @@ pub struct Failure {
     pub wait: Option<Duration>,
     /// Set if it could have been tried again, but only after longer than we wait.
     pub resets: Option<Timestamp>,
+    /// What the server had counted before it failed; that is paid for.
+    pub spent: Usage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +105,7 @@ impl FailureKind {
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
-        Failure { kind, text: text.into(), status: None, wait: None, resets: None }
+        Failure { kind, text: text.into(), status: None, wait: None, resets: None, spent: Usage::default() }
     }
 
     pub(crate) fn interrupted() -> Failure {
@@ -121,19 +123,9 @@ impl Failure {
         } else {
             format!("the server answered with status {status}: {message}")
         };
-        let by_status = match status {
-            401 | 403 => FailureKind::Auth,
-            402 => FailureKind::Billing,
-            404 | 405 => FailureKind::NotFound,
-            408 => FailureKind::Timeout,
-            413 => FailureKind::TooLong,
-            429 => FailureKind::RateLimited,
-            503 | 529 => FailureKind::Overloaded,
-            500.. => FailureKind::Server,
-            _ => FailureKind::BadRequest,
-        };
-        let kind = match by_status {
-            FailureKind::RateLimited if is_billing(kind, message) => FailureKind::Billing,
+        let kind = match by_status(status) {
+            // The words of an ordinary limit may speak of billing too, so only the kind counts.
+            FailureKind::RateLimited if is_billing_kind(kind) => FailureKind::Billing,
             FailureKind::BadRequest => by_words(kind, message).unwrap_or(FailureKind::BadRequest),
             other => other,
         };
@@ -146,11 +138,26 @@ impl Failure {
             StreamError::CutOff => FailureKind::CutOff,
             StreamError::NotJson(_) | StreamError::NotText => FailureKind::Garbled,
             StreamError::TooLarge => FailureKind::TooLarge,
+            StreamError::NotAStream(_) => FailureKind::NotAModel,
             StreamError::Server { kind, message } => {
                 by_words(kind.as_deref().unwrap_or(""), message).unwrap_or(FailureKind::Server)
             }
         };
         Failure::new(kind, error.to_string())
+    }
+}
+
+fn by_status(status: u16) -> FailureKind {
+    match status {
+        401 | 403 => FailureKind::Auth,
+        402 => FailureKind::Billing,
+        404 | 405 => FailureKind::NotFound,
+        408 => FailureKind::Timeout,
+        413 => FailureKind::TooLong,
+        429 => FailureKind::RateLimited,
+        503 | 529 => FailureKind::Overloaded,
+        500.. => FailureKind::Server,
+        _ => FailureKind::BadRequest,
     }
 }
 
@@ -160,9 +167,14 @@ fn by_words(kind: &str, message: &str) -> Option<FailureKind> {
     let message = message.to_ascii_lowercase();
     let kind_has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     let message_has = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let status =
+        kind.split('/').find_map(|word| word.parse::<u16>().ok()).filter(|code| (400..600).contains(code));
     if message_has(&TOO_LONG) || kind_has(&["context_length", "string_above_max_length"]) {
         Some(FailureKind::TooLong)
-    } else if is_billing(&kind, &message) {
+    } else if kind_has(&["tool_use_failed"]) {
+        // The model wrote a call that its server could not read. It may do better.
+        Some(FailureKind::Garbled)
+    } else if is_billing_kind(&kind) || message_has(&BILLING) {
         Some(FailureKind::Billing)
     } else if kind_has(&["rate_limit", "resource_exhausted", "too_many", "429"]) {
         Some(FailureKind::RateLimited)
@@ -179,7 +191,7 @@ fn by_words(kind: &str, message: &str) -> Option<FailureKind> {
     } else if kind_has(&["timeout", "deadline"]) {
         Some(FailureKind::Timeout)
     } else {
-        None
+        status.map(by_status)
     }
 }
 
@@ -195,16 +207,10 @@ const TOO_LONG: [&str; 9] = [
     "maximum number of tokens allowed",
 ];
 
-fn is_billing(kind: &str, message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
+const BILLING: [&str; 3] = ["credit balance is too low", "insufficient balance", "insufficient credits"];
+
+fn is_billing_kind(kind: &str) -> bool {
     ["insufficient_quota", "billing", "insufficient_balance"].iter().any(|word| kind.contains(word))
-        || [
-            "credit balance is too low",
-            "insufficient balance",
-            "exceeded your current quota, please check your plan",
-        ]
-        .iter()
-        .any(|word| message.contains(word))
 }
 
 impl fmt::Display for Failure {
@@ -238,6 +244,14 @@ mod tests {
             (408, "", "", Timeout),
             (429, "rate_limit_error", "slow down", RateLimited),
             (429, "insufficient_quota", "You exceeded your current quota", Billing),
+            (
+                429,
+                "RESOURCE_EXHAUSTED",
+                "You exceeded your current quota, please check your plan and billing details.",
+                RateLimited,
+            ),
+            (400, "invalid_request_error/context_length_exceeded", "Please reduce the length", TooLong),
+            (400, "tool_use_failed", "Failed to call a function.", Garbled),
             (429, "RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota).", RateLimited),
             (500, "api_error", "", Server),
             (502, "", "", Server),
@@ -262,6 +276,9 @@ mod tests {
             ("UNAVAILABLE", "The model is overloaded.", Overloaded),
             ("server_error", "", Server),
             ("something_new", "", Server),
+            ("400", "bad", BadRequest),
+            ("401", "who are you?", Auth),
+            ("429", "", RateLimited),
             ("invalid_request_error", "prompt is too long", TooLong),
         ] {
             assert_eq!(Failure::of_stream(&told(kind, message)).kind, expected, "{kind}");

@@ -46,7 +46,8 @@ pub use played::Stage;
 pub use prefix::Break;
 pub use provider::{Key, KeyOrigin, Provider};
 pub use quirks::{
-    AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, Quirks, ThinkingBack,
+    AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, OutputOption, Quirks,
+    ThinkingBack, UsageOption,
 };
 pub use request::{Dialect, Effort, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolSpec};
 pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};

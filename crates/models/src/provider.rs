@@ -1,18 +1,26 @@
 //! A service as it is used here: a vendor, with this user's key, address and headers.
 
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::Url;
 
 use crate::vendor::{Auth, Place, Vendor};
-use crate::{Quirks, Secret, Wire};
+use crate::{Quirks, RouteError, Secret, Wire};
 
 /// A service that can be spoken to.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Provider {
     pub name: String,
     pub wire: Wire,
     pub base_url: Url,
     pub auth: Auth,
     pub key: Option<Key>,
+    /// The variables that may hold the key.
+    pub key_names: Vec<String>,
+    /// Why it can't be used, if its settings are wrong.
+    pub fault: Option<RouteError>,
     /// Sent with each request.
     pub headers: Vec<(String, Secret)>,
     pub quirks: Quirks,
@@ -37,7 +45,7 @@ pub enum KeyOrigin {
 }
 
 /// Where a request goes, and what it shows there.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) url: Url,
     pub(crate) headers: Vec<(String, Secret)>,
@@ -46,14 +54,33 @@ pub(crate) struct Address {
 impl Address {
     /// Takes everything secret out of a text.
     pub(crate) fn scrub(&self, text: &str) -> String {
-        let hide = |text: String, secret: &Secret| {
-            let bare = secret.reveal().strip_prefix("Bearer ").map(Secret::new);
-            let text = secret.scrub(&text);
-            bare.map_or(text.clone(), |bare| bare.scrub(&text))
-        };
-        let hidden = self.headers.iter().map(|(_, secret)| secret).fold(text.to_owned(), hide);
-        let in_query: Vec<Secret> = self.url.query_pairs().map(|(_, value)| Secret::new(value)).collect();
-        in_query.iter().filter(|value| value.reveal() != "sse").fold(hidden, hide)
+        let of_headers = self.headers.iter().filter(|(name, _)| !PUBLIC.contains(&name.as_str()));
+        let of_headers = of_headers.flat_map(|(_, secret)| {
+            let whole = secret.reveal();
+            [whole, whole.strip_prefix("Bearer ").unwrap_or(whole)].map(str::to_owned)
+        });
+        let of_query = self.url.query_pairs().map(|(_, value)| value.into_owned());
+        let password = self.url.password().map(str::to_owned);
+        let basic =
+            password.as_ref().map(|password| STANDARD.encode(format!("{}:{password}", self.url.username())));
+        let secrets = of_headers.chain(of_query).chain(basic).chain(password);
+        secrets.map(Secret::new).fold(text.to_owned(), |text, secret| secret.scrub(&text))
+    }
+}
+
+/// Headers of ours that hold nothing secret.
+const PUBLIC: [&str; 2] = ["anthropic-version", "anthropic-beta"];
+
+/// Shows nothing secret: not the key, not the headers, not what stands in the address beside host and path.
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Provider")
+            .field("name", &self.name)
+            .field("wire", &self.wire)
+            .field("address", &self.shown_url())
+            .field("auth", &self.auth)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
     }
 }
 
@@ -61,6 +88,16 @@ impl Provider {
     /// Whether it can be used; a server on this machine may still not be running.
     pub fn has_key(&self) -> bool {
         self.auth == Auth::None || self.key.is_some()
+    }
+
+    /// The base URL without what may be secret in it: a password, a query.
+    pub fn shown_url(&self) -> String {
+        let mut url = self.base_url.clone();
+        // Only addresses without a host refuse these, and no base URL is one.
+        let _ = (url.set_username(""), url.set_password(None));
+        url.set_query(None);
+        url.set_fragment(None);
+        url.to_string()
     }
 
     /// Where an answer is asked for.

@@ -10,6 +10,8 @@ pub struct Quirks {
     pub call_ids: CallIds,
     pub after_results: AfterResults,
     pub cache_key: CacheKey,
+    pub usage: UsageOption,
+    pub output: OutputOption,
 }
 
 impl Quirks {
@@ -22,6 +24,8 @@ impl Quirks {
         call_ids: CallIds::Any,
         after_results: AfterResults::Anything,
         cache_key: CacheKey::None,
+        usage: UsageOption::Asked,
+        output: OutputOption::JsonSchema,
     };
 }
 
@@ -88,4 +92,22 @@ pub enum CacheKey {
     PromptCacheKey,
     /// `cache_control` for the whole request, with Anthropic's models.
     CacheControl,
+}
+
+/// Whether a chat server tells what an answer took only if it is asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageOption {
+    /// `stream_options: {include_usage: true}`
+    Asked,
+    /// It tells it anyway, and refuses the option.
+    Unasked,
+}
+
+/// How a chat server is told that the answer must be JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputOption {
+    /// With its schema.
+    JsonSchema,
+    /// Without: the schema must stand in the prompt.
+    JsonObject,
 }

@@ -81,6 +81,31 @@ pub struct OutputSchema {
     pub schema: Value,
 }
 
+impl OutputSchema {
+    /// Whether the schema leaves nothing open, as OpenAI wants it where it is to be kept to the letter: each object names
+    /// all its fields as required, and takes no others.
+    pub(crate) fn is_strict(&self) -> bool {
+        is_strict(&self.schema)
+    }
+}
+
+fn is_strict(schema: &Value) -> bool {
+    let has_all = || {
+        let Some(fields) = schema.get("properties").and_then(Value::as_object) else { return false };
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &String| required.is_some_and(|required| required.iter().any(|of| of == name));
+        schema.get("additionalProperties") == Some(&Value::Bool(false)) && fields.keys().all(is_required)
+    };
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let parts = match schema {
+        Value::Object(fields) => fields.values().collect::<Vec<_>>(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    (!is_object || has_all()) && parts.into_iter().all(is_strict)
+}
+
 /// How one model is written to: its wire, its vendor's peculiarities, and what it can take.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dialect {

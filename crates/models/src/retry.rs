@@ -41,8 +41,8 @@ const SHORT_UNTOLD: Duration = Duration::from_secs(2);
 pub struct Retry {
     patience: Patience,
     began: Timestamp,
-    /// Where the budget is counted from.
-    counted_from: Timestamp,
+    /// Where the budget is counted from: the first failure, not the request, for an answer may take long.
+    counted_from: Option<Timestamp>,
     tries: u32,
     /// How often the wait has doubled.
     doublings: u32,
@@ -61,7 +61,7 @@ pub enum Verdict {
 
 impl Retry {
     pub fn new(patience: Patience, now: Timestamp) -> Retry {
-        Retry { patience, began: now, counted_from: now, tries: 0, doublings: 0 }
+        Retry { patience, began: now, counted_from: None, tries: 0, doublings: 0 }
     }
 
     /// How many tries have failed.
@@ -83,19 +83,22 @@ impl Retry {
 
     fn long(&mut self, failure: &Failure, now: Timestamp, jitter: Duration, budget: Duration) -> Verdict {
         let is_untold_limit = failure.kind == FailureKind::RateLimited && failure.wait.is_none();
+        let counted_from = *self.counted_from.get_or_insert(now);
         let wait = match failure.wait {
+            // "At once" is no time to wait: a broken server would be asked a thousand times.
+            Some(Duration::ZERO) => self.doubled().min(LONGEST) + jitter,
             Some(told) => told,
             None if is_untold_limit => RATE_LIMIT,
             None => self.doubled().min(LONGEST) + jitter,
         };
         if is_untold_limit {
-            self.counted_from = now;
+            self.counted_from = Some(now);
             self.doublings = 0;
         }
         let left = |of: Duration, since: Timestamp| of.saturating_sub(passed(since, now));
         let mut patience = left(HARD_STOP, self.began);
         if !is_untold_limit {
-            patience = patience.min(left(budget, self.counted_from));
+            patience = patience.min(left(budget, counted_from));
         }
         match failure.wait {
             _ if wait <= patience => Verdict::Wait(wait),
@@ -110,8 +113,8 @@ impl Retry {
         }
         match failure.wait {
             Some(told) if told > SHORT_TOLD => Verdict::TooLong { resets: later(now, told) },
-            Some(told) => Verdict::Wait(told),
-            None => Verdict::Wait((self.doubled() + jitter).min(SHORT_UNTOLD)),
+            Some(told) if !told.is_zero() => Verdict::Wait(told),
+            _ => Verdict::Wait((self.doubled() + jitter).min(SHORT_UNTOLD)),
         }
     }
 
@@ -235,10 +238,8 @@ mod tests {
                 (vec![("retry-after-ms", "1500")], 1.5),
                 (vec![("retry-after-ms", "1500"), ("retry-after", "9")], 1.5),
                 (vec![("retry-after", "9")], 9.0),
-                (vec![("retry-after", "0")], 0.0),
                 (vec![("retry-after", "0.25")], 0.25),
                 (vec![("retry-after", date)], 7.0),
-                (vec![("retry-after", "Fri, 15 Jan 2027 07:00:00 GMT")], 0.0),
                 (vec![("retry-after-ms", "soon"), ("retry-after", "9")], 9.0),
             ] {
                 let mut retry = Retry::new(LONG, at(Duration::ZERO));
@@ -249,6 +250,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn at_once_is_not_taken_at_its_word() {
+        for header in ["0", "Fri, 15 Jan 2027 07:00:00 GMT"] {
+            let (waits, _) = waits(LONG, 503, &[("retry-after", header)], Duration::ZERO);
+            assert_eq!(waits[..4], [0.5, 1.0, 2.0, 4.0].map(seconds), "{header}");
+        }
+    }
+
+    #[test]
+    fn the_budget_begins_with_the_first_failure() {
+        let mut retry = Retry::new(LONG, at(Duration::ZERO));
+        let late = at(seconds(3_600.0));
+        let broken = Failure::new(FailureKind::CutOff, "");
+        assert_eq!(retry.after(&broken, late, Duration::ZERO), Verdict::Wait(FIRST));
+        let later = at(seconds(3_600.0) + BUDGET);
+        assert_eq!(retry.after(&broken, later, Duration::ZERO), Verdict::GiveUp);
     }
 
     #[test]
@@ -271,6 +290,8 @@ mod tests {
     #[test]
     fn a_rate_limit_starts_the_budget_anew() {
         let mut retry = Retry::new(LONG, at(Duration::ZERO));
+        let first = at(Duration::ZERO);
+        assert_eq!(retry.after(&refused(500, &[], first), first, Duration::ZERO), Verdict::Wait(FIRST));
         let late = at(BUDGET - seconds(0.1));
         assert_eq!(retry.after(&refused(429, &[], late), late, Duration::ZERO), Verdict::Wait(RATE_LIMIT));
         let later = at(BUDGET + seconds(20.0));
@@ -283,6 +304,7 @@ mod tests {
             [(429, [("retry-after", "301")], 0.0, 301.0), (503, [("retry-after", "200")], 150.0, 200.0)]
         {
             let mut retry = Retry::new(LONG, at(Duration::ZERO));
+            retry.after(&Failure::new(FailureKind::Server, ""), at(Duration::ZERO), Duration::ZERO);
             let now = at(seconds(passed));
             let verdict = retry.after(&refused(status, &headers, now), now, Duration::ZERO);
             assert_eq!(verdict, Verdict::TooLong { resets: at(seconds(passed + wait)) });

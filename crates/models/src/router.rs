@@ -65,8 +65,8 @@ pub enum RouteError {
     Circle { name: String },
     #[error("the provider {name:?} needs a base URL and a wire")]
     Incomplete { name: String },
-    #[error("{url:?} of the provider {name:?} is no http or https address")]
-    NotAnAddress { name: String, url: String },
+    #[error("the base URL of the provider {name:?} is no http or https address")]
+    NotAnAddress { name: String },
 }
 
 impl RouteError {
@@ -118,7 +118,7 @@ impl Router {
         catalogue: Catalogue,
         variables: Variables<'_>,
         stored: StoredKeys<'_>,
-    ) -> Result<Router, RouteError> {
+    ) -> Router {
         let wish_of = |vendor: &Vendor| {
             let names = std::iter::once(&vendor.name).chain(vendor.also);
             names.filter_map(|name| wishes.providers.get(*name)).next().cloned().unwrap_or_default()
@@ -129,8 +129,8 @@ impl Router {
             let wish = wishes.providers.get(name).cloned().unwrap_or_default();
             added(name, &wish, variables, stored)
         });
-        let providers = known.chain(new).map(|made| made.map(Arc::new)).collect::<Result<_, _>>()?;
-        Ok(Router { providers, catalogue, wishes })
+        let providers = known.chain(new).map(Arc::new).collect();
+        Router { providers, catalogue, wishes }
     }
 
     pub fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
@@ -188,9 +188,11 @@ impl Router {
 
     fn usable(&self, provider: &str, model: &str) -> Result<Target, RouteError> {
         let provider = self.provider(provider)?;
+        if let Some(fault) = &provider.fault {
+            return Err(fault.clone());
+        }
         if !provider.has_key() {
-            let variables = provider.vendor.map(|vendor| vendor.keys).unwrap_or_default();
-            let variables = variables.iter().map(|(name, _)| (*name).to_owned()).collect();
+            let variables = provider.key_names.clone();
             return Err(RouteError::NoKey { provider: provider.name.clone(), variables });
         }
         Ok(self.target(provider, model))
@@ -212,7 +214,7 @@ impl Router {
             return self.find(name).map(Some);
         }
         let favourite = |provider: &Arc<Provider>| {
-            let vendor = provider.vendor.filter(|_| provider.key.is_some())?;
+            let vendor = provider.vendor.filter(|_| provider.key.is_some() && provider.fault.is_none())?;
             Some(self.target(provider, vendor.models.main)).filter(|target| !target.model.is_empty())
         };
         Ok(self.providers.iter().find_map(favourite))
@@ -220,7 +222,7 @@ impl Router {
 
     /// The servers on this machine that may be running.
     pub fn local(&self) -> impl Iterator<Item = &Arc<Provider>> {
-        self.providers.iter().filter(|provider| provider.place == Place::Local)
+        self.providers.iter().filter(|provider| provider.place == Place::Local && provider.fault.is_none())
     }
 
     /// The model for a purpose: the one that was chosen, else a fitting one of the main model's provider, else the main model.
@@ -262,7 +264,7 @@ fn known(
     wish: &ProviderWish,
     variables: Variables<'_>,
     stored: StoredKeys<'_>,
-) -> Result<Provider, RouteError> {
+) -> Provider {
     let by_variable = vendor.base_url_env.iter().find_map(|variable| match variable {
         BaseUrl::Whole(name) => variables(name),
         BaseUrl::Host(name) => variables(name).map(|host| of_host(&host)),
@@ -279,27 +281,32 @@ fn known(
         Some((key?, wish.auth.unwrap_or(vendor.auth())))
     };
     let (key, auth) = found.or_else(kept).unzip();
-    Ok(Provider {
+    let (base_url, fault) = address(vendor.name, Ok(&base_url), vendor.base_url);
+    Provider {
         name: vendor.name.to_owned(),
         wire: wish.wire.unwrap_or(vendor.wire),
-        base_url: address(vendor.name, &base_url)?,
+        base_url,
         auth: auth.or(wish.auth).unwrap_or(vendor.auth()),
         key,
+        key_names: wish
+            .key_env
+            .clone()
+            .into_iter()
+            .chain(vendor.keys.iter().map(|(name, _)| (*name).to_owned()))
+            .collect(),
+        fault,
         headers: wish.headers.clone(),
         quirks: vendor.quirks,
         place: vendor.place,
         vendor: Some(vendor),
-    })
+    }
 }
 
-fn added(
-    name: &str,
-    wish: &ProviderWish,
-    variables: Variables<'_>,
-    stored: StoredKeys<'_>,
-) -> Result<Provider, RouteError> {
+fn added(name: &str, wish: &ProviderWish, variables: Variables<'_>, stored: StoredKeys<'_>) -> Provider {
     let incomplete = || RouteError::Incomplete { name: name.to_owned() };
-    let (wire, base_url) = wish.wire.zip(wish.base_url.as_ref()).ok_or_else(incomplete)?;
+    let base_url = wish.base_url.as_ref().filter(|_| wish.wire.is_some()).ok_or_else(incomplete);
+    let (base_url, fault) = address(name, base_url.map(String::as_str), NOWHERE);
+    let wire = wish.wire.unwrap_or(Wire::Chat);
     let key = wish.key_env.as_ref().and_then(|variable| key_of(variable, variables));
     let key = key.or_else(|| stored_key(name, stored));
     let usual = match wire {
@@ -309,17 +316,19 @@ fn added(
     };
     // Without any word of a key, none is needed: most servers at home have none.
     let needs_key = wish.key_env.is_some() || key.is_some();
-    Ok(Provider {
+    Provider {
         name: name.to_owned(),
         wire,
-        base_url: address(name, base_url)?,
+        base_url,
         auth: wish.auth.unwrap_or(if needs_key { usual } else { Auth::None }),
         key,
+        key_names: wish.key_env.clone().into_iter().collect(),
+        fault,
         headers: wish.headers.clone(),
         quirks: Quirks::PLAIN,
         place: Place::Remote,
         vendor: None,
-    })
+    }
 }
 
 fn key_of(variable: &str, variables: Variables<'_>) -> Option<Key> {
@@ -331,15 +340,32 @@ fn stored_key(provider: &str, stored: StoredKeys<'_>) -> Option<Key> {
     stored(provider).map(|secret| Key { secret, origin: KeyOrigin::Stored })
 }
 
-fn address(name: &str, text: &str) -> Result<Url, RouteError> {
-    let url = Url::parse(text.trim()).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-    url.ok_or_else(|| RouteError::NotAnAddress { name: name.to_owned(), url: text.to_owned() })
+/// Where a provider without a good address is: nowhere.
+const NOWHERE: &str = "http://invalid";
+
+/// The address that a text means; if it means none, another one and the reason why the provider can't be used.
+fn address(name: &str, text: Result<&str, RouteError>, instead: &'static str) -> (Url, Option<RouteError>) {
+    let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let read = text.and_then(|text| {
+        let url = Url::parse(text.trim()).ok().filter(is_web);
+        url.ok_or_else(|| RouteError::NotAnAddress { name: name.to_owned() })
+    });
+    match read {
+        Ok(url) => (url, None),
+        Err(fault) => (constant(instead), Some(fault)),
+    }
+}
+
+#[expect(clippy::expect_used, reason = "a constant, which a test reads too")]
+fn constant(url: &'static str) -> Url {
+    Url::parse(url).expect("the table holds good addresses")
 }
 
 /// `0.0.0.0:11434` is where a server listens; it is reached at the loopback address.
 fn of_host(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
-    let with_scheme = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
+    let host = if host.starts_with(':') { format!("127.0.0.1{host}") } else { host.to_owned() };
+    let with_scheme = if host.contains("://") { host } else { format!("http://{host}") };
     let reached = with_scheme.replace("://0.0.0.0", "://127.0.0.1");
     let after_scheme = reached.split_once("://").map_or(reached.as_str(), |(_, rest)| rest);
     let has_port = after_scheme.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());

@@ -3,7 +3,7 @@
 use crate::StreamError;
 
 /// No provider sends an event of this size; a broken one may.
-const MAX_EVENT_BYTES: usize = 32 << 20;
+const MAX_EVENT_BYTES: usize = 8 << 20;
 
 /// Hears the data of each event.
 type Each<'a> = &'a mut dyn FnMut(&str) -> Result<(), StreamError>;

@@ -7,7 +7,7 @@ use helve_protocol::{Blobs, Cost, Message, ModelName, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, Ear};
-use crate::{Answer, Change, Conversation, Failure, Prompt, Request, Target};
+use crate::{Answer, Change, Conversation, Failure, Prompt, Request, Target, ToolChoice};
 
 /// Keeps one conversation going. The caller records each request before it is sent:
 /// [`prepare`](Thread::prepare), then [`send`](Thread::send); on failure [`fall_back`](Thread::fall_back), and again.
@@ -76,7 +76,9 @@ impl Thread {
         stop: &CancellationToken,
     ) -> Result<Answer, Failure> {
         let mut answer = self.client.answer(&self.target, request, ear, stop).await?;
-        answer.settle(&self.prompt.tools);
+        if self.prompt.tool_choice != ToolChoice::None {
+            answer.settle(&self.prompt.tools);
+        }
         Ok(answer)
     }
 

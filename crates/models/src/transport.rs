@@ -84,7 +84,7 @@ impl Http {
         if !response.status().is_success() {
             return Err(or_stopped(stop, async { Ok(self.refusal(response, now).await) }).await?);
         }
-        let response = or_stopped(stop, self.stream_of(response)).await?;
+        refuse_page(&response)?;
         Ok(Response { response, idle: self.timeouts.idle, received: 0 })
     }
 
@@ -108,25 +108,6 @@ impl Http {
         client.get_or_init(|| make(purpose, &self.timeouts)).as_ref().map_err(|why| {
             Failure::new(FailureKind::Certificate, format!("no connection can be made: {why}"))
         })
-    }
-
-    /// What claims to be something else than a stream is none.
-    async fn stream_of(&self, response: reqwest::Response) -> Result<reqwest::Response, Failure> {
-        let kind =
-            response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        if kind.starts_with("text/html") {
-            return Err(Failure::new(FailureKind::NotAModel, "a web page came instead of an answer"));
-        }
-        if !kind.starts_with("application/json") {
-            return Ok(response);
-        }
-        let body =
-            within(self.timeouts.idle, "the answer stopped coming", beginning(response, MAX_ERROR_BYTES));
-        let told = std::str::from_utf8(&body.await?).ok().and_then(error_in);
-        Err(told.map_or_else(
-            || Failure::new(FailureKind::NotAModel, "the answer came as one piece of JSON, not as a stream"),
-            |error| Failure::of_stream(&error),
-        ))
     }
 
     async fn refusal(&self, response: reqwest::Response, now: Timestamp) -> Failure {
@@ -193,6 +174,16 @@ fn headers(address: &Address) -> Result<HeaderMap, Failure> {
         headers.insert(name, value);
     }
     Ok(headers)
+}
+
+/// A page for people means that something else answers than a model's server. Other types say nothing: servers label
+/// their streams as they like.
+fn refuse_page(response: &reqwest::Response) -> Result<(), Failure> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("text/html") {
+        return Err(Failure::new(FailureKind::NotAModel, "a web page came instead of an answer"));
+    }
+    Ok(())
 }
 
 /// As much of a body as fits; what comes of one that breaks off, too.
@@ -271,11 +262,12 @@ async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -
         .map_err(|_| Failure::new(FailureKind::Timeout, format!("{what} within {}", humane(limit))))
 }
 
-fn humane(time: Duration) -> String {
+pub(crate) fn humane(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{} ms", time.as_millis()),
         seconds @ 1..120 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds / 60),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
     }
 }
 

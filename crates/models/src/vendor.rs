@@ -2,7 +2,8 @@
 
 use crate::Wire;
 use crate::quirks::{
-    AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, Quirks, ThinkingBack,
+    AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, OutputOption, Quirks,
+    ThinkingBack, UsageOption,
 };
 
 /// A service, or a kind of local server, that Helve knows without being told.
@@ -139,6 +140,7 @@ pub const VENDORS: &[Vendor] = &[
         quirks: Quirks {
             thinking_back: ThinkingBack::ReasoningContent,
             effort: EffortField::Thinking,
+            output: OutputOption::JsonObject,
             ..PLAIN
         },
         models: Favourites { main: "deepseek-v4-pro", fast: "deepseek-v4-flash" },
@@ -180,6 +182,7 @@ pub const VENDORS: &[Vendor] = &[
         quirks: Quirks {
             thinking_back: ThinkingBack::ReasoningContent,
             effort: EffortField::Thinking,
+            output: OutputOption::JsonObject,
             ..PLAIN
         },
         models: Favourites { main: "glm-5.2", fast: "glm-4.7-flash" },
@@ -195,6 +198,7 @@ pub const VENDORS: &[Vendor] = &[
         quirks: Quirks {
             thinking_back: ThinkingBack::ReasoningContent,
             effort: EffortField::Thinking,
+            output: OutputOption::JsonObject,
             ..PLAIN
         },
         models: Favourites { main: "glm-5.2", fast: "glm-4.7-flash" },
@@ -219,6 +223,7 @@ pub const VENDORS: &[Vendor] = &[
             forced_choice: ForcedChoice::Any,
             call_ids: CallIds::NineAlphanumeric,
             after_results: AfterResults::TheModel,
+            usage: UsageOption::Unasked,
             ..PLAIN
         },
         models: Favourites { main: "mistral-medium-2604", fast: "mistral-small-latest" },
@@ -334,7 +339,8 @@ pub const VENDORS: &[Vendor] = &[
 impl Vendor {
     /// The vendor of a name, or of one of its other names.
     pub fn find(name: &str) -> Option<&'static Vendor> {
-        VENDORS.iter().find(|vendor| vendor.name == name || vendor.also.contains(&name))
+        let is_it = |of: &&str| of.eq_ignore_ascii_case(name);
+        VENDORS.iter().find(|vendor| is_it(&vendor.name) || vendor.also.iter().any(|also| is_it(also)))
     }
 
     /// How a key is shown that comes from no variable.
@@ -362,6 +368,7 @@ mod tests {
             assert_eq!(is_remote, !vendor.keys.is_empty(), "{}", vendor.name);
             assert_eq!(is_remote, !vendor.models.main.is_empty(), "{}", vendor.name);
             assert_eq!(is_remote, vendor.base_url.starts_with("https://"), "{}", vendor.name);
+            assert!(reqwest::Url::parse(vendor.base_url).is_ok_and(|url| url.has_host()), "{}", vendor.name);
         }
     }
 }

@@ -85,14 +85,17 @@ async fn states(models: &Models) -> Vec<State> {
         let found = running.iter().find(|(server, _)| server.name == provider.name);
         let served = found.map(|(_, models)| models.clone()).unwrap_or_default();
         let (usable, why) = match (provider.place, &provider.key) {
+            _ if provider.fault.is_some() => {
+                (false, provider.fault.as_ref().map(ToString::to_string).unwrap_or_default())
+            }
             (Place::Local, _) => {
-                let url = &provider.base_url;
+                let url = provider.shown_url();
                 let is_running = found.is_some();
                 (is_running, format!("{} at {url}", if is_running { "running" } else { "not running" }))
             }
             (_, Some(key)) => (true, key_words(&key.origin)),
             (_, None) if provider.auth == Auth::None => {
-                (true, format!("no key needed, at {}", provider.base_url))
+                (true, format!("no key needed, at {}", provider.shown_url()))
             }
             (_, None) => (false, format!("no key: {}", missing(provider))),
         };
@@ -109,8 +112,7 @@ fn key_words(origin: &KeyOrigin) -> String {
 }
 
 fn missing(provider: &Provider) -> String {
-    let variables: Vec<&str> =
-        provider.vendor.map(|vendor| vendor.keys).unwrap_or_default().iter().map(|(name, _)| *name).collect();
+    let variables = &provider.key_names;
     let login = format!("`helve login {}`", provider.name);
     if variables.is_empty() { login } else { format!("set {}, or {login}", variables.join(" or ")) }
 }
@@ -234,12 +236,12 @@ fn as_json(states: &[State], models: &[Model], chosen: &BTreeMap<String, Vec<&st
     let providers: Vec<Value> = states
         .iter()
         .map(|state| {
-            let Provider { name, wire, base_url, vendor, .. } = &*state.provider;
+            let Provider { name, wire, vendor, .. } = &*state.provider;
             json!({
                 "name": name,
                 "title": vendor.map_or(name.as_str(), |vendor: &Vendor| vendor.title),
                 "wire": format!("{wire:?}").to_ascii_lowercase(),
-                "base_url": base_url.as_str(),
+                "base_url": state.provider.shown_url(),
                 "usable": state.usable,
                 "why": state.why,
             })
@@ -292,7 +294,7 @@ fn abilities_of(facts: &ModelFacts) -> Value {
 /// Where a model is reached, for people.
 pub(super) fn place_of(target: &Target) -> String {
     match &target.via {
-        Via::Provider(provider) => provider.base_url.to_string(),
+        Via::Provider(provider) => provider.shown_url(),
         Via::Script(_) => "a script".to_owned(),
     }
 }

@@ -229,8 +229,38 @@ fn providers_of_the_settings_are_used() {
     assert_eq!((header("api-key"), header("x-team")), (Some(KEY), Some(format!("{KEY}-team").as_str())));
     let shown = home.run(&["config", "show"]);
     assert!(!shown.out.contains(KEY), "{}", shown.out);
-    let wrong = home.run(&["--set", "providers.corp.base_url=ftp://x", "models", "list"]);
-    assert_eq!(wrong.code, 2, "{}", wrong.err);
+    // A wrong address harms the one provider only.
+    let wrong = ["--set", "providers.corp.base_url=ftp://x", "models"];
+    let list = home.run(&[&wrong[..], &["list"]].concat());
+    assert!(list.out.contains("· corp         the base URL of the provider"), "{}", list.out);
+    let ran = home.run(&[&wrong[..], &["probe"]].concat());
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+#[test]
+fn a_password_in_an_address_is_not_shown() {
+    let home = Home::new();
+    let server = Server::play(Script::parse(SUM).unwrap()).unwrap();
+    let secret = "hunter2-hunter2";
+    let basic = "Ym9iOmh1bnRlcjItaHVudGVyMg==";
+    let body = json!({"error": {"type": "x", "message": format!("no: {secret} {basic}")}});
+    server.always(Fault::Status { code: 400, headers: vec![], body: Some(body.to_string()) });
+    let url = server.url("/v1?token=hunter2-hunter2").replace("://", &format!("://bob:{secret}@"));
+    let run = |words: &[&str]| {
+        home.run_command(with(home.helve(words), &[("GROQ_BASE_URL", &url), ("GROQ_API_KEY", KEY)]))
+    };
+    for words in [
+        &["models", "list", "groq"][..],
+        &["models", "list", "--json"],
+        &["--debug", "--model", "groq/x", "models", "probe"],
+    ] {
+        let ran = run(words);
+        let all = format!("{}{}", ran.out, ran.err);
+        assert!(!all.contains(secret) && !all.contains(basic), "{words:?}: {all}");
+    }
+    let logs =
+        Command::new("grep").args(["-r", "-e", secret, "-e", basic]).arg(home.path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&logs.stdout), "");
 }
 
 #[test]

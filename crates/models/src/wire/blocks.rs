@@ -1,8 +1,39 @@
-//! Numbers for blocks, on wires that give them none.
+//! Numbers for blocks.
+
+use std::collections::HashMap;
 
 use crate::ModelEvent;
 
-/// Text and thinking come in pieces that say only what they are. A block begins when the other kind, or a call, begins.
+/// Numbers for blocks that the provider names itself. Its names are not relied upon: one that is used again is another
+/// block.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    known: HashMap<String, u32>,
+    begun: u32,
+}
+
+impl Numbers {
+    pub(crate) fn begin(&mut self, name: String) -> u32 {
+        let block = self.begun;
+        self.begun = self.begun.saturating_add(1);
+        self.known.insert(name, block);
+        block
+    }
+
+    /// The block of a name; a new one if its beginning was not told.
+    pub(crate) fn of(&mut self, name: String) -> u32 {
+        match self.known.get(&name) {
+            Some(block) => *block,
+            None => self.begin(name),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun == 0
+    }
+}
+
+/// Numbers where the provider gives none. Text and thinking come in pieces that say only what they are. A block begins when the other kind, or a call, begins.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     begun: u32,
@@ -16,6 +47,10 @@ enum Kind {
 }
 
 impl Blocks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.begun == 0
+    }
+
     /// A block of its own.
     pub(crate) fn begin(&mut self) -> u32 {
         self.growing = None;

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod chat;
+mod effort;
 mod gemini;
 mod messages;
 mod responses;
@@ -43,6 +44,14 @@ impl Wire {
             Wire::Chat => chat::head(prompt, dialect),
             Wire::Responses => responses::head(prompt, dialect),
             Wire::Gemini => gemini::head(prompt, dialect),
+        }
+    }
+
+    /// The prompt to use while the model goes on with what another one began, if it must be another.
+    pub(crate) fn calm(self, prompt: &Prompt, dialect: &Dialect) -> Option<Prompt> {
+        match self {
+            Wire::Messages => messages::calm(prompt, dialect),
+            Wire::Chat | Wire::Responses | Wire::Gemini => None,
         }
     }
 
@@ -98,7 +107,13 @@ impl WireDecoder {
     pub(crate) fn read(&mut self, data: &str, said: &mut Vec<ModelEvent>) -> Result<Progress, StreamError> {
         match self {
             WireDecoder::Messages(reader) => reader.read(&parse(data)?, said),
-            WireDecoder::Chat(_) if data.trim() == "[DONE]" => Ok(Progress::Ended),
+            WireDecoder::Chat(reader) if data.trim() == "[DONE]" => {
+                if reader.has_answered() {
+                    Ok(Progress::Ended)
+                } else {
+                    Err(StreamError::CutOff)
+                }
+            }
             WireDecoder::Chat(reader) => reader.read(&parse(data)?, said),
             WireDecoder::Responses(_) if data.trim() == "[DONE]" => Ok(Progress::Expected),
             WireDecoder::Responses(reader) => reader.read(&parse(data)?, said),
@@ -118,10 +133,26 @@ pub(crate) fn server_error(object: &Value) -> Option<StreamError> {
     let message =
         text("message").or_else(|| error.as_str().map(str::to_owned)).unwrap_or_else(|| error.to_string());
     let code = error.get("code").filter(|code| code.is_string() || code.is_number());
-    let kind = text("type")
-        .or_else(|| text("status"))
-        .or_else(|| code.map(|code| code.to_string().replace('"', "")));
+    let code = code.map(|code| code.to_string().replace('"', ""));
+    // One is general, the other particular, and servers do not agree which is which.
+    let mut kinds: Vec<String> = [text("type"), text("status"), code].into_iter().flatten().collect();
+    kinds.dedup();
+    let kind = (!kinds.is_empty()).then(|| kinds.join("/"));
     Some(StreamError::Server { kind, message })
+}
+
+/// The error that a whole body tells of, in whichever form.
+pub(crate) fn error_of(body: &Value) -> Option<StreamError> {
+    let body = body.as_array().and_then(|list| list.first()).unwrap_or(body);
+    let text = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+    let bare = || {
+        let message = text("message").or_else(|| text("detail")).or_else(|| {
+            let detail = body.get("detail").filter(|detail| !detail.is_null());
+            detail.map(Value::to_string)
+        })?;
+        Some(StreamError::Server { kind: text("type").or_else(|| text("code")), message })
+    };
+    server_error(body).or_else(bare)
 }
 
 fn text_at<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
@@ -131,10 +162,4 @@ fn text_at<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
 /// The first of some numbers that is there.
 fn number_at(value: &Value, paths: &[&str]) -> Option<u64> {
     paths.iter().find_map(|path| value.pointer(path).and_then(Value::as_u64))
-}
-
-/// A block's number as the provider gives it; an absurd one becomes the last.
-fn index_at(value: &Value, path: &str) -> Option<u32> {
-    let index = value.pointer(path).and_then(Value::as_u64)?;
-    Some(u32::try_from(index).unwrap_or(u32::MAX))
 }

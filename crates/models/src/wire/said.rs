@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use helve_protocol::{Blobs, FilePart, Message, Part, Role, TextKind, TextPart, ToolPart, ToolState};
 use serde_json::{Value, json};
 
+use crate::Wire;
 use crate::quirks::CallIds;
 use crate::request::{Dialect, Sees};
 
@@ -148,7 +149,7 @@ fn file<'a>(part: &'a FilePart, dialect: &Dialect, blobs: &dyn Blobs) -> Result<
     let FilePart { name, media_type, content } = part;
     let is_text = media_type.starts_with("text/");
     let (kind, sees) = match media_type.as_str() {
-        image if image.starts_with("image/") => (FileKind::Image, dialect.images),
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp" => (FileKind::Image, dialect.images),
         "application/pdf" => (FileKind::Document, dialect.documents),
         _ => (FileKind::Document, Sees::No),
     };
@@ -195,11 +196,12 @@ fn result<'a>(tool: &'a ToolPart, origin: Origin, dialect: &Dialect, blobs: &dyn
     CallResult { id, origin, name: plain_name(&tool.name), text, is_error: told.is_error, files }
 }
 
-/// The server's own id for a call if it is this server's and in a form that all of them take; else ours.
+/// The server's own id for a call if it is this server's, and in a form that it takes back; else ours.
 fn call_id(tool: &ToolPart, origin: Origin, dialect: &Dialect) -> (String, Origin) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     let fits = |id: &&String| {
-        (1..=256).contains(&id.len())
-            && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+        let takes = |byte: u8| is_plain(byte) || (dialect.wire != Wire::Messages && byte.is_ascii_graphic());
+        (1..=256).contains(&id.len()) && id.bytes().all(takes)
     };
     let theirs = tool.wire_id.as_ref().filter(|_| origin == Origin::Same);
     match (dialect.quirks.call_ids, theirs.filter(fits)) {

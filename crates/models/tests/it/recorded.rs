@@ -103,7 +103,14 @@ fn plain_calls(recorded: &Recorded) -> Option<usize> {
             let ended = recorded.events.iter().filter(|event| event["type"] == "response.output_item.done");
             Some(ended.filter(|event| event["item"]["type"] == "function_call").count())
         }
-        Wire::Gemini => Some(recorded.body.matches("\"functionCall\"").count()),
+        // A call without a name goes on with the one before.
+        Wire::Gemini => {
+            let parts =
+                recorded.events.iter().filter_map(|event| event.pointer("/candidates/0/content/parts"));
+            let parts = parts.filter_map(Value::as_array).flatten();
+            let names = parts.filter_map(|part| part.pointer("/functionCall/name").and_then(Value::as_str));
+            Some(names.filter(|name| !name.is_empty()).count())
+        }
         Wire::Chat => None,
     }
 }

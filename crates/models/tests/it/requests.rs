@@ -279,7 +279,7 @@ fn names_and_inputs_that_models_make_up_are_sent_in_a_form_that_is_taken() {
 /// What a vendor's server gets, made by way of its name.
 fn sent_to(name: &str, prompt: &Prompt, messages: &[Message]) -> Value {
     let keys = |variable: &str| variable.ends_with("_KEY").then(|| "key-for-tests".to_owned());
-    let router = Router::new(Wishes::default(), Catalogue::built_in(), &keys, &|_| None).unwrap();
+    let router = Router::new(Wishes::default(), Catalogue::built_in(), &keys, &|_| None);
     let dialect = router.find(name).unwrap().dialect();
     serde_json::from_str(&body_of(dialect, prompt, messages)).unwrap()
 }
@@ -302,8 +302,10 @@ fn dialects_differ_only_in_what_their_vendors_want() {
 
     let deepseek = sent("deepseek/deepseek-reasoner");
     assert_eq!(deepseek["messages"][2]["reasoning_content"], "Hm.");
-    assert_eq!(deepseek["thinking"], json!({"type": "enabled"}));
+    assert_eq!(deepseek["thinking"], json!({"type": "disabled"}), "a call is forced");
     assert_eq!(deepseek["tool_choice"], "required");
+    let free = sent_to("deepseek/deepseek-reasoner", &prompt(), &thought("deepseek/deepseek-reasoner"));
+    assert_eq!(free["thinking"], json!({"type": "enabled"}));
     assert_eq!(deepseek["max_tokens"], 100);
 
     let qwen = sent("qwen/qwen3.7-max");
@@ -446,11 +448,102 @@ fn users_add_providers_and_change_known_ones() {
         .into(),
         ..Wishes::default()
     };
-    let router = Router::new(wishes, Catalogue::built_in(), &|_| None, &|_| None).unwrap();
+    let router = Router::new(wishes, Catalogue::built_in(), &|_| None, &|_| None);
     assert_eq!(router.find("big").unwrap().name, ModelName::new("home/llama"));
     assert!(router.find("a").unwrap_err().to_string().contains("itself"));
     assert_eq!(router.provider("openai").unwrap().wire, Wire::Chat);
     let missing = router.find("openai/gpt-5.5").unwrap_err();
     assert!(missing.is_about_keys() && missing.hint().contains("OPENAI_API_KEY"), "{missing}");
     assert!(Arc::strong_count(router.provider("home").unwrap()) >= 1);
+}
+
+#[test]
+fn a_model_that_takes_over_gets_what_it_insists_on() {
+    let parts = vec![
+        Part::StepStart { step: id(50), model: ModelName::new("another/model") },
+        Part::Tool(call(1, "list", json!({}), done("a.rs", vec![]))),
+    ];
+    let mut messages = vec![user(1, "go"), message(2, Role::Assistant, parts)];
+    let prompt = prompt();
+    let kimi = sent_to("moonshot/kimi-k2.6", &prompt, &messages);
+    assert_eq!(kimi["messages"][2]["reasoning_content"], " ", "{kimi:#}");
+    // An older model that thinks would miss its own thoughts about the call, so it goes on without thinking…
+    let claude = "anthropic/claude-sonnet-4-5";
+    assert_eq!(sent_to(claude, &prompt, &messages)["thinking"], json!({"type": "disabled"}));
+    // … until the user speaks again.
+    messages.push(user(3, "and now?"));
+    assert_eq!(sent_to(claude, &prompt, &messages)["thinking"]["type"], "enabled");
+    assert_eq!(sent_to("anthropic/claude-sonnet-5", &prompt, &messages[..2])["thinking"]["type"], "adaptive");
+}
+
+#[test]
+fn limits_of_models_are_kept() {
+    let most = Prompt { effort: Some(Effort::Max), ..prompt() };
+    let opus = sent_to("anthropic/claude-opus-4-1", &most, &[user(1, "go")]);
+    let (budget, all) =
+        (opus["thinking"]["budget_tokens"].as_u64().unwrap(), opus["max_tokens"].as_u64().unwrap());
+    assert!(budget < all && all <= 32_000, "{budget} {all}");
+    let forced = Prompt { tool_choice: ToolChoice::Required, ..prompt() };
+    assert_eq!(
+        sent_to("deepseek/deepseek-reasoner", &forced, &[user(1, "go")])["thinking"],
+        json!({"type": "disabled"})
+    );
+    assert_eq!(
+        sent_to("mistral/mistral-medium-2604", &prompt(), &[user(1, "go")]).get("stream_options"),
+        None
+    );
+}
+
+#[test]
+fn only_a_schema_that_leaves_nothing_open_is_strict() {
+    let asked = |schema: Value| {
+        let output = Some(OutputSchema { name: "x".to_owned(), schema });
+        sent_to("openai/gpt-5.5", &Prompt { output, ..prompt() }, &[user(1, "go")])["text"]["format"]["strict"].clone()
+    };
+    let field = json!({"type": "string"});
+    let closed = json!({"type": "object", "properties": {"a": field}, "required": ["a"], "additionalProperties": false});
+    let open = json!({"type": "object", "properties": {"a": field}});
+    assert_eq!(asked(closed.clone()), true);
+    assert_eq!(asked(open.clone()), false);
+    assert_eq!(
+        asked(
+            json!({"type": "object", "properties": {"b": open}, "required": ["b"], "additionalProperties": false})
+        ),
+        false
+    );
+}
+
+#[test]
+fn a_servers_own_id_goes_back_as_it_came() {
+    let tool = ToolPart {
+        wire_id: Some("functions.list:0".to_owned()),
+        ..call(1, "list", json!({}), done("x", vec![]))
+    };
+    for (wire, kept) in [(Wire::Chat, 2), (Wire::Responses, 2), (Wire::Messages, 0)] {
+        let parts =
+            vec![Part::StepStart { step: id(50), model: dialect(wire).name }, Part::Tool(tool.clone())];
+        let body = body_of(dialect(wire), &prompt(), &[user(1, "go"), message(2, Role::Assistant, parts)]);
+        assert_eq!(body.matches("functions.list:0").count(), kept, "{wire:?}");
+    }
+}
+
+#[test]
+fn thinking_that_led_to_nothing_stays_behind() {
+    for wire in [Wire::Messages, Wire::Responses] {
+        let thinking = ReasoningPart { text: "Hm.".to_owned(), sealed: sealed(wire) };
+        let parts = vec![
+            Part::StepStart { step: id(50), model: dialect(wire).name },
+            Part::Text(TextPart::said("Well,")),
+            Part::Reasoning(thinking),
+        ];
+        let body = body_of(
+            dialect(wire),
+            &prompt(),
+            &[user(1, "go"), message(2, Role::Assistant, parts), user(3, "?")],
+        );
+        assert!(
+            body.contains("Well,") && !body.contains("c2lnbmVk") && !body.contains("c2VhbGVk"),
+            "{wire:?}"
+        );
+    }
 }

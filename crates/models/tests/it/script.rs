@@ -307,9 +307,8 @@ fn a_stream_may_be_cut_or_tell_of_an_error() {
             "{wire:?}"
         );
         let error = step("text = 'half'\nerror = { kind = 'overloaded_error', message = 'Busy' }");
-        let told =
-            StreamError::Server { kind: Some("overloaded_error".to_owned()), message: "Busy".to_owned() };
-        assert_eq!(play(&error, wire, &asked), Err(told), "{wire:?}");
+        let told = play(&error, wire, &asked).unwrap_err();
+        assert!(tells(&told, "overloaded_error", "Busy"), "{wire:?}: {told:?}");
         let half: Vec<u8> =
             frames(&error, wire, &asked, 1).into_iter().flat_map(|frame| frame.bytes).collect();
         assert!(String::from_utf8(half).unwrap().contains("half"), "{wire:?}");
@@ -346,6 +345,12 @@ fn no_text_comes_in_endless_pieces() {
     }
 }
 
+/// Whether an error is of a kind, which a wire may write with a code after it, and says this.
+fn tells(error: &StreamError, of: &str, says: &str) -> bool {
+    matches!(error, StreamError::Server { kind: Some(kind), message }
+        if kind.split('/').next() == Some(of) && message == says)
+}
+
 #[test]
 fn a_failure_speaks_the_words_of_its_wire() {
     let kinds = ["rate_limit_error", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED"];
@@ -353,14 +358,12 @@ fn a_failure_speaks_the_words_of_its_wire() {
         let plain = failure(&step("fail = { status = 429, headers = { retry-after = '1' } }"), wire).unwrap();
         assert_eq!(plain.status, 429);
         assert!(plain.headers.contains(&("retry-after".to_owned(), "1".to_owned())));
-        let told = error_in(&String::from_utf8(plain.body).unwrap());
-        let message = "The script fails here.".to_owned();
-        assert_eq!(told, Some(StreamError::Server { kind: Some(kind.to_owned()), message }), "{wire:?}");
+        let told = error_in(&String::from_utf8(plain.body).unwrap()).unwrap();
+        assert!(tells(&told, kind, "The script fails here."), "{wire:?}: {told:?}");
 
         let own = failure(&step("fail = { status = 529, kind = 'odd', message = 'Later' }"), wire).unwrap();
-        let told = error_in(&String::from_utf8(own.body).unwrap());
-        let expected = StreamError::Server { kind: Some("odd".to_owned()), message: "Later".to_owned() };
-        assert_eq!(told, Some(expected), "{wire:?}");
+        let told = error_in(&String::from_utf8(own.body).unwrap()).unwrap();
+        assert!(tells(&told, "odd", "Later"), "{wire:?}: {told:?}");
         assert_eq!(failure(&step("text = 'a'"), wire), None);
         assert_eq!(frames(&step("fail = { status = 500 }"), wire, &asked(wire, "", 0, ""), 1), []);
     }

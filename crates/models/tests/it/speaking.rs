@@ -68,7 +68,7 @@ fn target(url: &str, wire: Wire, auth: Auth) -> Target {
     let wishes = Wishes { providers, ..Wishes::default() };
     let key = |name: &str| (name == "TEST_KEY").then(|| KEY.to_owned());
     let catalogue = Catalogue::built_in();
-    Router::new(wishes, catalogue, &key, &|_| None).unwrap().find("test/model").unwrap()
+    Router::new(wishes, catalogue, &key, &|_| None).find("test/model").unwrap()
 }
 
 fn prompt() -> Prompt {
@@ -597,5 +597,70 @@ fn requests_say_what_is_asked() {
             |name: &str| request.headers.iter().find(|(of, _)| of == name).map(|(_, value)| value.as_str());
         assert_eq!(header("content-type"), Some("application/json"));
         assert!(header("user-agent").unwrap().starts_with("helve/"));
+    }
+}
+
+/// A server that sends nothing but signs of life, for ever.
+fn chatty(sign: &'static str) -> std::net::SocketAddr {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        // Three tries at most; then nobody comes any more.
+        for stream in listener.incoming().take(3) {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 65_536]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+            while stream.write_all(sign.as_bytes()).is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn signs_of_life_alone_do_not_last_for_ever() {
+    for sign in [": ping\n\n", "event: ping\ndata: {\"type\": \"ping\"}\n\n", "x"] {
+        let address = chatty(sign);
+        let failure = run(async {
+            let client = client(Patience::Short);
+            let target = target(&format!("http://{address}/v1"), Wire::Messages, Auth::Bearer);
+            let mut thread = thread(&client, target);
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
+        });
+        assert_eq!(failure.kind, FailureKind::Timeout, "{sign:?}: {failure}");
+    }
+}
+
+#[test]
+fn a_call_that_the_limit_may_have_cut_is_not_run() {
+    let cut = r#"
+        [[step]]
+        calls = [{ tool = "read", input = { path = "a" } }, { tool = "read", input = { path = "b" } }]
+        stop = "max_tokens"
+    "#;
+    for wire in WIRES {
+        let server = Server::play(script(cut)).unwrap();
+        let answer = run(async {
+            let client = client(Patience::Short);
+            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
+        });
+        let mut n = 0;
+        let parts = answer.parts(|| {
+            n += 1;
+            id(n)
+        });
+        let states: Vec<&str> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Tool(tool) => Some(tool.state.name()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(states, ["pending", "error"], "{wire:?}");
     }
 }

@@ -107,9 +107,9 @@ fn an_error_within_the_stream_is_told() {
         errors,
         [
             server("overloaded_error", "Overloaded"),
-            server("rate_limit_error", "Rate limit reached"),
+            server("rate_limit_error/429", "Rate limit reached"),
             server("server_error", "The server had an error"),
-            server("UNAVAILABLE", "The model is overloaded."),
+            server("UNAVAILABLE/503", "The model is overloaded."),
         ]
     );
 }
@@ -123,4 +123,155 @@ fn what_is_no_stream_is_an_error() {
             assert!(decode(wire, [body.as_bytes()]).is_err(), "{wire:?}: {body:?}");
         }
     }
+}
+
+fn events(list: &[Value]) -> String {
+    list.iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+#[test]
+fn arguments_that_come_piece_by_piece_are_put_together() {
+    let part = |part: Value| json!({"candidates": [{"content": {"parts": [{"functionCall": part}]}}]});
+    let grow = |path: &str, piece: Value, goes_on: bool| {
+        let mut piece = piece;
+        piece["jsonPath"] = json!(path);
+        piece["willContinue"] = json!(goes_on);
+        part(json!({"partialArgs": [piece], "willContinue": true}))
+    };
+    let body = events(&[
+        part(json!({"name": "plain", "args": {"x": 1}})),
+        part(json!({"name": "cook", "willContinue": true})),
+        grow("$.recipe.name", json!({"stringValue": "Las"}), true),
+        grow("$.recipe.name", json!({"stringValue": "agna"}), false),
+        grow("$.recipe.steps[1]", json!({"stringValue": "bake"}), false),
+        grow("$.recipe.steps[0]", json!({"stringValue": "mix"}), false),
+        grow("$['serves']", json!({"numberValue": 4}), false),
+        grow("$.hot", json!({"boolValue": true}), false),
+        part(json!({})),
+        part(json!({"name": "none", "willContinue": true})),
+        part(json!({"name": "last", "willContinue": true})),
+        grow("$.a", json!({"stringValue": "b"}), false),
+        json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}),
+    ]);
+    let answer = whole(Wire::Gemini, &body);
+    let calls: Vec<(&str, Value)> = answer
+        .calls()
+        .map(|call| (call.name.as_str(), serde_json::from_str(&call.arguments).unwrap()))
+        .collect();
+    let cook = json!({"recipe": {"name": "Lasagna", "steps": ["mix", "bake"]}, "serves": 4, "hot": true});
+    assert_eq!(
+        calls,
+        [("plain", json!({"x": 1})), ("cook", cook), ("none", json!({})), ("last", json!({"a": "b"}))]
+    );
+}
+
+#[test]
+fn absurd_places_of_arguments_harm_nobody() {
+    for path in ["$.a[99999999999]", "$.a[10000]", "$..", "$[", "$.a[b]", "a", "$.a.b[0", ""] {
+        let call = json!({"name": "x", "partialArgs": [{"jsonPath": path, "stringValue": "v"}]});
+        let body = events(&[
+            json!({"candidates": [{"content": {"parts": [{"functionCall": call}]}, "finishReason": "STOP"}]}),
+        ]);
+        assert_eq!(whole(Wire::Gemini, &body).calls().count(), 1, "{path}");
+    }
+}
+
+#[test]
+fn an_end_that_tells_of_no_answer_is_none() {
+    let finish = |reason: &str| {
+        let choice = json!({"choices": [{"delta": {"content": "half"}, "finish_reason": reason}]});
+        format!("{}data: [DONE]\n\n", events(&[choice]))
+    };
+    for (wire, body) in [
+        (Wire::Chat, "data: [DONE]\n\n".to_owned()),
+        (Wire::Chat, finish("network_error")),
+        (Wire::Chat, finish("insufficient_system_resource")),
+        (Wire::Chat, finish("error")),
+        (Wire::Messages, events(&[json!({"type": "message_start"}), json!({"type": "message_stop"})])),
+        (Wire::Responses, events(&[json!({"type": "response.failed", "response": {"error": null}})])),
+        (Wire::Responses, events(&[json!({"type": "response.cancelled"})])),
+    ] {
+        assert!(decode(wire, [body.as_bytes()]).is_err(), "{wire:?}: {body}");
+    }
+    let incomplete = events(&[json!({"type": "response.incomplete", "response": {}})]);
+    assert_eq!(whole(Wire::Responses, &incomplete).stop, Some(StopReason::Other));
+}
+
+#[test]
+fn an_answer_that_comes_at_its_end_only_is_an_answer() {
+    let output = json!([
+        {"type": "reasoning", "id": "rs_1", "summary": [{"text": "Hm."}]},
+        {"type": "message", "content": [{"type": "output_text", "text": "Hello."}]},
+        {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"},
+    ]);
+    let body = events(&[
+        json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
+    ]);
+    let answer = whole(Wire::Responses, &body);
+    assert_eq!((answer.text().as_str(), answer.thinking().as_str()), ("Hello.", "Hm."));
+    assert_eq!((answer.calls().count(), answer.stop), (1, Some(StopReason::ToolUse)));
+}
+
+#[test]
+fn numbers_that_are_used_twice_mean_two_blocks() {
+    let block = |name: &str| {
+        json!({"type": "content_block_start", "index": 0,
+        "content_block": {"type": "tool_use", "id": name, "name": name, "input": {}}})
+    };
+    let piece = json!({"type": "content_block_delta", "index": 0,
+        "delta": {"type": "input_json_delta", "partial_json": "{\"a\":1}"}});
+    let stop = json!({"type": "content_block_stop", "index": 0});
+    let body = events(&[
+        block("one"),
+        piece.clone(),
+        stop.clone(),
+        block("two"),
+        piece,
+        stop,
+        json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        json!({"type": "message_stop"}),
+    ]);
+    let calls: Vec<String> = whole(Wire::Messages, &body)
+        .calls()
+        .map(|call| format!("{} {}", call.name, call.arguments))
+        .collect();
+    assert_eq!(calls, [r#"one {"a":1}"#, r#"two {"a":1}"#]);
+
+    let item = |kind: &str, id: &str| {
+        json!({"type": format!("response.output_item.{kind}"),
+        "item": {"type": "function_call", "id": id, "call_id": id, "name": id, "arguments": "{}"}})
+    };
+    let body = events(&[
+        item("added", "one"),
+        item("done", "one"),
+        item("added", "two"),
+        item("done", "two"),
+        json!({"type": "response.completed", "response": {"status": "completed"}}),
+    ]);
+    assert_eq!(whole(Wire::Responses, &body).calls().count(), 2);
+}
+
+#[test]
+fn what_comes_instead_of_a_stream_is_told() {
+    for wire in WIRES.map(|(wire, _, _)| wire) {
+        for (body, expected) in [
+            (r#"{"error": {"message": "no credit"}}"#, "no credit"),
+            (r#"[{"error": {"message": "no credit"}}]"#, "no credit"),
+            (r#"{"object": "error", "message": "no credit"}"#, "no credit"),
+            (r#"{"detail": "no credit"}"#, "no credit"),
+            (r#"{"id": "x", "choices": []}"#, "no stream of events"),
+            ("<html><body>Log in</body></html>", "no stream of events"),
+        ] {
+            let error = decode(wire, [body.as_bytes()]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{wire:?} {body}: {error}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_countless_parts_is_refused() {
+    let choice = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
+    let pair = events(&[choice(json!({"content": "a"})), choice(json!({"reasoning_content": "b"}))]);
+    let body = pair.repeat(10_000);
+    assert_eq!(decode(Wire::Chat, [body.as_bytes()]).unwrap_err(), StreamError::TooLarge);
 }

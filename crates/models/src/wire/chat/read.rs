@@ -1,5 +1,7 @@
 //! What the server says.
 
+use std::collections::HashMap;
+
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
@@ -21,14 +23,19 @@ pub(crate) struct Reader {
 struct Details {
     block: Option<u32>,
     items: Vec<Value>,
+    /// Where the item of a number and a kind is.
+    places: HashMap<(String, String), usize>,
 }
 
 impl Details {
     /// A piece belongs to the item of its number and kind; its texts are added, its other fields replace.
     fn grow(&mut self, piece: &Value) {
-        let same = |item: &&mut Value| ["index", "type"].iter().all(|key| item.get(key) == piece.get(key));
-        let known = self.items.iter_mut().filter(|_| piece.get("index").is_some()).find(same);
+        let field = |name: &str| piece.get(name).map(Value::to_string).unwrap_or_default();
+        let name = (field("index"), field("type"));
+        let known = self.places.get(&name).filter(|_| !name.0.is_empty());
+        let known = known.and_then(|place| self.items.get_mut(*place));
         let (Some(Value::Object(item)), Value::Object(piece)) = (known, piece) else {
+            self.places.insert(name, self.items.len());
             self.items.push(piece.clone());
             return;
         };
@@ -74,7 +81,7 @@ impl Reader {
         let choices = chunk.get("choices").and_then(Value::as_array).into_iter().flatten();
         // We ask for one answer; a server that gives more mixes them.
         for choice in choices.filter(|choice| choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0) {
-            self.choice(choice, said);
+            self.choice(choice, said)?;
         }
         let usage = chunk.get("usage").or_else(|| chunk.pointer("/x_groq/usage"));
         if let Some(usage) = usage.filter(|usage| usage.is_object()) {
@@ -90,7 +97,12 @@ impl Reader {
         Ok(if may_end { Progress::MayEnd } else { Progress::Expected })
     }
 
-    fn choice(&mut self, choice: &Value, said: &mut Vec<ModelEvent>) {
+    /// Whether anything was said, or at least an end: a word that ends the stream alone is no answer.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.finish == Finish::Told || !self.blocks.is_empty()
+    }
+
+    fn choice(&mut self, choice: &Value, said: &mut Vec<ModelEvent>) -> Result<(), StreamError> {
         if let Some(delta) = choice.get("delta") {
             self.thinking(delta, said);
             self.content(delta.get("content"), said);
@@ -99,6 +111,10 @@ impl Reader {
             calls.for_each(|call| self.call(call, said));
         }
         if let Some(reason) = text_at(choice, "/finish_reason").filter(|reason| !reason.is_empty()) {
+            if BROKEN.contains(&reason) {
+                let message = format!("the model stopped: {reason}");
+                return Err(StreamError::Server { kind: Some(reason.to_owned()), message });
+            }
             self.finish = Finish::Told;
             if let Some(block) = self.details.block.take() {
                 let details = std::mem::take(&mut self.details.items);
@@ -106,6 +122,7 @@ impl Reader {
             }
             said.push(ModelEvent::Stopped(stop_reason(reason)));
         }
+        Ok(())
     }
 
     /// Servers have three names for it; one that uses two at once says the same in both.
@@ -200,6 +217,9 @@ fn usage_of(usage: &Value) -> Usage {
         reasoning,
     }
 }
+
+/// Reasons that some servers give when they broke, not the model.
+const BROKEN: [&str; 4] = ["error", "network_error", "insufficient_system_resource", "abort"];
 
 fn stop_reason(reason: &str) -> StopReason {
     match reason {

@@ -3,8 +3,12 @@
 use helve_protocol::Role;
 use serde_json::{Map, Value, json};
 
-use crate::quirks::{AfterResults, CacheKey, EffortField, ForcedChoice, MaxTokensField, ThinkingBack};
+use crate::quirks::{
+    AfterResults, CacheKey, EffortField, ForcedChoice, MaxTokensField, OutputOption, ThinkingBack,
+    UsageOption,
+};
 use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::wire::effort;
 use crate::wire::said::{Before, Call, File, FileKind, Piece, Said};
 
 /// The field that the conversation stands in, and what stands before it.
@@ -13,7 +17,9 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
     put("model", json!(dialect.model));
     put("stream", json!(true));
-    put("stream_options", json!({"include_usage": true}));
+    if dialect.quirks.usage == UsageOption::Asked {
+        put("stream_options", json!({"include_usage": true}));
+    }
     if let Some(max) = prompt.max_output {
         let field = match dialect.quirks.max_tokens {
             MaxTokensField::MaxTokens => "max_tokens",
@@ -25,8 +31,17 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
         put(field, value);
     }
     if let Some(wanted) = &prompt.output {
-        let schema = json!({"name": wanted.name, "schema": wanted.schema, "strict": true});
-        put("response_format", json!({"type": "json_schema", "json_schema": schema}));
+        put(
+            "response_format",
+            match dialect.quirks.output {
+                OutputOption::JsonSchema => {
+                    let strict = wanted.is_strict();
+                    let schema = json!({"name": wanted.name, "schema": wanted.schema, "strict": strict});
+                    json!({"type": "json_schema", "json_schema": schema})
+                }
+                OutputOption::JsonObject => json!({"type": "json_object"}),
+            },
+        );
     }
     match (dialect.quirks.cache_key, &prompt.cache_key) {
         (CacheKey::PromptCacheKey, Some(key)) => put("prompt_cache_key", json!(key)),
@@ -63,14 +78,9 @@ fn forced(word: ForcedChoice) -> Value {
 
 fn effort(prompt: &Prompt, dialect: &Dialect) -> Option<(&'static str, Value)> {
     let effort = prompt.effort.filter(|_| dialect.thinking == Thinks::Yes)?;
-    let is_on = effort != Effort::Off;
-    let word = match effort {
-        Effort::Off => "none",
-        Effort::Minimal => "minimal",
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High | Effort::Max => "high",
-    };
+    // Where thinking is switched on and off, a call can't be forced while it is on.
+    let is_on = effort != Effort::Off && !prompt.tool_choice.is_forced();
+    let word = effort::word(&dialect.model, effort);
     match dialect.quirks.effort {
         EffortField::None => None,
         EffortField::ReasoningEffort => Some(("reasoning_effort", json!(word))),
@@ -92,8 +102,9 @@ pub(crate) fn items(said: &Said<'_>, dialect: &Dialect, before: Before) -> Vec<V
         .then(|| json!({"role": "assistant", "content": "I have the results."}));
     let mut items = match said.role {
         Role::User => {
-            let bridge = bridge.clone().filter(|_| before == Before::Results);
-            bridge.into_iter().chain(user(said)).collect()
+            let user = user(said);
+            let bridge = bridge.clone().filter(|_| before == Before::Results && !user.is_empty());
+            bridge.into_iter().chain(user).collect()
         }
         Role::Assistant => assistant(said, dialect),
     };
@@ -144,6 +155,9 @@ fn assistant(said: &Said<'_>, dialect: &Dialect) -> Vec<Value> {
             let thoughts: String = thinking(said).map(|(text, _)| text).collect();
             if !thoughts.is_empty() {
                 message.insert("reasoning_content".to_owned(), json!(thoughts));
+            } else if dialect.thinking == Thinks::Yes {
+                // What another model did came with no thoughts for this one, but the field must be there.
+                message.insert("reasoning_content".to_owned(), json!(" "));
             }
         }
         ThinkingBack::Details => {

@@ -11,6 +11,14 @@ use crate::{ModelEvent, StreamError};
 pub(crate) struct Reader {
     blocks: Blocks,
     calls: Calls,
+    /// A call whose arguments come piece by piece.
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    block: u32,
+    arguments: Value,
 }
 
 impl Reader {
@@ -30,6 +38,9 @@ impl Reader {
         }
         let blocked = text_at(event, "/promptFeedback/blockReason").map(|_| StopReason::Refusal);
         let finished = text_at(event, "/candidates/0/finishReason").map(|reason| self.stop_reason(reason));
+        if finished.is_some() {
+            self.close(said);
+        }
         match finished.or(blocked) {
             Some(stop) => {
                 said.push(ModelEvent::Stopped(stop));
@@ -65,15 +76,42 @@ impl Reader {
     }
 
     fn call(&mut self, call: &Value, said: &mut Vec<ModelEvent>) -> u32 {
+        let has_name = text_at(call, "/name").is_some_and(|name| !name.is_empty());
+        let goes_on = call.get("willContinue").and_then(Value::as_bool) == Some(true);
+        if let Some(open) = self.open.as_mut().filter(|_| !has_name) {
+            let block = open.block;
+            grow(&mut open.arguments, call);
+            if !goes_on {
+                self.close(said);
+            }
+            return block;
+        }
+        self.close(said);
         self.calls = Calls::Some;
         let block = self.blocks.begin();
         let id = text_at(call, "/id").map(str::to_owned);
         let name = text_at(call, "/name").unwrap_or_default().to_owned();
         said.push(ModelEvent::CallStarted { block, id, name });
+        if goes_on || call.get("partialArgs").is_some() {
+            let mut arguments = call.get("args").cloned().unwrap_or_else(|| json!({}));
+            grow(&mut arguments, call);
+            self.open = Some(Open { block, arguments });
+            if !goes_on {
+                self.close(said);
+            }
+            return block;
+        }
         let arguments =
             call.get("args").filter(|args| !args.is_null()).map_or_else(|| "{}".to_owned(), Value::to_string);
         said.push(ModelEvent::CallArguments { block, json: arguments });
         block
+    }
+
+    /// The arguments of the open call are whole.
+    fn close(&mut self, said: &mut Vec<ModelEvent>) {
+        if let Some(Open { block, arguments }) = self.open.take() {
+            said.push(ModelEvent::CallArguments { block, json: arguments.to_string() });
+        }
     }
 
     /// The wire says `STOP` whether or not it wants a tool.
@@ -88,6 +126,72 @@ impl Reader {
             _ => StopReason::Other,
         }
     }
+}
+
+/// Takes the pieces of arguments in, each at its place.
+fn grow(arguments: &mut Value, call: &Value) {
+    let pieces = call.get("partialArgs").and_then(Value::as_array).into_iter().flatten();
+    for piece in pieces {
+        let Some(place) = text_at(piece, "/jsonPath").and_then(|path| place(arguments, path)) else {
+            continue;
+        };
+        match (place, piece.get("stringValue").and_then(Value::as_str)) {
+            (Value::String(whole), Some(more)) => whole.push_str(more),
+            (place, Some(text)) => *place = Value::from(text),
+            (place, None) => {
+                let value = piece.get("numberValue").or_else(|| piece.get("boolValue"));
+                *place = value.cloned().unwrap_or(Value::Null);
+            }
+        }
+    }
+}
+
+/// More items of a list than this nobody names one by one.
+const MAX_ITEMS: usize = 10_000;
+
+/// The place that a path such as `$.steps[0].name` means, made if it is not there.
+fn place<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    let mut place = value;
+    let mut rest = path.strip_prefix('$')?;
+    while !rest.is_empty() {
+        if let Some(named) = rest.strip_prefix('.') {
+            let end = named.find(['.', '[']).unwrap_or(named.len());
+            let (name, after) = named.split_at_checked(end)?;
+            place = field(place, name);
+            rest = after;
+        } else {
+            let (inside, after) = rest.strip_prefix('[')?.split_once(']')?;
+            let name = inside.trim_matches(['"', '\'']);
+            place = if name.len() < inside.len() {
+                field(place, name)
+            } else {
+                item(place, inside.parse().ok()?)?
+            };
+            rest = after;
+        }
+    }
+    Some(place)
+}
+
+fn field<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    &mut value[name]
+}
+
+fn item(value: &mut Value, place: usize) -> Option<&mut Value> {
+    if !value.is_array() {
+        *value = json!([]);
+    }
+    let items = value.as_array_mut()?;
+    if place >= MAX_ITEMS {
+        return None;
+    }
+    if items.len() <= place {
+        items.resize(place + 1, Value::Null);
+    }
+    items.get_mut(place)
 }
 
 /// Here thinking is counted beside the answer, not in it.

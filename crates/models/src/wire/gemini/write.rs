@@ -4,6 +4,7 @@ use helve_protocol::Role;
 use serde_json::{Map, Value, json};
 
 use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::wire::effort;
 use crate::wire::said::{Before, Call, CallResult, File, Origin, Piece, Said};
 
 /// The field that the conversation stands in, and what stands before it.
@@ -52,7 +53,9 @@ fn generation(prompt: &Prompt, dialect: &Dialect) -> Map<String, Value> {
     if dialect.thinking == Thinks::Yes {
         put("thinkingConfig", thinking(prompt.effort, &dialect.model));
     }
-    if let Some(wanted) = &prompt.output {
+    // Older models can't do this and call tools.
+    let can = prompt.tools.is_empty() || !takes_budget(&dialect.model);
+    if let Some(wanted) = prompt.output.as_ref().filter(|_| can) {
         put("responseMimeType", json!("application/json"));
         put("responseJsonSchema", wanted.schema.clone());
     }
@@ -64,15 +67,10 @@ fn thinking(effort: Option<Effort>, model: &str) -> Value {
     match effort {
         None => json!({"includeThoughts": true}),
         Some(effort) if takes_budget(model) => {
-            json!({"includeThoughts": is_on, "thinkingBudget": effort.budget()})
+            json!({"includeThoughts": is_on, "thinkingBudget": effort::gemini_budget(model, effort)})
         }
         Some(effort) => {
-            let level = match effort {
-                Effort::Off | Effort::Minimal | Effort::Low => "LOW",
-                Effort::Medium => "MEDIUM",
-                Effort::High | Effort::Max => "HIGH",
-            };
-            json!({"includeThoughts": is_on, "thinkingLevel": level})
+            json!({"includeThoughts": is_on, "thinkingLevel": effort::gemini_level(model, effort)})
         }
     }
 }

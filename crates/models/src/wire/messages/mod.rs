@@ -4,4 +4,4 @@ mod read;
 mod write;
 
 pub(super) use read::Reader;
-pub(super) use write::{head, items};
+pub(super) use write::{calm, head, items};

@@ -3,12 +3,15 @@
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use crate::wire::{Progress, index_at, number_at, server_error, text_at};
+use crate::wire::blocks::Numbers;
+use crate::wire::{Progress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
+    blocks: Numbers,
     usage: Usage,
+    has_stopped: bool,
     /// The input of a call that came whole at its start; pieces that come later are the input instead.
     whole_input: Option<(u32, String)>,
 }
@@ -19,27 +22,37 @@ impl Reader {
         event: &Value,
         said: &mut Vec<ModelEvent>,
     ) -> Result<Progress, StreamError> {
-        let block = index_at(event, "/index").unwrap_or(0);
+        let index = event.get("index").map(Value::to_string).unwrap_or_default();
         match text_at(event, "/type") {
             Some("message_start") => self.count(event.pointer("/message/usage"), said),
             Some("content_block_start") => {
                 if let Some(content) = event.get("content_block") {
+                    let block = self.blocks.begin(index);
                     self.begin(block, content, said);
                 }
             }
             Some("content_block_delta") => {
                 if let Some(delta) = event.get("delta") {
+                    let block = self.blocks.of(index);
                     self.grow(block, delta, said);
                 }
             }
-            Some("content_block_stop") => self.end(block, said),
+            Some("content_block_stop") => {
+                let block = self.blocks.of(index);
+                self.end(block, said);
+            }
             Some("message_delta") => {
                 self.count(event.get("usage"), said);
                 if let Some(reason) = text_at(event, "/delta/stop_reason") {
+                    self.has_stopped = true;
                     said.push(ModelEvent::Stopped(stop_reason(reason)));
                 }
             }
-            Some("message_stop") => return Ok(Progress::Ended),
+            // An end of nothing is none.
+            Some("message_stop") if self.has_stopped || !self.blocks.is_empty() => {
+                return Ok(Progress::Ended);
+            }
+            Some("message_stop") => return Err(StreamError::CutOff),
             _ => {
                 if let Some(error) = server_error(event) {
                     return Err(error);

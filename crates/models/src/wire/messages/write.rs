@@ -45,6 +45,13 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     ("messages", head)
 }
 
+/// A prompt that makes the model answer without thinking, if it would have to think: older models that think refuse to go
+/// on with calls that another model made without their thoughts.
+pub(crate) fn calm(prompt: &Prompt, dialect: &Dialect) -> Option<Prompt> {
+    let thinks = thinking(prompt, dialect).budget > 0;
+    thinks.then(|| Prompt { effort: Some(Effort::Off), ..prompt.clone() })
+}
+
 /// What a request says about thinking.
 struct Thinking {
     field: Option<Value>,
@@ -60,7 +67,9 @@ fn thinking(prompt: &Prompt, dialect: &Dialect) -> Thinking {
         return Thinking { field: Some(json!({"type": "disabled"})), ..nothing };
     }
     if takes_budget(&dialect.model) {
-        let budget = effort.budget();
+        // The budget is part of what the model may write.
+        let most = dialect.output.unwrap_or(8_192).saturating_sub(2_048).max(1_024);
+        let budget = effort.budget().min(most);
         let field = json!({"type": "enabled", "budget_tokens": budget});
         return Thinking { field: Some(field), effort: None, budget };
     }
@@ -93,7 +102,11 @@ fn takes_budget(model: &str) -> bool {
 fn max_tokens(prompt: &Prompt, dialect: &Dialect, thinking: &Thinking) -> u64 {
     let possible = dialect.output.unwrap_or(8_192);
     let wanted = prompt.max_output.unwrap_or(64_000).min(possible).max(1);
-    if thinking.budget == 0 { wanted } else { wanted.max(thinking.budget.saturating_add(1_024)) }
+    if thinking.budget == 0 {
+        wanted
+    } else {
+        wanted.max(thinking.budget.saturating_add(1_024)).min(possible)
+    }
 }
 
 pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use helve_protocol::{StopReason, Usage};
 use serde_json::{Value, json};
 
-use crate::wire::{Calls, Progress, index_at, number_at, server_error, text_at};
+use crate::wire::blocks::Numbers;
+use crate::wire::{Calls, Progress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
+    items: Numbers,
     /// What has come of each item's text, thinking or arguments, so that a whole that comes at the end adds only the rest.
     grown: BTreeMap<u32, usize>,
     calls: Calls,
@@ -21,35 +23,44 @@ impl Reader {
         event: &Value,
         said: &mut Vec<ModelEvent>,
     ) -> Result<Progress, StreamError> {
-        let block = index_at(event, "/output_index").unwrap_or(0);
+        let name = name_of(event);
         match text_at(event, "/type") {
             Some("response.output_text.delta" | "response.refusal.delta") => {
+                let block = self.items.of(name);
                 self.text(block, text_at(event, "/delta").unwrap_or_default(), said);
             }
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
+                let block = self.items.of(name);
                 self.think(block, text_at(event, "/delta").unwrap_or_default(), said);
             }
             Some("response.reasoning_summary_part.added") => {
                 // Parts of a summary are paragraphs.
+                let block = self.items.of(name);
                 if self.grown.get(&block).is_some_and(|grown| *grown > 0) {
                     self.think(block, "\n\n", said);
                 }
             }
             Some("response.function_call_arguments.delta") => {
+                let block = self.items.of(name);
                 self.arguments(block, text_at(event, "/delta").unwrap_or_default(), said);
             }
             Some("response.output_item.added") => {
                 if let Some(item) = event.get("item") {
+                    let block = self.items.begin(name);
                     self.begin(block, item, said);
                 }
             }
             Some("response.output_item.done") => {
                 if let Some(item) = event.get("item") {
+                    let block = self.items.of(name);
                     self.end(block, item, said);
                 }
             }
-            Some("response.completed" | "response.incomplete" | "response.failed" | "response.cancelled") => {
-                return self.finish(event.get("response").unwrap_or(&Value::Null), said);
+            Some(end @ ("response.completed" | "response.incomplete")) => {
+                return self.finish(end, event.get("response").unwrap_or(&Value::Null), said);
+            }
+            Some("response.failed" | "response.cancelled") => {
+                return Err(event.get("response").and_then(server_error).unwrap_or(StreamError::CutOff));
             }
             Some("error") => {
                 // Some servers put the error's fields beside its type.
@@ -149,9 +160,22 @@ impl Reader {
         *self.grown.entry(block).or_insert(0) += text.len();
     }
 
-    fn finish(&mut self, response: &Value, said: &mut Vec<ModelEvent>) -> Result<Progress, StreamError> {
+    fn finish(
+        &mut self,
+        end: &str,
+        response: &Value,
+        said: &mut Vec<ModelEvent>,
+    ) -> Result<Progress, StreamError> {
         if let Some(error) = server_error(response) {
             return Err(error);
+        }
+        // A server that does not stream tells everything here.
+        if self.items.is_empty() {
+            let items = response.get("output").and_then(Value::as_array).into_iter().flatten();
+            for (place, item) in items.enumerate() {
+                let block = self.items.begin(place.to_string());
+                self.end(block, item, said);
+            }
         }
         if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
             said.push(ModelEvent::Usage(usage_of(usage)));
@@ -161,12 +185,20 @@ impl Reader {
             (_, Some("max_output_tokens")) => StopReason::MaxTokens,
             (_, Some("content_filter")) => StopReason::Refusal,
             (_, Some(_)) => StopReason::Other,
+            _ if end == "response.incomplete" => StopReason::Other,
             _ if self.calls == Calls::Some => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         };
         said.push(ModelEvent::Stopped(stop));
         Ok(Progress::Ended)
     }
+}
+
+/// How an event names its item: by its place, or by its id.
+fn name_of(event: &Value) -> String {
+    let place = event.get("output_index").filter(|place| place.is_u64()).map(Value::to_string);
+    let id = || text_at(event, "/item_id").or_else(|| text_at(event, "/item/id")).map(str::to_owned);
+    place.or_else(id).unwrap_or_default()
 }
 
 fn usage_of(usage: &Value) -> Usage {

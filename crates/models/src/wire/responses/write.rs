@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::quirks::CacheKey;
 use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::wire::effort;
 use crate::wire::said::{Before, CallResult, File, FileKind, Piece, Said};
 
 /// The field that the conversation stands in, and what stands before it.
@@ -20,11 +21,10 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     if dialect.thinking == Thinks::Yes {
         // The server keeps nothing, so its thinking comes to us, sealed.
         put("include", json!(["reasoning.encrypted_content"]));
-        put("reasoning", reasoning(prompt.effort));
+        put("reasoning", reasoning(prompt.effort, &dialect.model));
     }
     if let Some(wanted) = &prompt.output {
-        let format =
-            json!({"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": true});
+        let format = json!({"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": wanted.is_strict()});
         put("text", json!({"format": format}));
     }
     if let (CacheKey::PromptCacheKey, Some(key)) = (dialect.quirks.cache_key, &prompt.cache_key) {
@@ -54,17 +54,9 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     ("input", head)
 }
 
-fn reasoning(effort: Option<Effort>) -> Value {
-    let effort = effort.map(|effort| match effort {
-        Effort::Off => "none",
-        Effort::Minimal => "minimal",
-        Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-        Effort::Max => "xhigh",
-    });
+fn reasoning(effort: Option<Effort>, model: &str) -> Value {
     match effort {
-        Some(effort) => json!({"effort": effort, "summary": "auto"}),
+        Some(effort) => json!({"effort": effort::word(model, effort), "summary": "auto"}),
         None => json!({"summary": "auto"}),
     }
 }
@@ -72,7 +64,7 @@ fn reasoning(effort: Option<Effort>) -> Value {
 pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {
     let mut items = match said.role {
         Role::User => user(said),
-        Role::Assistant => said.pieces.iter().filter_map(item).collect(),
+        Role::Assistant => assistant(said),
     };
     items.extend(said.results.iter().map(result));
     items
@@ -95,6 +87,15 @@ fn user(said: &Said<'_>) -> Vec<Value> {
     }
 }
 
+/// Thinking is taken back only with what followed it.
+fn assistant(said: &Said<'_>) -> Vec<Value> {
+    let mut items: Vec<Value> = said.pieces.iter().filter_map(item).collect();
+    while items.last().is_some_and(|item| item.get("type").is_some_and(|kind| kind == "reasoning")) {
+        items.pop();
+    }
+    items
+}
+
 fn item(piece: &Piece<'_>) -> Option<Value> {
     match piece {
         Piece::Text { text, sealed } => {
@@ -115,11 +116,15 @@ fn item(piece: &Piece<'_>) -> Option<Value> {
     }
 }
 
-/// The item as it came, but for fields that say nothing. Without its sealed content the server would look for it where
-/// nothing is stored.
+/// The item as it came, but for fields that say nothing. Without any content the server would look for it where nothing is
+/// stored.
 fn reasoning_item(sealed: &Value) -> Option<Value> {
     let item = sealed.as_object()?;
-    item.get("encrypted_content").and_then(Value::as_str)?;
+    let is_sealed = item.get("encrypted_content").is_some_and(Value::is_string);
+    let is_open = item.get("content").and_then(Value::as_array).is_some_and(|content| !content.is_empty());
+    if !is_sealed && !is_open {
+        return None;
+    }
     Some(Value::Object(
         item.iter().filter(|(_, value)| !value.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect(),
     ))
