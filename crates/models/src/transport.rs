@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::io;
+use std::iter::successors;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -128,7 +130,8 @@ fn refused(status: u16, body: &[u8]) -> Failure {
     Failure::of_status(status, told.as_ref())
 }
 
-/// The certificates of the system are read here, and `SSL_CERT_FILE` is heard, by the libraries below.
+/// The certificates of the system are read here by the libraries below. Where they are files, on Linux and the BSDs,
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR` take their place.
 fn make(purpose: Purpose, timeouts: &Timeouts) -> Result<Client, String> {
     // A second one would be refused; the first is the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -282,6 +285,8 @@ fn of_error(error: reqwest::Error, address: &Address) -> Failure {
         FailureKind::Certificate
     } else if error.is_connect() && is_loopback(&address.url) && is_refused(&error) {
         FailureKind::NotRunning
+    } else if error.is_connect() && speaks_no_tls(&error) {
+        FailureKind::NotAModel
     } else if error.is_decode() {
         FailureKind::Garbled
     } else {
@@ -291,6 +296,9 @@ fn of_error(error: reqwest::Error, address: &Address) -> Failure {
     let port = address.url.port().map(|port| format!(":{port}")).unwrap_or_default();
     let says = match kind {
         FailureKind::NotRunning => format!("nothing listens at {host}{port}"),
+        FailureKind::NotAModel => {
+            format!("{host}{port} does not speak TLS: its address may begin with http:// instead of https://")
+        }
         FailureKind::Timeout if error.is_connect() => format!("no connection to {host}{port} in time"),
         _ => format!("the connection to {host}{port} failed: {text}"),
     };
@@ -298,25 +306,27 @@ fn of_error(error: reqwest::Error, address: &Address) -> Failure {
 }
 
 fn is_refused(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        let io = error.downcast_ref::<std::io::Error>();
-        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    let mut io = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    io.any(|io| io.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+fn speaks_no_tls(error: &reqwest::Error) -> bool {
+    let mut tls = causes(error).filter_map(|cause| cause.downcast_ref::<rustls::Error>());
+    tls.any(|tls| matches!(tls, rustls::Error::InvalidMessage(_)))
+}
+
+/// An error and what lies below it, the deepest last.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    successors(Some(error), |&error| {
+        // An error of input or output that wraps another one leaves it out of its sources.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        wrapped.map(|wrapped| wrapped as &(dyn Error + 'static)).or_else(|| error.source())
+    })
 }
 
 /// What really happened: the deepest causes of an error. Those above them only say that something did.
-fn chain(error: &dyn Error) -> String {
-    let mut causes = vec![error.to_string()];
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        causes.push(error.to_string());
-        cause = error.source();
-    }
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut causes: Vec<String> = causes(error).map(ToString::to_string).collect();
     causes.dedup();
     let deepest = causes.split_off(causes.len().saturating_sub(2));
     match &deepest[..] {
