@@ -1,9 +1,11 @@
 //! What tests share. Nothing here is part of the program.
 
 mod samples;
+mod secure;
 mod server;
 mod skip;
 
 pub use samples::{Session, every_kind, id};
+pub use secure::{Protocol, Proxy, SecureRequest, SecureServer};
 pub use server::{Fault, Gate, Recorded, Server};
 pub use skip::skip;

@@ -8,4 +8,5 @@ mod logs;
 mod models;
 mod output;
 mod sessions;
+mod transport;
 mod trust;

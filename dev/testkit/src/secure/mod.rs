@@ -1,0 +1,248 @@
+//! A server that plays a model over TLS, and a proxy that leads to it: what a model's address is in the wild.
+//!
+//! Faults are the business of the other server; this one is for what lies below HTTP.
+//!
+//! ```no_run
+//! use helve_models::script::Script;
+//! use helve_testkit::{Protocol, Proxy, SecureServer};
+//!
+//! let script = Script::parse("[[step]]\ntext = \"Hello.\"\n").unwrap();
+//! let server = SecureServer::play(script, &[Protocol::Http2]).unwrap();
+//! let trusted = server.authority(); // what SSL_CERT_FILE must hold
+//! let proxy = Proxy::to(server.address()).unwrap(); // leads there, as https://models.test, too
+//! ```
+
+mod certificate;
+mod listener;
+mod proxy;
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use helve_models::Wire;
+use helve_models::script::{Asked, Failure, Frame, Player, Script, failure, frames};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Frame as Piece, Incoming};
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ServerConfig;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+
+use certificate::Identity;
+use listener::Listener;
+pub use proxy::Proxy;
+
+/// Who the server says it is. Nobody has to know where `models.test` is: a proxy does.
+const HOSTS: [&str; 4] = ["localhost", "127.0.0.1", "0.0.0.0", "models.test"];
+const MAX_BODY: usize = 64 << 20;
+const MAX_REQUESTS: usize = 10_000;
+
+/// What is spoken inside of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecureRequest {
+    pub protocol: Protocol,
+    pub path: String,
+    /// The number of its connection: requests with the same one shared it.
+    pub connection: usize,
+}
+
+/// Answers on the chat wire until it is dropped. The waits of a script are left out.
+#[derive(Debug)]
+pub struct SecureServer {
+    listener: Listener,
+    authority: String,
+    shared: Arc<Shared>,
+}
+
+impl SecureServer {
+    /// Starts a server that offers these protocols, or leaves the client to guess if there are none.
+    pub fn play(script: Script, offers: &[Protocol]) -> io::Result<SecureServer> {
+        let shared = Arc::new(Shared::new(script));
+        let identity = Identity::new(&HOSTS).map_err(io::Error::other)?;
+        let authority = identity.authority.clone();
+        let acceptor = TlsAcceptor::from(Arc::new(config(identity, offers).map_err(io::Error::other)?));
+        let serving = Arc::clone(&shared);
+        let listener = Listener::start(move |connection, stream| {
+            serve(Arc::clone(&serving), acceptor.clone(), connection, stream)
+        })?;
+        Ok(SecureServer { listener, authority, shared })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.listener.address
+    }
+
+    /// The certificate that a client must trust, as PEM.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Adds so many kibibytes of headers to every response.
+    pub fn swell_headers(&self, kibibytes: usize) {
+        self.shared.lock().swollen = kibibytes;
+    }
+
+    pub fn requests(&self) -> Vec<SecureRequest> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// How many connections were made, with a request or without.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().connections
+    }
+}
+
+fn config(identity: Identity, offers: &[Protocol]) -> Result<ServerConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![identity.certificate], identity.key)?;
+    config.alpn_protocols = offers.iter().map(|protocol| protocol.alpn().to_vec()).collect();
+    Ok(config)
+}
+
+impl Protocol {
+    fn alpn(self) -> &'static [u8] {
+        match self {
+            Protocol::Http1 => b"http/1.1",
+            Protocol::Http2 => b"h2",
+        }
+    }
+}
+
+/// What all connections of a server know.
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    player: Player,
+    requests: Vec<SecureRequest>,
+    connections: usize,
+    swollen: usize,
+}
+
+impl Shared {
+    fn new(script: Script) -> Shared {
+        let player = Player::new(script);
+        Shared { state: Mutex::new(State { player, requests: Vec::new(), connections: 0, swollen: 0 }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn serve(shared: Arc<Shared>, acceptor: TlsAcceptor, connection: usize, stream: TcpStream) {
+    shared.lock().connections += 1;
+    let Ok(stream) = acceptor.accept(stream).await else { return };
+    let (_, session) = stream.get_ref();
+    let is_http2 = session.alpn_protocol() == Some(Protocol::Http2.alpn());
+    let service = service_fn(|request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(answer(&shared, connection, request).await) }
+    });
+    let stream = TokioIo::new(stream);
+    // How a connection ends is for the client to tell.
+    if is_http2 {
+        let _ = http2::Builder::new(TokioExecutor::new()).serve_connection(stream, service).await;
+    } else {
+        let _ = http1::Builder::new().serve_connection(stream, service).await;
+    }
+}
+
+async fn answer(shared: &Shared, connection: usize, request: Request<Incoming>) -> Response<Pieces> {
+    let (head, body) = request.into_parts();
+    let body = Limited::new(body, MAX_BODY).collect().await;
+    let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+    let protocol = if head.version == Version::HTTP_2 { Protocol::Http2 } else { Protocol::Http1 };
+    let recorded = SecureRequest { protocol, path: head.uri.path().to_owned(), connection };
+    let mut state = shared.lock();
+    let mut response = match state.play(recorded, &body) {
+        Ok(frames) => stream(frames),
+        Err(failure) => refusal(failure),
+    };
+    for number in 0..state.swollen {
+        add_header(&mut response, &format!("x-filler-{number}"), &"x".repeat(1 << 10));
+    }
+    response
+}
+
+impl State {
+    fn play(&mut self, request: SecureRequest, body: &[u8]) -> Result<Vec<Frame>, Failure> {
+        let wire = Wire::Chat;
+        let refused = |status, message: &str| Failure::new(wire, status, None, message);
+        if self.requests.len() >= MAX_REQUESTS {
+            return Err(refused(400, "too many requests for one server of tests"));
+        }
+        let is_known = request.path.ends_with("/chat/completions");
+        let seed = u64::try_from(self.requests.len()).unwrap_or(u64::MAX);
+        self.requests.push(request);
+        if !is_known {
+            return Err(refused(404, "only the chat wire is spoken here"));
+        }
+        let asked = Asked::read(wire, None, body).map_err(|error| refused(400, &error.to_string()))?;
+        let step = self.player.next(&asked).map_err(|none| refused(400, &none.to_string()))?;
+        match failure(step, wire) {
+            Some(failure) => Err(failure),
+            None => Ok(frames(step, wire, &asked, seed)),
+        }
+    }
+}
+
+fn stream(frames: Vec<Frame>) -> Response<Pieces> {
+    let mut response = Response::new(Pieces(frames.into_iter().map(|frame| frame.bytes.into()).collect()));
+    add_header(&mut response, "content-type", "text/event-stream");
+    response
+}
+
+fn refusal(failure: Failure) -> Response<Pieces> {
+    let mut response = Response::new(Pieces([failure.body.into()].into()));
+    *response.status_mut() = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_REQUEST);
+    for (name, value) in &failure.headers {
+        add_header(&mut response, name, value);
+    }
+    response
+}
+
+/// Adds a header, if it can be one.
+fn add_header(response: &mut Response<Pieces>, name: &str, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+/// A body that is sent piece by piece.
+struct Pieces(VecDeque<Bytes>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Piece<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|piece| Ok(Piece::data(piece))))
+    }
+}
