@@ -31,6 +31,15 @@ const PROVIDERS: [(&str, &str, Option<&str>); 16] = [
     ("zhipu", "zhipuai", None),
 ];
 
+/// Models that people still use and that neither source has under its maker's name. Their makers' prices are not known.
+const ADDED: [(&str, &str); 2] = [
+    (
+        "qwen/qwen-coder-plus",
+        "Qwen Coder Plus\t131072\t\t8192\t\t\t\t\t\ttools,structured,temperature\t\t2024-09-18\t",
+    ),
+    ("zhipu/glm-4-plus", "GLM-4 Plus\t128000\t\t4096\t\t\t\t\t\ttools,temperature\t\t2024-08-01\t"),
+];
+
 /// Words in the names of models that make or judge something else than a conversation in text.
 const NOT_FOR_CHAT: [&str; 20] = [
     "asr",
@@ -139,10 +148,15 @@ fn made_from(text: &str) -> Result<Made, String> {
     let facts: Facts =
         serde_json::from_str(text).map_err(|error| format!("the facts can't be read: {error}"))?;
     let mut made = Made { text: head(&facts.sources), models: 0, inexact: Vec::new() };
+    let mut lines: BTreeMap<String, String> = BTreeMap::new();
     for (name, entry) in merged(facts).iter().filter(|(_, entry)| entry.is_for_chat()) {
-        made.text.push_str(&line(name, entry, &mut made.inexact)?);
-        made.models += 1;
+        lines.insert(name.clone(), line(name, entry, &mut made.inexact)?);
     }
+    for (name, rest) in ADDED {
+        lines.entry(name.to_owned()).or_insert_with(|| format!("{name}\t{rest}\n"));
+    }
+    made.models = lines.len();
+    made.text.extend(lines.into_values());
     Ok(made)
 }
 

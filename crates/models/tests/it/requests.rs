@@ -308,7 +308,7 @@ fn dialects_differ_only_in_what_their_vendors_want() {
     assert_eq!(free["thinking"], json!({"type": "enabled"}));
     assert_eq!(deepseek["max_tokens"], 100);
 
-    let qwen = sent("qwen/qwen3.7-max");
+    let qwen = sent_to("qwen/qwen3.7-max", &prompt(), &thought("qwen/qwen3.7-max"));
     assert_eq!(qwen["enable_thinking"], true);
     assert_eq!(qwen["messages"][2].get("reasoning_content"), None);
 
