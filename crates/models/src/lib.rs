@@ -5,7 +5,7 @@
 //! response, in the provider's order. [`Conversation`] turns messages into requests, each message once.
 //!
 //! A vendor is data ([`VENDORS`]); with this user's key and address it is a [`Provider`]. [`Router`] finds the [`Target`]
-//! that a name means. [`Client`] sends a request to a target until it is answered, and [`Thread`] keeps a conversation
+//! that a name means. [`Client`] sends a request to a target until it is answered, and [`Dialogue`] keeps a conversation
 //! going, with the next model if one fails. [`Catalogue`] tells what is known of each model, and what its answers cost.
 
 mod answer;
@@ -13,6 +13,7 @@ mod catalogue;
 mod client;
 mod conversation;
 mod decode;
+mod dialogue;
 mod failure;
 mod played;
 mod prefix;
@@ -28,7 +29,6 @@ mod secret;
 pub mod spoken;
 mod sse;
 mod target;
-mod thread;
 mod transport;
 mod vendor;
 mod wire;
@@ -41,6 +41,7 @@ pub use catalogue::{
 pub use client::{Client, Ear, Heard, Jitter};
 pub use conversation::{Change, Conversation, Request};
 pub use decode::{Decoder, ModelEvent, StreamError, error_in};
+pub use dialogue::{Dialogue, Switch};
 pub use failure::{Failure, FailureKind};
 pub use played::Stage;
 pub use prefix::Break;
@@ -54,7 +55,6 @@ pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};
 pub use router::{ProviderWish, Purpose, RouteError, Router, StoredKeys, Variables, Wishes};
 pub use secret::Secret;
 pub use target::{Target, Via};
-pub use thread::{Switch, Thread};
 pub use transport::Timeouts;
 pub use vendor::{Auth, BaseUrl, Favourites, Place, VENDORS, Vendor};
 pub use wire::Wire;

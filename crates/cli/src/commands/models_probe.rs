@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use helve_models::{Answer, Heard, ModelEvent, Prompt, Request, Target, Thread, ToolSpec};
+use helve_models::{Answer, Dialogue, Heard, ModelEvent, Prompt, Request, Target, ToolSpec};
 use helve_protocol::{
     BlobError, BlobId, Blobs, CallId, Clock, Cost, Message, Part, Role, StepId, StopReason, TextPart,
     Timestamp, ToolOutput, ToolState, Usage,
@@ -39,7 +39,7 @@ pub(crate) fn run(setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
 
 /// One small piece of work: a question that wants a tool, the tool's result, the answer.
 struct Probe {
-    thread: Thread,
+    dialogue: Dialogue,
     messages: Vec<Message>,
     usage: Usage,
     cost: Option<Cost>,
@@ -74,8 +74,8 @@ impl Probe {
         };
         let question = vec![Part::Text(TextPart::said(QUESTION))];
         let messages = vec![message(1, Role::User, question)];
-        let thread = Thread::new(models.client.clone(), target, Vec::new(), prompt);
-        Probe { thread, messages, usage: Usage::default(), cost: Some(Cost::ZERO) }
+        let dialogue = Dialogue::new(models.client.clone(), target, Vec::new(), prompt);
+        Probe { dialogue, messages, usage: Usage::default(), cost: Some(Cost::ZERO) }
     }
 
     async fn run(mut self, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -98,9 +98,9 @@ impl Probe {
     }
 
     async fn ask(&mut self) -> Result<Timed, Failure> {
-        let request = self.thread.prepare(&self.messages, &NoFiles);
-        let timed = send(&self.thread, &request).await?;
-        let cost = self.thread.target().cost(timed.answer.usage);
+        let request = self.dialogue.prepare(&self.messages, &NoFiles);
+        let timed = send(&self.dialogue, &request).await?;
+        let cost = self.dialogue.target().cost(timed.answer.usage);
         self.usage += timed.answer.usage;
         self.cost = self.cost.zip(cost).map(|(sum, cost)| [sum, cost].into_iter().sum());
         Ok(timed)
@@ -115,7 +115,7 @@ impl Probe {
     fn push_result(&mut self, answer: &Answer, sum: Option<i64>) {
         let step: StepId = uuid(2).into();
         let mut drawn = 100;
-        let mut parts = vec![Part::StepStart { step, model: self.thread.target().name.clone() }];
+        let mut parts = vec![Part::StepStart { step, model: self.dialogue.target().name.clone() }];
         parts.extend(answer.parts(|| {
             drawn += 1;
             CallId::from(uuid(drawn))
@@ -166,7 +166,7 @@ fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }
 
-async fn send(thread: &Thread, request: &Request) -> Result<Timed, Failure> {
+async fn send(dialogue: &Dialogue, request: &Request) -> Result<Timed, Failure> {
     let start = Instant::now();
     let mut first = None;
     let mut progress = Progress::new();
@@ -188,8 +188,8 @@ async fn send(thread: &Thread, request: &Request) -> Result<Timed, Failure> {
         }
         Heard::Began | Heard::Said(_) => {}
     };
-    let answer = thread.send(request, &mut hear, &CancellationToken::new()).await;
-    let name = one_line(&thread.target().name.to_string());
+    let answer = dialogue.send(request, &mut hear, &CancellationToken::new()).await;
+    let name = one_line(&dialogue.target().name.to_string());
     let answer = answer.map_err(|failure| Failure::model(format!("{name} does not answer"), &failure))?;
     let whole = start.elapsed();
     if answer.stop == Some(StopReason::MaxTokens) {

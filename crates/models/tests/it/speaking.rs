@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use helve_models::script::Script;
 use helve_models::{
-    Auth, Catalogue, Client, Failure, FailureKind, Heard, Patience, Prompt, ProviderWish, Request, Router,
-    Target, Thread, Timeouts, ToolSpec, Wire, Wishes,
+    Auth, Catalogue, Client, Dialogue, Failure, FailureKind, Heard, Patience, Prompt, ProviderWish, Request,
+    Router, Target, Timeouts, ToolSpec, Wire, Wishes,
 };
 use helve_protocol::*;
 use helve_testkit::{Fault, Server, id};
@@ -77,8 +77,8 @@ fn prompt() -> Prompt {
     Prompt { system: "You are Helve.".to_owned(), tools: vec![read], ..Prompt::default() }
 }
 
-fn thread(client: &Arc<Client>, target: Target) -> Thread {
-    Thread::new(client.clone(), target, Vec::new(), prompt())
+fn dialogue(client: &Arc<Client>, target: Target) -> Dialogue {
+    Dialogue::new(client.clone(), target, Vec::new(), prompt())
 }
 
 fn user(n: u64, text: &str) -> Message {
@@ -134,11 +134,11 @@ async fn meet(name: &str, fault: Fault, wire: Wire) {
     let server = Server::play(script(ANSWER)).unwrap();
     let client = client(Patience::Short);
     let stop = CancellationToken::new();
-    let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-    let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+    let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+    let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
 
     server.fault(fault.clone());
-    let once = thread.send(&request, &mut |_| {}, &stop).await;
+    let once = dialogue.send(&request, &mut |_| {}, &stop).await;
     match &once {
         Ok(answer) => assert_is_the_answer(answer, &why),
         Err(failure) => {
@@ -148,7 +148,7 @@ async fn meet(name: &str, fault: Fault, wire: Wire) {
     }
     server.heal();
     server.always(fault.clone());
-    let always = thread.send(&request, &mut |_| {}, &stop).await;
+    let always = dialogue.send(&request, &mut |_| {}, &stop).await;
     match &always {
         Ok(answer) => {
             assert!(fault.leaves_answer_whole(), "{why}: taken for an answer");
@@ -214,15 +214,15 @@ fn over_a_long_session_requests_grow_only_at_their_end() {
         let server = Server::play(script(LONG_SESSION)).unwrap();
         run(async {
             let client = client(Patience::Short);
-            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
             let mut messages = vec![user(1, "go")];
             for n in 0..u64::from(STEPS) {
-                let request = thread.prepare(&messages, &NoBlobs);
+                let request = dialogue.prepare(&messages, &NoBlobs);
                 assert_eq!(request.broken, None, "{wire:?} step {n}");
                 assert_eq!(request.kept > 0, n > 0, "{wire:?} step {n}");
-                let answer = thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+                let answer = dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
                 assert_eq!(answer.calls().count(), 2);
-                messages.push(answered(10 + n, &answer, &thread.target().name));
+                messages.push(answered(10 + n, &answer, &dialogue.target().name));
                 if n % 50 == 49 {
                     messages.push(user(100_000 + n, "and then?"));
                 }
@@ -268,8 +268,8 @@ fn an_interrupt_closes_the_connection_at_once() {
         gate.open(2);
         run(async {
             let client = client(Patience::Short);
-            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
             let stop = CancellationToken::new();
             let stopper = stop.clone();
             let mut hear = |heard: Heard<'_>| {
@@ -277,7 +277,7 @@ fn an_interrupt_closes_the_connection_at_once() {
                     stopper.cancel();
                 }
             };
-            let failure = thread.send(&request, &mut hear, &stop).await.unwrap_err();
+            let failure = dialogue.send(&request, &mut hear, &stop).await.unwrap_err();
             assert_eq!(failure.kind, FailureKind::Interrupted, "{wire:?}");
         });
         assert!(server.wait_closed(0, FAR_TOO_LONG), "{wire:?}");
@@ -292,8 +292,8 @@ fn an_interrupt_ends_a_wait() {
     server.fault(Fault::Status { code: 503, headers, body: None });
     run(async {
         let client = client(Patience::Short);
-        let mut thread = thread(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
-        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+        let mut dialogue = dialogue(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
+        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
         let stop = CancellationToken::new();
         let stopper = stop.clone();
         let waits = Mutex::new(Vec::new());
@@ -303,7 +303,7 @@ fn an_interrupt_ends_a_wait() {
                 stopper.cancel();
             }
         };
-        let failure = thread.send(&request, &mut hear, &stop).await.unwrap_err();
+        let failure = dialogue.send(&request, &mut hear, &stop).await.unwrap_err();
         assert_eq!(failure.kind, FailureKind::Interrupted);
         assert_eq!(*waits.lock().unwrap(), [(1, Duration::from_secs(9), FailureKind::Overloaded)]);
     });
@@ -316,9 +316,9 @@ fn connections_are_used_again() {
     run(async {
         let client = client(Patience::Short);
         for wire in WIRES {
-            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
         }
     });
     let connections: Vec<usize> = server.requests().iter().map(|request| request.connection).collect();
@@ -340,9 +340,9 @@ fn keys_go_to_the_server_and_nowhere_else() {
         let target = target(&server.url("/v1"), Wire::Chat, auth);
         let failure = run(async {
             let client = client(Patience::Short);
-            let mut thread = thread(&client, target.clone());
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
+            let mut dialogue = dialogue(&client, target.clone());
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
         });
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.text.contains("Incorrect key"), "{failure}");
@@ -359,9 +359,9 @@ fn keys_go_to_the_server_and_nowhere_else() {
     let unreachable = target("http://127.0.0.1:9/v1", Wire::Chat, Auth::Query("key"));
     let failure = run(async {
         let client = client(Patience::Short);
-        let mut thread = thread(&client, unreachable);
-        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-        thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
+        let mut dialogue = dialogue(&client, unreachable);
+        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+        dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
     });
     assert_eq!(failure.kind, FailureKind::NotRunning);
     assert!(!format!("{failure:?}").contains(KEY) && failure.text.contains("127.0.0.1:9"), "{failure:?}");
@@ -376,22 +376,22 @@ fn the_next_model_takes_over_and_stays() {
         let main = target(&broken.url("/v1"), Wire::Messages, Auth::Bearer);
         let mut next = target(&whole.url("/v1"), Wire::Responses, Auth::Bearer);
         next.name = ModelName::new("test/other");
-        let mut thread = Thread::new(client, main, vec![next], prompt());
+        let mut dialogue = Dialogue::new(client, main, vec![next], prompt());
         let messages = [user(1, "go")];
         let stop = CancellationToken::new();
-        let request = thread.prepare(&messages, &NoBlobs);
-        let failure = thread.send(&request, &mut |_| {}, &stop).await.unwrap_err();
-        let switch = thread.fall_back(&failure).unwrap();
+        let request = dialogue.prepare(&messages, &NoBlobs);
+        let failure = dialogue.send(&request, &mut |_| {}, &stop).await.unwrap_err();
+        let switch = dialogue.fall_back(&failure).unwrap();
         assert_eq!(
             (switch.from.to_string(), switch.to.to_string()),
             ("test/model".to_owned(), "test/other".to_owned())
         );
         assert!(switch.reason.contains("529"), "{}", switch.reason);
-        let request = thread.prepare(&messages, &NoBlobs);
+        let request = dialogue.prepare(&messages, &NoBlobs);
         assert_eq!(request.broken, None, "the switch explains it");
-        assert_is_the_answer(&thread.send(&request, &mut |_| {}, &stop).await.unwrap(), "the other model");
-        assert_eq!(thread.target().name.to_string(), "test/other");
-        assert_eq!(thread.fall_back(&failure), None, "there is no further one");
+        assert_is_the_answer(&dialogue.send(&request, &mut |_| {}, &stop).await.unwrap(), "the other model");
+        assert_eq!(dialogue.target().name.to_string(), "test/other");
+        assert_eq!(dialogue.fall_back(&failure), None, "there is no further one");
     });
     assert_eq!((broken.requests().len(), whole.requests().len()), (3, 1));
 }
@@ -404,10 +404,10 @@ fn a_mistake_of_ours_is_not_handed_to_another_model() {
         run(async {
             let client = client(Patience::Short);
             let main = target(&server.url("/v1"), Wire::Chat, Auth::Bearer);
-            let mut thread = Thread::new(client, main.clone(), vec![main], prompt());
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            let failure = thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err();
-            assert_eq!(thread.fall_back(&failure), None);
+            let mut dialogue = Dialogue::new(client, main.clone(), vec![main], prompt());
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            let failure = dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err();
+            assert_eq!(dialogue.fall_back(&failure), None);
         });
         assert_eq!(server.requests().len(), 1);
     }
@@ -417,17 +417,18 @@ fn a_mistake_of_ours_is_not_handed_to_another_model() {
 fn what_changed_without_a_word_is_told() {
     for wire in WIRES {
         let client = client(Patience::Short);
-        let mut thread = thread(&client, target("http://127.0.0.1:9/v1", wire, Auth::Bearer));
-        let prepare =
-            |thread: &mut Thread, messages: &[Message]| -> Request { thread.prepare(messages, &NoBlobs) };
-        prepare(&mut thread, &[user(1, "one"), user(2, "two")]);
+        let mut dialogue = dialogue(&client, target("http://127.0.0.1:9/v1", wire, Auth::Bearer));
+        let prepare = |dialogue: &mut Dialogue, messages: &[Message]| -> Request {
+            dialogue.prepare(messages, &NoBlobs)
+        };
+        prepare(&mut dialogue, &[user(1, "one"), user(2, "two")]);
         let broken =
-            prepare(&mut thread, &[user(1, "one"), user(3, "three"), user(4, "four")]).broken.unwrap();
+            prepare(&mut dialogue, &[user(1, "one"), user(3, "three"), user(4, "four")]).broken.unwrap();
         assert!(broken.path.contains('1') || broken.path.contains('2'), "{wire:?}: {broken}");
         assert!(broken.tokens > 0 || broken.path.ends_with("text"), "{wire:?}: {broken}");
         // Said beforehand, it is no surprise.
-        thread.renew();
-        assert_eq!(prepare(&mut thread, &[user(9, "nine")]).broken, None);
+        dialogue.renew();
+        assert_eq!(prepare(&mut dialogue, &[user(9, "nine")]).broken, None);
     }
 }
 
@@ -444,9 +445,9 @@ fn calls_that_are_only_said_are_calls() {
         let server = Server::play(script(said)).unwrap();
         let answer = run(async {
             let client = client(Patience::Short);
-            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
         });
         assert_eq!(
             (answer.thinking().as_str(), answer.text().as_str()),
@@ -470,9 +471,9 @@ fn arguments_that_cannot_be_read_come_back_as_a_failed_call() {
     let server = Server::play(script(cut)).unwrap();
     let answer = run(async {
         let client = client(Patience::Short);
-        let mut thread = thread(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
-        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-        thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
+        let mut dialogue = dialogue(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
+        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+        dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
     });
     let mut n = 0;
     let parts = answer.parts(|| {
@@ -506,15 +507,15 @@ fn waits_of(text: &str) -> (Vec<Waited>, Result<String, Failure>) {
         let clock = Arc::new(Virtual(tokio::time::Instant::now()));
         let jitter = Box::new(|| Duration::from_millis(7));
         let client = Arc::new(Client::new(clock, jitter, Patience::default(), Timeouts::default()));
-        let mut thread = Thread::new(client, Target::script("script:x", script(text)), vec![], prompt());
-        let request = thread.prepare(&[user(1, "go")], &NoBlobs);
+        let mut dialogue = Dialogue::new(client, Target::script("script:x", script(text)), vec![], prompt());
+        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
         let mut waits = Vec::new();
         let mut hear = |heard: Heard<'_>| {
             if let Heard::Waiting { attempt, delay, failure } = heard {
                 waits.push((attempt, delay.as_millis(), failure.to_string()));
             }
         };
-        let answer = thread.send(&request, &mut hear, &CancellationToken::new()).await;
+        let answer = dialogue.send(&request, &mut hear, &CancellationToken::new()).await;
         (waits, answer.map(|answer| answer.text()))
     })
 }
@@ -579,9 +580,9 @@ fn requests_say_what_is_asked() {
     for wire in WIRES {
         run(async {
             let client = client(Patience::Short);
-            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
         });
     }
     let requests = server.requests();
@@ -626,9 +627,9 @@ fn signs_of_life_alone_do_not_last_for_ever() {
         let failure = run(async {
             let client = client(Patience::Short);
             let target = target(&format!("http://{address}/v1"), Wire::Messages, Auth::Bearer);
-            let mut thread = thread(&client, target);
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
+            let mut dialogue = dialogue(&client, target);
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
         });
         assert_eq!(failure.kind, FailureKind::Timeout, "{sign:?}: {failure}");
     }
@@ -645,9 +646,9 @@ fn a_call_that_the_limit_may_have_cut_is_not_run() {
         let server = Server::play(script(cut)).unwrap();
         let answer = run(async {
             let client = client(Patience::Short);
-            let mut thread = thread(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = thread.prepare(&[user(1, "go")], &NoBlobs);
-            thread.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
         });
         let mut n = 0;
         let parts = answer.parts(|| {

@@ -10,9 +10,9 @@ use crate::client::{Client, Ear};
 use crate::{Answer, Change, Conversation, Failure, Prompt, Request, Target, ToolChoice};
 
 /// Keeps one conversation going. The caller records each request before it is sent:
-/// [`prepare`](Thread::prepare), then [`send`](Thread::send); on failure [`fall_back`](Thread::fall_back), and again.
+/// [`prepare`](Dialogue::prepare), then [`send`](Dialogue::send); on failure [`fall_back`](Dialogue::fall_back), and again.
 #[derive(Debug)]
-pub struct Thread {
+pub struct Dialogue {
     client: Arc<Client>,
     target: Target,
     /// Those that take over, in their order.
@@ -21,7 +21,7 @@ pub struct Thread {
     conversation: Conversation,
 }
 
-/// Another model took over. It stays so for the rest of the thread.
+/// Another model took over. It stays so for the rest of the dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     pub from: ModelName,
@@ -29,10 +29,10 @@ pub struct Switch {
     pub reason: String,
 }
 
-impl Thread {
-    pub fn new(client: Arc<Client>, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Thread {
+impl Dialogue {
+    pub fn new(client: Arc<Client>, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Dialogue {
         let conversation = Conversation::new(target.dialect(), &prompt);
-        Thread { client, target, fallbacks, prompt, conversation }
+        Dialogue { client, target, fallbacks, prompt, conversation }
     }
 
     pub fn target(&self) -> &Target {
@@ -44,7 +44,7 @@ impl Thread {
     }
 
     /// The next request. `messages` is the whole conversation; only those that came since the last request cost anything.
-    /// Those that were there before must be the same, unless [`renew`](Thread::renew) was called: if they are others, the
+    /// Those that were there before must be the same, unless [`renew`](Dialogue::renew) was called: if they are others, the
     /// request says what broke.
     pub fn prepare<M: Borrow<Message>>(&mut self, messages: &[M], blobs: &dyn Blobs) -> Request {
         let known = self.conversation.len().checked_sub(1).and_then(|last| messages.get(last));
