@@ -340,7 +340,7 @@ impl Vendor {
     /// The vendor of a name, or of one of its other names.
     pub fn find(name: &str) -> Option<&'static Vendor> {
         let is_it = |of: &&str| of.eq_ignore_ascii_case(name);
-        VENDORS.iter().find(|vendor| is_it(&vendor.name) || vendor.also.iter().any(|also| is_it(also)))
+        VENDORS.iter().find(|vendor| is_it(&vendor.name) || vendor.also.iter().any(&is_it))
     }
 
     /// How a key is shown that comes from no variable.
