@@ -17,7 +17,8 @@ pub(crate) struct Args {
 }
 
 const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telemetry.\n\
-                          Start with `helve doctor`: it tells what works here.";
+                          Start with `helve doctor`: it tells what works here.\n\n\
+                          Exit codes: 0 done, 1 failed, 2 wrong words or settings, 3 a key is missing or wrong.";
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -147,7 +148,7 @@ impl Work {
             Work::Sessions(Sessions::Delete { .. }) => "sessions.delete",
             Work::Trust(_) => "trust",
             Work::Models(Models::List { .. }) => "models.list",
-            Work::Models(Models::Probe) => "models.probe",
+            Work::Models(Models::Probe { .. }) => "models.probe",
             Work::Models(Models::Decode { .. }) => "models.decode",
             Work::Login { .. } => "login",
             Work::Logout { .. } => "logout",
@@ -257,8 +258,11 @@ pub(crate) enum Models {
         #[arg(long)]
         json: bool,
     },
-    /// Try the model out: does it answer, does it call a tool, how fast is it? Costs a few tokens
-    Probe,
+    /// Try a model out: does it answer, does it call a tool, how fast is it? Costs a few tokens
+    Probe {
+        /// The model, instead of the one that you have chosen
+        name: Option<String>,
+    },
     /// Print what a recorded response body says, as JSON; for bug reports
     Decode {
         /// The body of the response; `-` for the standard input

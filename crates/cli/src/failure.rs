@@ -60,7 +60,7 @@ impl Failure {
 
     pub(crate) fn model(what: impl Into<String>, failure: &helve_models::Failure) -> Failure {
         let exit = if failure.kind == FailureKind::Auth { Exit::NoKey } else { Exit::Error };
-        let resets = failure.resets.map(|time| format!("; it can be tried again at {}", text::moment(time)));
+        let resets = failure.resets.map(|time| format!(" (at {})", text::moment(time)));
         let why = format!("{failure}{}", resets.unwrap_or_default());
         Failure::Told { what: what.into(), why, hint: failure.kind.hint().to_owned(), exit }
     }

@@ -4,15 +4,15 @@ use std::collections::hash_map::RandomState;
 use std::fs;
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use helve_config::{Dollars, KeyStore, ModelFacts, Settings, Wire as WireName};
 use helve_models::script::Script;
 use helve_models::{
-    Auth, Catalogue, Client, Effort, JITTER, Overrides, Patience, Provider, ProviderWish, RouteError, Router,
-    Secret, Target, Timeouts, Vendor, Wire, Wishes, per_token,
+    Auth, Catalogue, Client, Effort, FailureKind, JITTER, Overrides, Patience, Provider, ProviderWish,
+    Purpose, RouteError, Router, Secret, Target, Timeouts, Vendor, Wire, Wishes, per_token,
 };
 
 use crate::failure::Failure;
@@ -31,19 +31,56 @@ pub(crate) struct Models {
     pub(crate) client: Arc<Client>,
     pub(crate) effort: Option<Effort>,
     main: Option<String>,
+    cwd: PathBuf,
+}
+
+/// A local server, and the models that it has or what is odd about it.
+pub(crate) struct Server {
+    pub(crate) provider: Arc<Provider>,
+    pub(crate) models: Result<Vec<String>, helve_models::Failure>,
+}
+
+impl Server {
+    pub(crate) fn is_running(&self) -> bool {
+        self.models.as_ref().map_or_else(|failure| failure.kind != FailureKind::NotRunning, |_| true)
+    }
+
+    /// Why a server that runs can't be used, if it can't.
+    pub(crate) fn oddity(&self) -> Option<String> {
+        let why = match &self.models {
+            Ok(models) if models.is_empty() => "has no models".to_owned(),
+            Ok(_) => return None,
+            Err(failure) => match failure.kind {
+                FailureKind::NotRunning => return None,
+                FailureKind::Auth => format!("wants a key: `helve login {}`", self.provider.name),
+                _ => format!("does not tell its models: {failure}"),
+            },
+        };
+        Some(format!("{} runs at {}, but {why}", self.provider.name, self.provider.shown_url()))
+    }
 }
 
 impl Models {
     pub(crate) fn new(setup: &Setup) -> Result<Models, Failure> {
         let settings = &setup.config()?.settings;
-        let keys = stored_keys(setup)?;
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-        let stored = |provider: &str| keys.get(provider).map(Secret::new);
-        let router = Router::new(wishes(settings), catalogue(settings)?, &variable, &stored);
         let patience = match settings.retry {
             helve_config::Retry::Long => Patience::Long { budget: settings.limits.max_retry_time.into() },
             helve_config::Retry::Short => Patience::Short,
         };
+        Models::with(setup, patience)
+    }
+
+    /// For what somebody waits for.
+    pub(crate) fn impatient(setup: &Setup) -> Result<Models, Failure> {
+        Models::with(setup, Patience::Short)
+    }
+
+    fn with(setup: &Setup, patience: Patience) -> Result<Models, Failure> {
+        let settings = &setup.config()?.settings;
+        let keys = stored_keys(setup)?;
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let stored = |provider: &str| keys.get(provider).map(Secret::new);
+        let router = Router::new(wishes(settings), catalogue(settings)?, &variable, &stored);
         let timeouts = Timeouts {
             connect: settings.timeouts.connect.into(),
             first_byte: settings.timeouts.first_byte.into(),
@@ -51,38 +88,60 @@ impl Models {
         };
         let client = Client::new(Arc::new(SystemClock), Box::new(jitter), patience, timeouts);
         let effort = settings.effort.map(effort_of);
-        Ok(Models { router, client: Arc::new(client), effort, main: settings.model.clone() })
+        let (main, cwd) = (settings.model.clone(), setup.cwd.clone());
+        Ok(Models { router, client: Arc::new(client), effort, main, cwd })
+    }
+
+    /// Whether the other names in the settings mean something too.
+    pub(crate) fn check_names(&self, main: &Target) -> Result<(), Failure> {
+        let named = |what: &str, error: &RouteError| Failure::usage(what, error, error.hint());
+        for (purpose, what) in [(Purpose::Fast, "models.fast"), (Purpose::Summary, "models.summary")] {
+            self.router.for_purpose(purpose, main).map_err(|error| named(what, &error))?;
+        }
+        self.router.fallbacks().map_err(|error| named("models.fallback", &error)).map(|_| ())
+    }
+
+    /// The same, with another model chosen.
+    pub(crate) fn choosing(mut self, name: Option<String>) -> Models {
+        if let Some(name) = name {
+            self.router = self.router.choosing(&name);
+            self.main = Some(name);
+        }
+        self
     }
 
     /// The model that does the work: the chosen one, else one whose key is there, else one of a local server that runs.
     pub(crate) async fn main(&self) -> Result<Target, Failure> {
         if let Some(file) = self.main.as_deref().and_then(|name| name.strip_prefix(SCRIPT)) {
-            return script(Path::new(file));
+            return script(&self.cwd.join(file), file);
         }
         if let Some(target) = self.router.main().map_err(|error| Failure::route(&error))? {
             return Ok(target);
         }
-        for (provider, models) in self.running().await {
-            if let Some(model) = models.first() {
-                return Ok(self.router.target(&provider, model));
+        let servers = self.servers().await;
+        let usable = servers.iter().find_map(|server| Some((server, server.models.as_ref().ok()?.first()?)));
+        match usable {
+            Some((server, model)) => Ok(self.router.target(&server.provider, model)),
+            None => {
+                let odd = servers.iter().filter_map(Server::oddity).collect();
+                Err(Failure::route(&RouteError::Nothing { odd }))
             }
         }
-        Err(Failure::route(&RouteError::Nothing))
     }
 
-    /// The local servers that run, with the models that they have.
-    pub(crate) async fn running(&self) -> Vec<(Arc<Provider>, Vec<String>)> {
+    /// The local servers, with the models that they have.
+    pub(crate) async fn servers(&self) -> Vec<Server> {
         let mut asked = tokio::task::JoinSet::new();
         for (place, provider) in self.router.local().cloned().enumerate() {
             let client = self.client.clone();
             asked.spawn(async move {
                 let models = client.models_of(&provider, LOCAL_LIMIT).await;
-                models.ok().map(|models| (place, provider, models))
+                (place, Server { provider, models })
             });
         }
-        let mut running: Vec<_> = asked.join_all().await.into_iter().flatten().collect();
-        running.sort_by_key(|(place, _, _)| *place);
-        running.into_iter().map(|(_, provider, models)| (provider, models)).collect()
+        let mut servers = asked.join_all().await;
+        servers.sort_by_key(|(place, _)| *place);
+        servers.into_iter().map(|(_, server)| server).collect()
     }
 }
 
@@ -100,8 +159,9 @@ pub(crate) fn stored_keys(setup: &Setup) -> Result<KeyStore, Failure> {
         .map_err(|error| Failure::keys("the stored keys can't be used", &error))
 }
 
-fn script(path: &Path) -> Result<Target, Failure> {
-    let shown = text::path(path);
+fn script(path: &Path, shown: &str) -> Result<Target, Failure> {
+    let name = format!("{SCRIPT}{shown}");
+    let shown = text::one_line(shown);
     let read = fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("the script {shown} can't be read"), error, "Check the path.")
     })?;
@@ -112,7 +172,7 @@ fn script(path: &Path) -> Result<Target, Failure> {
             "Mend it; docs/scripts.md tells how.",
         )
     })?;
-    Ok(Target::script(&format!("{SCRIPT}{}", path.display()), script))
+    Ok(Target::script(&name, script))
 }
 
 /// What is added to a wait; any will do, as long as others draw another.

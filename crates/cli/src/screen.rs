@@ -77,11 +77,18 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if self.shown {
+impl Progress {
+    /// Takes the line away, so that something else can be told.
+    pub(crate) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
             let _ = write!(io::stderr().lock(), "\r\x1b[K");
         }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -90,6 +97,8 @@ pub(crate) fn ask_secret(question: &str) -> io::Result<String> {
     let seen = termios::tcgetattr(io::stdin())?;
     let mut unseen = seen.clone();
     unseen.local_modes.remove(termios::LocalModes::ECHO);
+    // Whoever suspended us here would see what they type afterwards.
+    unseen.special_codes[termios::SpecialCodeIndex::VSUSP] = 0;
     termios::tcsetattr(io::stdin(), termios::OptionalActions::Flush, &unseen)?;
     let _ = write!(io::stderr().lock(), "{question}");
     let mut answer = String::new();

@@ -18,6 +18,8 @@ use crate::text::count;
 
 pub(crate) struct Setup {
     pub(crate) places: Places,
+    /// Where the command works.
+    pub(crate) cwd: PathBuf,
     /// The project, as a canonical path.
     pub(crate) root: PathBuf,
     /// The settings, or what is wrong with them. Only some commands need them.
@@ -41,7 +43,7 @@ impl Setup {
             flags: flags(everywhere),
             trust: trust.as_ref().unwrap_or(&nobody),
         });
-        Ok(Setup { places, root, config, trust })
+        Ok(Setup { places, cwd, root, config, trust })
     }
 
     /// For commands that do what the settings say: all mistakes are told, and nothing is done.

@@ -32,6 +32,8 @@ pub enum FailureKind {
     NotFound,
     /// The server does not take the request.
     BadRequest,
+    /// A script has no step for the request.
+    NoStep,
     /// The conversation is longer than the model can read.
     TooLong,
     RateLimited,
@@ -64,8 +66,8 @@ impl FailureKind {
         use FailureKind::*;
         match self {
             RateLimited | Overloaded | Server | Network | Timeout | CutOff | Garbled => true,
-            Auth | Billing | NotFound | BadRequest | TooLong | NotRunning | Certificate | NotAModel
-            | TooLarge | Interrupted => false,
+            Auth | Billing | NotFound | BadRequest | NoStep | TooLong | NotRunning | Certificate
+            | NotAModel | TooLarge | Interrupted => false,
         }
     }
 
@@ -75,7 +77,7 @@ impl FailureKind {
         match self {
             Billing | NotFound | RateLimited | Overloaded | Server | Network | NotRunning | Certificate
             | Timeout | CutOff | Garbled | NotAModel | TooLarge => true,
-            Auth | BadRequest | TooLong | Interrupted => false,
+            Auth | BadRequest | NoStep | TooLong | Interrupted => false,
         }
     }
 
@@ -84,18 +86,19 @@ impl FailureKind {
         use FailureKind::*;
         match self {
             Auth => {
-                "Check the key: `helve models list` shows where it comes from, `helve login` stores another."
+                "Check the key: `helve models list` shows where it comes from, `helve login PROVIDER` stores another."
             }
             Billing => "Add credit at the provider, or choose another model with -m.",
             NotFound => "Check the model's name (`helve models list`) and the base URL.",
-            BadRequest => "Report this with the log if you did nothing unusual; another model may work.",
+            BadRequest => "The server's own words may say why; another model may work (-m).",
+            NoStep => "Add a step to the script that answers this.",
             TooLong => "Compact the conversation, or choose a model with a larger context.",
             RateLimited => "Wait, or choose another model with -m.",
             Overloaded | Server => "Try again later, or choose another model with -m.",
             Network => "Check the connection, the proxy (HTTPS_PROXY) and the base URL.",
             NotRunning => "Start the server, or choose another model with -m.",
             Certificate => "If a proxy stands between, set SSL_CERT_FILE to its certificate.",
-            Timeout => "Check the connection; for a slow local model raise timeouts.first_byte.",
+            Timeout => "Check the connection; for a slow model raise timeouts.first_byte or timeouts.idle.",
             CutOff | Garbled | TooLarge => "Try again; if it stays so, choose another model with -m.",
             NotAModel => "Check the base URL, and whether a proxy or a log-in page stands between.",
             Interrupted => "Send it again when you like.",
@@ -118,6 +121,7 @@ impl Failure {
             Some(StreamError::Server { kind, message }) => (kind.as_deref().unwrap_or(""), message.as_str()),
             _ => ("", ""),
         };
+        let message: String = message.chars().take(MAX_WORDS).collect();
         let text = if message.is_empty() {
             format!("the server answered with status {status}")
         } else {
@@ -126,7 +130,7 @@ impl Failure {
         let kind = match by_status(status) {
             // The words of an ordinary limit may speak of billing too, so only the kind counts.
             FailureKind::RateLimited if is_billing_kind(kind) => FailureKind::Billing,
-            FailureKind::BadRequest => by_words(kind, message).unwrap_or(FailureKind::BadRequest),
+            FailureKind::BadRequest => by_words(kind, &message).unwrap_or(FailureKind::BadRequest),
             other => other,
         };
         Failure { status: Some(status), ..Failure::new(kind, text) }
@@ -160,6 +164,9 @@ fn by_status(status: u16) -> FailureKind {
         _ => FailureKind::BadRequest,
     }
 }
+
+/// More of a server's words nobody reads.
+const MAX_WORDS: usize = 600;
 
 /// What the words of an error mean, where the status says nothing.
 fn by_words(kind: &str, message: &str) -> Option<FailureKind> {

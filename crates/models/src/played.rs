@@ -44,7 +44,8 @@ impl Stage {
         let wrong = |error: &dyn std::fmt::Display| Failure::new(FailureKind::BadRequest, error.to_string());
         let asked = Asked::read(WIRE, None, body).map_err(|error| wrong(&error))?;
         let mut player = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let step = player.next(&asked).map_err(|error| wrong(&error))?;
+        let step = player.next(&asked);
+        let step = step.map_err(|error| Failure::new(FailureKind::NoStep, error.to_string()))?;
         if let Some(refusal) = failure(step, WIRE) {
             let body: Value = serde_json::from_slice(&refusal.body).unwrap_or_default();
             let header = |name: &str| {

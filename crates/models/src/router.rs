@@ -53,11 +53,14 @@ pub struct Router {
 /// Why no model could be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    #[error("no model is chosen, no key is set, and no local server is running")]
-    Nothing,
+    #[error("no model is chosen, no key is set, and {}", servers(.odd))]
+    Nothing {
+        /// What is odd about local servers that do run.
+        odd: Vec<String>,
+    },
     #[error("{provider} wants a key, and there is none")]
     NoKey { provider: String, variables: Vec<String> },
-    #[error("there is no provider {name:?}")]
+    #[error("there is no provider {:?}", shortened(.name))]
     NoProvider { name: String, known: Vec<String> },
     #[error("{name:?} is no model that Helve knows, nor an alias")]
     NoModel { name: String },
@@ -69,11 +72,20 @@ pub enum RouteError {
     NotAnAddress { name: String },
 }
 
+fn servers(odd: &[String]) -> String {
+    if odd.is_empty() { "no local server is running".to_owned() } else { odd.join("; ") }
+}
+
+/// A name that somebody typed. What is longer than a name may be a key in the wrong place.
+fn shortened(name: &str) -> String {
+    if name.chars().count() <= 24 { name.to_owned() } else { name.chars().take(8).chain(['…']).collect() }
+}
+
 impl RouteError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            RouteError::Nothing => {
+            RouteError::Nothing { .. } => {
                 "Set a key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, store one with `helve login PROVIDER`, or start a \
                  local server such as Ollama. `helve models list` shows every provider."
                     .to_owned()
@@ -100,7 +112,7 @@ impl RouteError {
 
     /// Whether a key is all that is missing.
     pub fn is_about_keys(&self) -> bool {
-        matches!(self, RouteError::Nothing | RouteError::NoKey { .. })
+        matches!(self, RouteError::Nothing { .. } | RouteError::NoKey { .. })
     }
 }
 
@@ -131,6 +143,12 @@ impl Router {
         });
         let providers = known.chain(new).map(Arc::new).collect();
         Router { providers, catalogue, wishes }
+    }
+
+    /// The same, with another main model chosen.
+    pub fn choosing(mut self, name: &str) -> Router {
+        self.wishes.main = Some(name.to_owned());
+        self
     }
 
     pub fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
@@ -270,7 +288,9 @@ fn known(
         BaseUrl::Host(name) => variables(name).map(|host| of_host(&host)),
     });
     let base_url = wish.base_url.clone().or(by_variable).unwrap_or_else(|| vendor.base_url.to_owned());
-    let wished_key = wish.key_env.iter().map(|name| (name.as_str(), wish.auth.unwrap_or(vendor.auth())));
+    // A server that usually wants no key may still be given one.
+    let usual_auth = if vendor.auth() == Auth::None { Auth::Bearer } else { vendor.auth() };
+    let wished_key = wish.key_env.iter().map(|name| (name.as_str(), wish.auth.unwrap_or(usual_auth)));
     let mut usual = vendor.keys.iter().map(|(name, auth)| (*name, wish.auth.unwrap_or(*auth)));
     let found = wished_key.chain(&mut usual).find_map(|(name, auth)| Some((key_of(name, variables)?, auth)));
     // Services that take the same key share a stored one.
@@ -278,7 +298,7 @@ fn known(
     let kept = || {
         let key = stored_key(vendor.name, stored)
             .or_else(|| same().find_map(|other| stored_key(other.name, stored)));
-        Some((key?, wish.auth.unwrap_or(vendor.auth())))
+        Some((key?, wish.auth.unwrap_or(usual_auth)))
     };
     let (key, auth) = found.or_else(kept).unzip();
     let (base_url, fault) = address(vendor.name, Ok(&base_url), vendor.base_url);

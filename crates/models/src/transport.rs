@@ -218,7 +218,7 @@ impl Response {
         stop: &CancellationToken,
     ) -> Result<Option<Bytes>, Failure> {
         let piece = or_stopped(stop, async {
-            let piece = within(self.idle, "the answer stopped coming", self.response.chunk()).await?;
+            let piece = within(self.idle, "nothing more came of the answer", self.response.chunk()).await?;
             piece.map_err(|error| of_error(error, address))
         });
         let piece = piece.await?;

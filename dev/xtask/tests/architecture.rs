@@ -11,13 +11,18 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate of ours with those it may know. `protocol ← {config journal models} ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 5] = [
+/// Each crate of ours with those it may know. `protocol ← {config journal models} ← tools ← agent ← cli`.
+const MAY_KNOW: [(&str, &[&str]); 7] = [
     ("helve-protocol", &[]),
     ("helve-config", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
     ("helve-models", &["helve-protocol"]),
-    ("helve-cli", &["helve-protocol", "helve-config", "helve-journal", "helve-models"]),
+    ("helve-tools", &["helve-protocol"]),
+    ("helve-agent", &["helve-protocol", "helve-journal", "helve-models", "helve-tools"]),
+    (
+        "helve-cli",
+        &["helve-protocol", "helve-config", "helve-journal", "helve-models", "helve-tools", "helve-agent"],
+    ),
 ];
 
 /// Those that help to make the program and are no part of it.

@@ -305,10 +305,17 @@ fn repair(journal: &FileJournal) -> Vec<Check> {
 
 /// Which model would be asked. Nothing is sent to it: that costs something.
 fn model(setup: &Setup) -> Check {
-    let found = Models::new(setup).and_then(|models| block_on(async { models.main().await })?);
+    let found = Models::new(setup).and_then(|models| {
+        let main = block_on(async { models.main().await })??;
+        models.check_names(&main)?;
+        Ok(main)
+    });
     match found {
         Ok(target) => Check::new("model", Verdict::Good, target.name.to_string())
             .hint("`helve models probe` tries it out."),
+        Err(Failure::Told { what, why, hint, exit: Exit::Error | Exit::Usage }) => {
+            Check::new("model", Verdict::Bad, format!("{what}: {why}")).hint(hint)
+        }
         // The settings have been told already.
         Err(Failure::Settings(_)) => Check::new("model", Verdict::Note, "the settings can't be read"),
         Err(Failure::Told { why, hint, .. }) => Check::new("model", Verdict::Note, why).hint(hint),

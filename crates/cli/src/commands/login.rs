@@ -31,6 +31,10 @@ pub(crate) fn logout(name: &str, setup: &Setup, screen: &mut Screen) -> Result<E
     // A provider that was taken out of the settings may still have a key here.
     let provider = known(name, setup);
     let name = provider.as_ref().map_or(name, |provider| &provider.name);
+    if let (None, Err(failure)) = (keys.get(name), provider.as_ref()) {
+        screen::complain(&format!("{WARN}helve: {failure}{WARN:#}"));
+        return Ok(Exit::Usage);
+    }
     if keys.get(name).is_none() {
         writeln!(screen, "There is no stored key for {}.", text::one_line(name))?;
     } else {
@@ -78,6 +82,12 @@ fn read_key(provider: &Provider) -> Result<String, Failure> {
     };
     match key {
         "" => wrong("nothing was given"),
+        key if key.len() > 4_096 => wrong("that is too long for a key"),
+        key if key.starts_with(['"', '\''])
+            || provider.key_names.iter().any(|name| key.starts_with(name)) =>
+        {
+            wrong("that is more than a key: give only what stands behind the equals sign, without quotes")
+        }
         key if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
             wrong("a key is one word of letters, digits and signs")
         }

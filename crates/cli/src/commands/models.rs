@@ -19,7 +19,7 @@ pub(crate) fn run(command: Models, setup: &Setup, screen: &mut Screen) -> Result
         Models::List { provider, all, json } => {
             models_list::run(&models_list::Options { provider, all, json }, setup, screen)
         }
-        Models::Probe => models_probe::run(setup, screen),
+        Models::Probe { name } => models_probe::run(name, setup, screen),
         Models::Decode { file, wire, chunk } => {
             let body = read(&file)?;
             let pieces = chunk.map_or(body.len(), |chunk| usize::try_from(chunk).unwrap_or(usize::MAX));

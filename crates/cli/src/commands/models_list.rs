@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
 use crate::screen::{DIM, GOOD, HEADING, Screen, WARN};
 use crate::setup::Setup;
-use crate::text::{count, one_line, pad};
+use crate::text::{count, fit, one_line, pad};
 
 pub(crate) struct Options {
     pub(crate) provider: Option<String>,
@@ -50,13 +50,13 @@ pub(crate) fn run(options: &Options, setup: &Setup, screen: &mut Screen) -> Resu
         .into_iter()
         .filter(|state| wanted.as_ref().is_none_or(|name| state.provider.name == *name))
         .collect();
-    let listed = listed(&models, &states, options.all || options.json || wanted.is_some());
+    let listed = listed(&models, &states, options.all || options.json);
     let chosen = main.as_ref().ok().map(|main| chosen(&models, main)).unwrap_or_default();
     if options.json {
         writeln!(screen, "{:#}", as_json(&states, &listed, &chosen))?;
         return Ok(Exit::Fine);
     }
-    show_providers(&states, screen)?;
+    show_providers(&states, options, screen)?;
     show_models(&listed, &chosen, options, screen)?;
     if let (Err(Failure::Told { why, hint, .. }), None) = (&main, &wanted) {
         writeln!(screen, "\n{WARN}Nothing can be asked yet{WARN:#}: {}.\n{}", one_line(why), one_line(hint))?;
@@ -80,18 +80,23 @@ fn chosen(models: &Models, main: &Target) -> BTreeMap<String, Vec<&'static str>>
 }
 
 async fn states(models: &Models) -> Vec<State> {
-    let running = models.running().await;
+    let servers = models.servers().await;
     let state = |provider: &Arc<Provider>| {
-        let found = running.iter().find(|(server, _)| server.name == provider.name);
-        let served = found.map(|(_, models)| models.clone()).unwrap_or_default();
+        let found = servers.iter().find(|server| server.provider.name == provider.name);
+        let served = found.and_then(|server| server.models.as_ref().ok()).cloned().unwrap_or_default();
         let (usable, why) = match (provider.place, &provider.key) {
             _ if provider.fault.is_some() => {
                 (false, provider.fault.as_ref().map(ToString::to_string).unwrap_or_default())
             }
             (Place::Local, _) => {
                 let url = provider.shown_url();
-                let is_running = found.is_some();
-                (is_running, format!("{} at {url}", if is_running { "running" } else { "not running" }))
+                match found {
+                    Some(server) if server.oddity().is_some() => {
+                        (!server.models.is_err(), server.oddity().unwrap_or_default())
+                    }
+                    Some(server) if server.is_running() => (true, format!("running at {url}")),
+                    _ => (false, format!("not running at {url}")),
+                }
             }
             (_, Some(key)) => (true, key_words(&key.origin)),
             (_, None) if provider.auth == Auth::None => {
@@ -147,17 +152,33 @@ fn listed(models: &Models, states: &[State], all: bool) -> Vec<Model> {
     listed
 }
 
-fn show_providers(states: &[State], screen: &mut Screen) -> Result<(), Failure> {
+fn show_providers(states: &[State], options: &Options, screen: &mut Screen) -> Result<(), Failure> {
     writeln!(screen, "{DIM}PROVIDERS{DIM:#}")?;
     let width = states.iter().map(|state| state.provider.name.len()).max().unwrap_or(0);
-    // Those that can be used come first.
-    for state in states.iter().filter(|state| state.usable).chain(states.iter().filter(|state| !state.usable))
-    {
+    let room = screen.width().map(|columns| columns.saturating_sub(width + 4).max(20));
+    // Whoever can use some does not want to read about all the others.
+    let in_short = !options.all && options.provider.is_none() && states.iter().any(|state| state.usable);
+    let (others, shown): (Vec<&State>, Vec<&State>) =
+        states.iter().partition(|state| in_short && is_unasked(state));
+    let usable = shown.iter().filter(|state| state.usable);
+    for state in usable.chain(shown.iter().filter(|state| !state.usable)) {
         let (style, mark) = if state.usable { (GOOD, "✓") } else { (DIM, "·") };
         let name = pad(&state.provider.name, width);
-        writeln!(screen, "{style}{mark}{style:#} {HEADING}{name}{HEADING:#}  {}", one_line(&state.why))?;
+        let why = one_line(&state.why);
+        let why = room.map_or(why.clone(), |room| fit(&why, room));
+        writeln!(screen, "{style}{mark}{style:#} {HEADING}{name}{HEADING:#}  {why}")?;
+    }
+    if !others.is_empty() {
+        let them = count(others.len(), "other provider", "other providers");
+        writeln!(screen, "{DIM}· {them} without a key or not running: --all shows what they need{DIM:#}")?;
     }
     Ok(())
+}
+
+/// A provider that the user has said nothing about: one that is known, and has no key or does not run.
+fn is_unasked(state: &State) -> bool {
+    let is_known = state.provider.vendor.is_some() && state.provider.fault.is_none();
+    is_known && !state.usable && !state.why.contains("runs at")
 }
 
 fn show_models(
@@ -169,9 +190,13 @@ fn show_models(
     if models.is_empty() {
         return Ok(());
     }
-    let width = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0).min(60);
+    let longest = models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0);
+    let columns = screen.width().unwrap_or(usize::MAX);
+    // On a narrow screen the name is cut, and what it can do is left out.
+    let width = longest.min(60).min(columns.saturating_sub(46).max(20));
+    let room = columns.saturating_sub(width + 46);
     let heading = format!("{}  CONTEXT   OUTPUT     IN $/M    OUT $/M  CAN", pad("MODELS", width + 2));
-    writeln!(screen, "\n{DIM}{heading}{DIM:#}")?;
+    writeln!(screen, "\n{DIM}{}{DIM:#}", fit(&heading, columns))?;
     for model in models {
         let (style, mark) = if model.usable { (GOOD, "✓") } else { (DIM, "·") };
         let facts = &model.facts;
@@ -179,17 +204,17 @@ fn show_models(
             facts.prices.as_ref().map_or("?".to_owned(), |prices| per_million(of(&prices.base)))
         };
         let words =
-            chosen.get(&model.name).map(|words| format!("{HEADING}[{}]{HEADING:#} ", words.join(", ")));
+            chosen.get(&model.name).map(|words| format!("[{}] ", words.join(", "))).unwrap_or_default();
+        let can = format!("{words}{}", abilities(facts).join(", "));
+        let can = if room < 4 { String::new() } else { fit(&can, room) };
         writeln!(
             screen,
-            "{style}{mark}{style:#} {}  {:>7}  {:>7}  {:>9}  {:>9}  {}{}",
-            pad(&one_line(&model.name), width),
+            "{style}{mark}{style:#} {}  {:>7}  {:>7}  {:>9}  {:>9}  {can}",
+            pad(&fit(&one_line(&model.name), width), width),
             facts.context.map_or("?".to_owned(), tokens),
             facts.output.map_or("?".to_owned(), tokens),
             price(|rates| rates.input),
             price(|rates| rates.output),
-            words.unwrap_or_default(),
-            abilities(facts).join(", "),
         )?;
     }
     let unknown = models.iter().filter(|model| model.facts.origin == Origin::Unknown).count();

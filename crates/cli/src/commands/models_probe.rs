@@ -22,8 +22,9 @@ const SYSTEM: &str = "You are an assistant that uses tools. Keep your answers sh
 const QUESTION: &str = "What is 17 plus 25? Use the tool add, then tell me the sum.";
 const SUM: i64 = 42;
 
-pub(crate) fn run(setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let models = Models::new(setup)?;
+pub(crate) fn run(name: Option<String>, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    // Somebody waits for it, so it is not tried for minutes.
+    let models = Models::impatient(setup)?.choosing(name);
     block_on(async {
         let target = models.main().await?;
         let place = place_of(&target);
@@ -82,19 +83,25 @@ impl Probe {
         let first = self.ask().await?;
         tell(screen, Mark::Good, "answers", &first.speed())?;
         self.tell_thinking(&first.answer, screen)?;
-        let Some(input) = self.call_in(&first.answer) else {
-            let said = fit(&one_line(&first.answer.text()), 60);
-            tell(screen, Mark::Bad, "calls tools", &format!("no: it said {said:?} instead"))?;
-            return self.tell_cost(screen, Exit::Error);
+        let sum = match self.call_in(&first.answer) {
+            Ok(input) => {
+                tell(screen, Mark::Good, "calls tools", &format!("add {input}"))?;
+                add(&input)
+            }
+            Err(why) => {
+                tell(screen, Mark::Bad, "calls tools", &fit(&one_line(&why), 100))?;
+                return self.tell_cost(screen, Exit::Error);
+            }
         };
-        let sum = add(&input);
-        tell(screen, Mark::Good, "calls tools", &format!("add {input}"))?;
         self.push_result(&first.answer, sum);
         let second = self.ask().await?;
-        let said = one_line(&second.answer.text());
-        let mark = if said.contains(&SUM.to_string()) { Mark::Good } else { Mark::Note };
-        tell(screen, mark, "uses results", &format!("{:?}", fit(&said, 60)))?;
-        self.tell_cost(screen, Exit::Fine)
+        let said = quoted(&second.answer.text());
+        if said.contains(&SUM.to_string()) {
+            tell(screen, Mark::Good, "uses results", &said)?;
+            return self.tell_cost(screen, Exit::Fine);
+        }
+        tell(screen, Mark::Bad, "uses results", &format!("no: the sum is {SUM}, and it said {said}"))?;
+        self.tell_cost(screen, Exit::Error)
     }
 
     async fn ask(&mut self) -> Result<Timed, Failure> {
@@ -106,9 +113,24 @@ impl Probe {
         Ok(timed)
     }
 
-    fn call_in(&self, answer: &Answer) -> Option<Value> {
-        let call = answer.calls().find(|call| call.name == "add")?;
-        helve_models::repair::arguments(&call.arguments).ok().map(|arguments| arguments.value)
+    /// The input of the call that was wanted, or what came instead.
+    fn call_in(&self, answer: &Answer) -> Result<Value, String> {
+        let Some(call) = answer.calls().next() else {
+            return Err(format!("no: it said {} instead", quoted(&answer.text())));
+        };
+        if call.name != "add" {
+            return Err(format!("wrongly: it called {:?}, which was not offered", call.name));
+        }
+        let input = helve_models::repair::arguments(&call.arguments);
+        let input = input.map_err(|error| format!("wrongly: {error}"))?.value;
+        let schema = self.dialogue.prompt().tools.first().map(|tool| &tool.schema);
+        match schema.map(|schema| helve_models::schema::check(schema, &input)) {
+            Some(Err(misfits)) => {
+                let misfits: Vec<String> = misfits.iter().map(ToString::to_string).collect();
+                Err(format!("wrongly: add {input}: {}", misfits.join("; ")))
+            }
+            _ => Ok(input),
+        }
     }
 
     /// Takes the answer into the conversation, with the results of its calls.
@@ -135,11 +157,15 @@ impl Probe {
         if thinking.trim().is_empty() {
             return Ok(());
         }
-        tell(screen, Mark::Good, "thinks", &format!("{:?}", fit(&one_line(thinking.trim()), 60)))
+        tell(screen, Mark::Good, "thinks", &quoted(&thinking))
     }
 
     fn tell_cost(&self, screen: &mut Screen, exit: Exit) -> Result<Exit, Failure> {
         let Usage { input, output, cache_read, cache_write, .. } = self.usage;
+        if self.usage == Usage::default() {
+            tell(screen, Mark::Note, "cost", "the server does not tell how many tokens it took")?;
+            return Ok(exit);
+        }
         let read = thousands(input.saturating_add(cache_read).saturating_add(cache_write));
         let cost = self.cost.map_or("at an unknown price".to_owned(), |cost| format!("for {cost}"));
         let says = format!("{read} tokens read, {} written, {cost}", thousands(output));
@@ -162,33 +188,55 @@ impl Timed {
     }
 }
 
+/// The beginning of what was said, on one line.
+fn quoted(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    format!("“{}”", fit(&one_line(&words.join(" ")), 60))
+}
+
 fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }
 
 async fn send(dialogue: &Dialogue, request: &Request) -> Result<Timed, Failure> {
-    let start = Instant::now();
+    let mut start = Instant::now();
     let mut first = None;
-    let mut progress = Progress::new();
-    progress.tell("waiting for the model");
+    let progress = std::sync::Mutex::new(Progress::new());
+    let told = |text: &str| progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).tell(text);
+    let clear = || progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clear();
     let mut hear = |heard: Heard<'_>| match heard {
         Heard::Said(
             ModelEvent::Text { .. } | ModelEvent::Thinking { .. } | ModelEvent::CallStarted { .. },
         ) => {
             first.get_or_insert_with(|| start.elapsed());
-            progress.tell("the model answers");
+            told("the model answers");
         }
-        Heard::Waiting { delay, failure, .. } => {
+        Heard::Waiting { attempt, delay, failure } => {
             first = None;
+            start = Instant::now() + delay;
+            clear();
+            let why = one_line(&failure.to_string());
+            let delay = seconds(delay);
             screen::complain(&format!(
-                "{WARN}waiting {}: {}{WARN:#}",
-                seconds(delay),
-                one_line(&failure.to_string())
+                "{WARN}try {attempt} failed, the next one follows in {delay}: {why}{WARN:#}"
             ));
         }
         Heard::Began | Heard::Said(_) => {}
     };
-    let answer = dialogue.send(request, &mut hear, &CancellationToken::new()).await;
+    let stop = CancellationToken::new();
+    let answer = {
+        let work = dialogue.send(request, &mut hear, &stop);
+        tokio::pin!(work);
+        let begun = Instant::now();
+        loop {
+            let second = tokio::time::sleep(Duration::from_secs(1));
+            tokio::select! {
+                answer = &mut work => break answer,
+                () = second => told(&format!("waiting for the model, {} s", begun.elapsed().as_secs())),
+            }
+        }
+    };
+    clear();
     let name = one_line(&dialogue.target().name.to_string());
     let answer = answer.map_err(|failure| Failure::model(format!("{name} does not answer"), &failure))?;
     let whole = start.elapsed();

@@ -3,16 +3,38 @@
 use std::fmt::Write;
 
 use clap::{Arg, Command, CommandFactory};
+use helve_models::BaseUrl;
 
 use crate::args::{Args, Page};
 
 pub(crate) fn page(page: Page) -> String {
     match page {
         Page::Commands => commands(),
-        Page::Environment => helve_config::environment_reference(),
+        Page::Environment => format!("{}{}", helve_config::environment_reference(), providers()),
         Page::Events => helve_protocol::reference::events(),
         Page::Settings => helve_config::reference(),
     }
+}
+
+/// The variables of providers, which other programs hear too.
+fn providers() -> String {
+    let mut page = "\n## Providers\n\nFor keys and addresses, the variables that other programs use are heard. The first that \
+                    is set counts.\n\n| provider | key | base URL |\n|---|---|---|\n"
+        .to_owned();
+    for vendor in helve_models::VENDORS {
+        let list =
+            |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let keys = list(vendor.keys.iter().map(|(name, _)| *name).collect());
+        let addresses = vendor.base_url_env.iter().map(|variable| match variable {
+            BaseUrl::Whole(name) | BaseUrl::Host(name) => *name,
+        });
+        let _ = writeln!(page, "| {} | {keys} | {} |", vendor.name, list(addresses.collect()));
+    }
+    page.push_str(
+        "\n`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` are heard for servers that are not on this machine; on \
+         Linux `SSL_CERT_FILE` and `SSL_CERT_DIR` name the certificates that are trusted.\n",
+    );
+    page
 }
 
 fn commands() -> String {
@@ -40,6 +62,7 @@ const EXIT_CODES: &str = "
 | 0 | done |
 | 1 | error |
 | 2 | wrong words on the command line, or mistakes in the settings |
+| 3 | a key is missing or wrong |
 ";
 
 fn chapter(command: &Command, above: &str, page: &mut String) {

@@ -120,8 +120,12 @@ pub(crate) fn said<'a>(message: &'a Message, dialect: &Dialect, blobs: &dyn Blob
 }
 
 fn origin(message: &Message, dialect: &Dialect) -> Origin {
-    let by_it = |part: &Part| matches!(part, Part::StepStart { model, .. } if *model == dialect.name);
-    if message.parts.iter().any(by_it) { Origin::Same } else { Origin::Other }
+    // A model that failed may have begun; the last one answered.
+    let model = message.parts.iter().rev().find_map(|part| match part {
+        Part::StepStart { model, .. } => Some(model),
+        _ => None,
+    });
+    if model == Some(&dialect.name) { Origin::Same } else { Origin::Other }
 }
 
 /// What Helve adds is told apart from what the user said.

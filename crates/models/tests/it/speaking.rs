@@ -558,7 +558,7 @@ fn a_reset_that_is_too_far_away_is_named() {
 fn a_script_without_a_fitting_step_says_so() {
     let (_, answer) = waits_of("[[step]]\nwhen = { asked = 'something else' }\ntext = 'x'");
     let failure = answer.unwrap_err();
-    assert_eq!(failure.kind, FailureKind::BadRequest);
+    assert_eq!(failure.kind, FailureKind::NoStep);
     assert!(failure.text.contains("go"), "{failure}");
 }
 

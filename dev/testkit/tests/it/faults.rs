@@ -151,7 +151,7 @@ fn a_status_is_told_in_the_words_of_the_wire_or_of_the_test() {
         let Some(StreamError::Server { kind: told, .. }) = error_in(&response.text()) else {
             panic!("an error")
         };
-        assert_eq!(told.as_deref(), Some(kind), "{wire:?}");
+        assert!(told.as_deref().is_some_and(|told| told.starts_with(kind)), "{wire:?}: {told:?}");
         let own = Fault::Status { code: 418, headers: vec![], body: Some("a teapot".into()) };
         assert_eq!(meet(PLAIN, wire, own).text(), "a teapot");
     }

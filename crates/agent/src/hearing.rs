@@ -1,0 +1,113 @@
+//! What is heard of an answer while it comes, told on as live events.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use helve_models::{Heard, ModelEvent};
+use helve_protocol::{
+    CallAnnounced, CallDelta, CallId, ResponsePartial, ResponseStarted, RetryScheduled, TextDelta,
+    ThinkingDelta, ThinkingEnded, ThinkingStarted,
+};
+
+use crate::record::{Error, Recorder};
+
+/// After so many pieces of text, what came is kept for readers.
+const PARTIAL_EVERY: u32 = 10;
+
+/// Listens to one request.
+pub(crate) struct Hearing<'a> {
+    record: &'a mut Recorder,
+    /// The ids of the calls that were seen, by their blocks.
+    calls: BTreeMap<u32, CallId>,
+    thinking: BTreeSet<u32>,
+    partial: String,
+    pieces: u32,
+    failed: Option<Error>,
+}
+
+impl<'a> Hearing<'a> {
+    pub(crate) fn new(record: &'a mut Recorder) -> Hearing<'a> {
+        Hearing {
+            record,
+            calls: BTreeMap::new(),
+            thinking: BTreeSet::new(),
+            partial: String::new(),
+            pieces: 0,
+            failed: None,
+        }
+    }
+
+    pub(crate) fn hear(&mut self, heard: &Heard<'_>) {
+        if self.failed.is_none()
+            && let Err(error) = self.tell(heard)
+        {
+            self.failed = Some(error);
+        }
+    }
+
+    /// The ids of the calls, in their order, or why something could not be recorded.
+    pub(crate) fn calls(self) -> Result<Vec<CallId>, Error> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(self.calls.into_values().collect()),
+        }
+    }
+
+    fn tell(&mut self, heard: &Heard<'_>) -> Result<(), Error> {
+        match heard {
+            Heard::Began => self.record.tell(ResponseStarted {}),
+            Heard::Said(event) => self.said(event),
+            Heard::Waiting { attempt, delay, failure } => {
+                self.calls.clear();
+                self.thinking.clear();
+                self.partial.clear();
+                let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
+                self.record.tell(RetryScheduled { attempt: *attempt, delay_ms, reason: failure.to_string() })
+            }
+        }
+    }
+
+    fn said(&mut self, event: &ModelEvent) -> Result<(), Error> {
+        match event {
+            ModelEvent::Text { block, text } => {
+                self.end_thinking()?;
+                self.record.tell(TextDelta { index: *block, text: text.clone() })?;
+                self.keep(text)
+            }
+            ModelEvent::Thinking { block, text } => {
+                if self.thinking.insert(*block) {
+                    self.record.tell(ThinkingStarted { index: *block })?;
+                }
+                self.record.tell(ThinkingDelta { index: *block, text: text.clone() })
+            }
+            ModelEvent::CallStarted { block, name, .. } => {
+                self.end_thinking()?;
+                let call = self.record.draw();
+                self.calls.insert(*block, call);
+                self.record.tell(CallAnnounced { index: *block, call, name: name.clone() })
+            }
+            ModelEvent::CallArguments { block, json } => match self.calls.get(block) {
+                Some(call) => self.record.tell(CallDelta { call: *call, arguments: json.clone() }),
+                None => Ok(()),
+            },
+            ModelEvent::Sealed { .. } | ModelEvent::Usage(_) | ModelEvent::Stopped(_) => Ok(()),
+        }
+    }
+
+    fn end_thinking(&mut self) -> Result<(), Error> {
+        for index in std::mem::take(&mut self.thinking) {
+            self.record.tell(ThinkingEnded { index, summary: None })?;
+        }
+        Ok(())
+    }
+
+    /// Keeps what came for readers, now and then.
+    fn keep(&mut self, text: &str) -> Result<(), Error> {
+        self.partial.push_str(text);
+        self.pieces += 1;
+        if self.pieces.is_multiple_of(PARTIAL_EVERY) {
+            let text = std::mem::take(&mut self.partial);
+            self.record.tell(ResponsePartial { text })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! What every tool is.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+
+use helve_protocol::{ToolClass, ToolOutput};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// What a tool did, or what the model is told instead.
+pub type Done = Result<ToolOutput, ToolFailure>;
+
+/// A tool at work.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Done> + Send + 'a>>;
+
+/// Something that the model can do, as the loop sees it.
+pub trait Tool: Send + Sync {
+    fn name(&self) -> &'static str;
+    /// For the model.
+    fn description(&self) -> &'static str;
+    /// The JSON schema of its input.
+    fn schema(&self) -> Value;
+    fn class(&self) -> ToolClass;
+    /// What it would do, in a line that a person can judge.
+    fn intent(&self, input: &Value) -> String;
+    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a>;
+}
+
+/// A tool with a typed input. Every tool is written as one of these.
+pub trait TypedTool: Send + Sync {
+    const NAME: &'static str;
+    const DESCRIPTION: &'static str;
+    const CLASS: ToolClass;
+    type Input: DeserializeOwned + JsonSchema + Send;
+
+    fn intent(&self, input: &Self::Input) -> String;
+    fn run(&self, input: Self::Input, context: &Context) -> impl Future<Output = Done> + Send;
+}
+
+/// Where a tool works, and how it is stopped.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The project, absolute.
+    pub root: PathBuf,
+    pub stop: CancellationToken,
+}
+
+impl Context {
+    /// The place that a path of the model's means: in the project, unless it is absolute.
+    pub fn place(&self, path: &str) -> PathBuf {
+        self.root.join(Path::new(path))
+    }
+}
+
+/// What the model is told when a tool could not do its work: what happened, and what to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolFailure(pub String);
+
+impl ToolFailure {
+    pub fn new(what: impl Into<String>) -> ToolFailure {
+        ToolFailure(what.into())
+    }
+}
+
+impl<T: TypedTool> Tool for T {
+    fn name(&self) -> &'static str {
+        T::NAME
+    }
+
+    fn description(&self) -> &'static str {
+        T::DESCRIPTION.trim_ascii_end()
+    }
+
+    fn schema(&self) -> Value {
+        let settings = SchemaSettings::draft2020_12().with(|settings| {
+            settings.meta_schema = None;
+            settings.inline_subschemas = true;
+        });
+        let mut schema = settings.into_generator().into_root_schema_for::<T::Input>().to_value();
+        if let Value::Object(fields) = &mut schema {
+            fields.shift_remove("title");
+        }
+        schema
+    }
+
+    fn class(&self) -> ToolClass {
+        T::CLASS
+    }
+
+    fn intent(&self, input: &Value) -> String {
+        match T::Input::deserialize(input) {
+            Ok(input) => TypedTool::intent(self, &input),
+            Err(_) => format!("{} {input}", T::NAME),
+        }
+    }
+
+    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a> {
+        Box::pin(async move {
+            let input = T::Input::deserialize(&input)
+                .map_err(|error| ToolFailure(format!("The input of {} is wrong: {error}.", T::NAME)))?;
+            TypedTool::run(self, input, context).await
+        })
+    }
+}
