@@ -92,7 +92,7 @@ async fn states(models: &Models) -> Vec<State> {
                 let url = provider.shown_url();
                 match found {
                     Some(server) if server.oddity().is_some() => {
-                        (!server.models.is_err(), server.oddity().unwrap_or_default())
+                        (server.models.is_ok(), server.oddity().unwrap_or_default())
                     }
                     Some(server) if server.is_running() => (true, format!("running at {url}")),
                     _ => (false, format!("not running at {url}")),
