@@ -96,6 +96,8 @@ pub(crate) enum Command {
 /// What needs the user's folders and settings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Work {
+    /// Let the model do something, without the interface
+    Run(Run),
     /// Show the settings, where each comes from, and where the files are
     #[command(subcommand)]
     Config(Config),
@@ -140,6 +142,7 @@ impl Work {
     /// For the logs, which may be shown to others.
     pub(crate) fn name(&self) -> &'static str {
         match self {
+            Work::Run(_) => "run",
             Work::Config(Config::Show { .. }) => "config.show",
             Work::Config(Config::Schema) => "config.schema",
             Work::Config(Config::Path { .. }) => "config.path",
@@ -155,6 +158,37 @@ impl Work {
             Work::Doctor(_) => "doctor",
         }
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// What to do; piped input is added to it
+    pub(crate) prompt: Vec<String>,
+    /// How to tell what happens
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) output: OutputForm,
+    /// Print the last answer only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Go on with this session: its id, its beginning or its end
+    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    pub(crate) resume: Option<String>,
+    /// Go on with the last session of this project
+    #[arg(long = "continue")]
+    pub(crate) continue_last: bool,
+    /// Let it change things without asking
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputForm {
+    /// The answer, with what is done on the standard error
+    Text,
+    /// One JSON object at the end
+    Json,
+    /// Every event, one JSON object a line, and the result as the last
+    StreamJson,
 }
 
 #[derive(Debug, Subcommand)]

@@ -19,6 +19,16 @@ pub(crate) enum Exit {
     Usage = 2,
     /// A key is missing or wrong.
     NoKey = 3,
+    /// The limit of steps was reached.
+    Steps = 10,
+    /// The limit of money was reached.
+    Budget = 11,
+    /// The time was up.
+    Time = 12,
+    /// Something had to be asked, and there was nobody.
+    Denied = 13,
+    /// Somebody stopped it.
+    Interrupted = 130,
 }
 
 #[derive(Debug)]

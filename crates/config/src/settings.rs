@@ -248,13 +248,13 @@ pub enum Auth {
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// How many model requests one turn may take.
-    #[schemars(range(min = 1), extend("x-env" = "HELVE_MAX_STEPS", "x-limit" = true, "x-unused" = true))]
+    #[schemars(range(min = 1), extend("x-env" = "HELVE_MAX_STEPS", "x-limit" = true))]
     pub max_steps: u32,
     /// How many dollars may be spent.
-    #[schemars(extend("x-env" = "HELVE_MAX_COST", "x-limit" = true, "x-unused" = true))]
+    #[schemars(extend("x-env" = "HELVE_MAX_COST", "x-limit" = true))]
     pub max_cost: Option<Dollars>,
     /// How long a turn may take.
-    #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true, "x-unused" = true))]
+    #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true))]
     pub max_time: Option<Span>,
     /// How long a failed request is tried again; at most twelve hours.
     pub max_retry_time: Span,

@@ -7,6 +7,7 @@ mod models;
 mod models_list;
 mod models_probe;
 mod reference;
+mod run;
 mod sessions;
 mod trust;
 
@@ -30,6 +31,7 @@ pub(crate) fn text(command: Print) -> Result<String, Failure> {
 
 pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
+        Work::Run(options) => run::run(options, setup, screen),
         Work::Config(command) => config::run(command, setup, screen),
         Work::Sessions(command) => sessions::run(command, setup, screen),
         Work::Trust(options) => trust::run(&options, setup, screen),

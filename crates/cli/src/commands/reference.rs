@@ -63,6 +63,11 @@ const EXIT_CODES: &str = "
 | 1 | error |
 | 2 | wrong words on the command line, or mistakes in the settings |
 | 3 | a key is missing or wrong |
+| 10 | the limit of steps was reached |
+| 11 | the limit of money was reached |
+| 12 | the time was up |
+| 13 | something had to be asked, and there was nobody |
+| 130 | interrupted |
 ";
 
 fn chapter(command: &Command, above: &str, page: &mut String) {

@@ -115,7 +115,7 @@ fn list_json(sessions: &[SessionSummary], screen: &mut Screen) -> Result<Exit, F
 }
 
 /// A session by its id, by the beginning or the end of it, or the last one.
-fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failure> {
+pub(super) fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failure> {
     if text == "last" {
         let last = list_of(journal)?.first().map(|summary| summary.session);
         return last.ok_or_else(|| {

@@ -7,6 +7,7 @@ mod home;
 mod logs;
 mod models;
 mod output;
+mod run;
 mod sessions;
 mod transport;
 mod trust;
