@@ -24,6 +24,10 @@ use crate::screen::Screen;
 use crate::setup::Setup;
 
 fn main() -> ExitCode {
+    // A command that the agent runs is kept by this program, started anew.
+    if let Some(exit) = helve_exec::keeper_main(std::env::args_os()) {
+        return exit;
+    }
     let args = Args::parse_from(args::gathered(std::env::args_os()));
     let exit = run(args).unwrap_or_else(|failure| failure.report());
     ExitCode::from(exit as u8)

@@ -5,9 +5,11 @@
 //! ([`ToolFailure`]).
 
 mod read;
+mod shell;
 mod tool;
 mod write;
 
 pub use read::Read;
+pub use shell::Shell;
 pub use tool::{Context, Done, Running, Tool, ToolFailure, TypedTool};
 pub use write::Write;

@@ -11,17 +11,26 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate of ours with those it may know. `protocol ← {config journal models} ← tools ← agent ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 7] = [
+/// Each crate of ours with those it may know. `protocol ← {config exec journal models} ← tools ← agent ← cli`.
+const MAY_KNOW: [(&str, &[&str]); 8] = [
     ("helve-protocol", &[]),
     ("helve-config", &["helve-protocol"]),
+    ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
     ("helve-models", &["helve-protocol"]),
-    ("helve-tools", &["helve-protocol"]),
+    ("helve-tools", &["helve-protocol", "helve-exec"]),
     ("helve-agent", &["helve-protocol", "helve-journal", "helve-models", "helve-tools"]),
     (
         "helve-cli",
-        &["helve-protocol", "helve-config", "helve-journal", "helve-models", "helve-tools", "helve-agent"],
+        &[
+            "helve-protocol",
+            "helve-config",
+            "helve-exec",
+            "helve-journal",
+            "helve-models",
+            "helve-tools",
+            "helve-agent",
+        ],
     ),
 ];
 

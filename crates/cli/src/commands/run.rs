@@ -11,7 +11,7 @@ use helve_models::{Dialogue, Prompt};
 use helve_protocol::{
     Body, Cost, Event, Ids, Outcome, Part, Persistence, Role, SessionId, TextPart, ToolState, Usage,
 };
-use helve_tools::{Read as ReadTool, Tool, Write as WriteTool};
+use helve_tools::{Read as ReadTool, Shell, Tool, Write as WriteTool};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -152,7 +152,10 @@ impl Ids for RealIds {
 
 fn house(options: &Run, setup: &Setup) -> Result<House, Failure> {
     let limits = &setup.config()?.settings.limits;
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadTool), Arc::new(WriteTool)];
+    let keeper = std::env::current_exe()
+        .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
+    let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadTool), Arc::new(WriteTool), Arc::new(shell)];
     Ok(House {
         journal: Arc::new(setup.journal()),
         clock: Arc::new(SystemClock),
@@ -167,6 +170,12 @@ fn house(options: &Run, setup: &Setup) -> Result<House, Failure> {
         root: setup.root.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// The keys of providers are none of a command's business.
+fn is_secret(name: &std::ffi::OsStr) -> bool {
+    let keys = helve_models::VENDORS.iter().flat_map(|vendor| vendor.keys);
+    keys.into_iter().any(|(key, _)| name == *key)
 }
 
 fn open(options: &Run, setup: &Setup, house: House, dialogue: Dialogue) -> Result<Session, Failure> {

@@ -180,3 +180,60 @@ fn a_session_that_was_killed_goes_on() {
     assert!(ran.out.ends_with("Fixed.\n"), "{}", ran.out);
     assert_eq!(home.run(&["doctor"]).code, 0);
 }
+
+/// Whether a process with these words on its command line is alive.
+fn is_alive(words: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.any(|line| {
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        // The keeper and the shell name it too; what counts is the process itself.
+        line.trim_end() == words
+    })
+}
+
+/// A number of seconds that nobody else sleeps.
+fn odd_seconds(n: u32) -> String {
+    format!("{}", 70_000_000 + u64::from(std::process::id()) * 10 + u64::from(n))
+}
+
+#[test]
+fn commands_are_run_and_their_output_is_told() {
+    let home = home();
+    home.write(
+        "project/shell.toml",
+        r#"
+        [[step]]
+        calls = [{ tool = "shell", input = { command = "echo hello; pwd; echo $OPENAI_API_KEY-; exit 3" } }]
+        [[step]]
+        when = { tool = "shell", result = "[exit code 3]" }
+        text = "It failed."
+        "#,
+    );
+    let mut command = home.helve(&["run", "--yes", "--model", "script:shell.toml", "go"]);
+    command.stdin(Stdio::null()).env("OPENAI_API_KEY", "sk-test-0123456789");
+    let ran = home.run_command(command);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "It failed.\n"), "{}", ran.err);
+    let shown = home.run(&["sessions", "show", "last", "--json"]).out;
+    assert!(shown.contains("hello\\n[PROJECT]\\n-\\n[exit code 3]"), "no key reaches a command: {shown}");
+}
+
+#[test]
+fn nothing_that_a_command_started_outlives_an_interrupt_or_a_kill() {
+    for (n, signal, code) in [(1, Signal::INT, Some(130)), (2, Signal::KILL, None)] {
+        let home = home();
+        let sleep = format!("sleep {}", odd_seconds(n));
+        let daemon = format!("sleep {}", odd_seconds(n + 5));
+        home.write(
+            "project/shell.toml",
+            &format!("[[step]]\ncalls = [{{ tool = 'shell', input = {{ command = 'setsid {daemon} & trap \"\" TERM; {sleep}' }} }}]"),
+        );
+        let mut command = home.helve(&["run", "--yes", "--model", "script:shell.toml", "go"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        until("the command runs", || is_alive(&sleep) && is_alive(&daemon));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().code(), code);
+        until("everything is gone", || !is_alive(&sleep) && !is_alive(&daemon));
+    }
+}

@@ -1,0 +1,323 @@
+//! The keeper: a process that watches over one command, and ends all that came of it when it is over.
+//!
+//! It is Helve's own program, started anew, so it touches nothing but what is here.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, chdir, getpid, getrlimit, kill_process_group, setrlimit,
+    setsid, wait,
+};
+use rustix::stdio::{dup2_stderr, dup2_stdout, stdin};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::low_level::pipe;
+
+use crate::order::{Limits, Order};
+use crate::report::{Cause, Ended, Refusal, Report, Status, Step};
+use crate::tree::{self, Family, Process};
+
+/// The first argument of a program that is started to be a keeper.
+pub const KEEPER_ARG: &str = "__keep-command";
+
+/// How long processes have to end by themselves before they are killed.
+const GRACE: Duration = Duration::from_millis(300);
+/// How long killed processes have to be gone before they are told as survivors.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// How long survivors are hunted, after that.
+const HUNT: Duration = Duration::from_secs(60);
+/// How often the processes are counted.
+const COUNTING: Duration = Duration::from_millis(20);
+/// How long to wait for processes to end before looking again.
+const STEP: Duration = Duration::from_millis(5);
+/// The same for survivors: most of them can't be ended at all.
+const HUNT_STEP: Duration = Duration::from_millis(200);
+
+/// Keeps a command if the program was started for that, and returns what the program must end with. To be called first
+/// thing in `main`, with the program's arguments.
+pub fn keeper_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    if args.into_iter().nth(1)? != KEEPER_ARG {
+        return None;
+    }
+    Some(if keep().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Keeps the one command that stands in the order on standard input, which is the socket to Helve.
+fn keep() -> io::Result<()> {
+    let mut control = UnixStream::from(stdin().try_clone_to_owned()?);
+    let begun = begin(&mut control);
+    let answer = match &begun {
+        Ok(keeper) => Report::Started(keeper.family.command.as_raw_pid()),
+        Err(refusal) => Report::Refused(*refusal),
+    };
+    // Nobody may be there to hear it; then the command is ended all the same.
+    let _ = control.write_all(&answer.to_bytes());
+    if let Ok(mut keeper) = begun {
+        let ended = keeper.keep(&control);
+        let _ = control.write_all(&Report::Ended(ended).to_bytes());
+        if ended.survivors > 0 {
+            keeper.are_gone_within(HUNT, HUNT_STEP, Keeper::kill);
+        }
+    }
+    Ok(())
+}
+
+/// Prepares this process, and starts the command.
+fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
+    let at = |step| move |error: io::Error| Refusal { step, errno: errno(&error) };
+    // Away from Helve's terminal: no Ctrl-C reaches the keeper, and no command the screen.
+    setsid().map_err(io::Error::from).map_err(at(Step::Keeper))?;
+    tree::adopt_orphans().map_err(at(Step::Keeper))?;
+    let signals = Signals::listen().map_err(at(Step::Keeper))?;
+    let order = Order::read(control).map_err(at(Step::Keeper))?;
+    if signals.wait(Some(control), Some(Duration::ZERO)) {
+        // Given up before it began.
+        return Err(Refusal { step: Step::Keeper, errno: Errno::CANCELED.raw_os_error() });
+    }
+
+    chdir(&order.cwd).map_err(io::Error::from).map_err(at(Step::Folder))?;
+    let other_tasks = tree::tasks();
+    limit(order.limits, other_tasks).map_err(at(Step::Program))?;
+    let processes = order.limits.processes;
+    let command = spawn(order).map_err(at(Step::Program))?;
+    let _ = chdir("/");
+    let _ = forget_output();
+    let family = Family { keeper: getpid(), command };
+    Ok(Keeper { family, signals, status: None, processes, other_tasks })
+}
+
+/// The system's number of an error. An error without one is that the arguments hold a zero byte.
+fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error())
+}
+
+/// Limits this process, and so the command that it starts.
+fn limit(limits: Limits, other_tasks: Option<u64>) -> io::Result<()> {
+    // The system counts all processes of the user, so those that are there already are added. It only holds back
+    // what forks faster than it is counted.
+    let processes =
+        limits.processes.zip(other_tasks).map(|(ours, others)| others.saturating_add(ours.into()));
+    lower(Resource::Nproc, processes)?;
+    lower(Resource::Fsize, limits.file_size)?;
+    lower(Resource::Cpu, limits.cpu.map(|cpu| cpu.as_secs().max(1)))
+}
+
+fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let now = getrlimit(resource);
+    let lowered = |limit: Option<u64>| Some(limit.map_or(to, |limit| limit.min(to)));
+    Ok(setrlimit(resource, Rlimit { current: lowered(now.current), maximum: lowered(now.maximum) })?)
+}
+
+/// Starts the command in a process group of its own.
+fn spawn(order: Order) -> io::Result<Pid> {
+    let input = order.stdin.map_or(Ok(Stdio::null()), feed)?;
+    let child = Command::new(order.program)
+        .args(order.args)
+        .env_clear()
+        .envs(order.env)
+        .stdin(input)
+        .process_group(0)
+        .spawn()?;
+    // Not waited for here: the keeper reaps all its children in one place.
+    Ok(Pid::from_child(&child))
+}
+
+/// An input that holds this text.
+fn feed(text: Vec<u8>) -> io::Result<Stdio> {
+    let (reader, mut writer) = io::pipe()?;
+    // It ends when all is written or nobody can read any more, at the latest with this process.
+    thread::Builder::new().spawn(move || writer.write_all(&text))?;
+    Ok(reader.into())
+}
+
+/// Leaves the output to the command, so that its end is seen by who reads it.
+fn forget_output() -> io::Result<()> {
+    let nowhere = File::options().write(true).open("/dev/null")?;
+    dup2_stdout(&nowhere)?;
+    dup2_stderr(&nowhere)?;
+    Ok(())
+}
+
+/// Signals to the keeper, made readable.
+struct Signals {
+    child_ended: UnixStream,
+    asked_to_end: UnixStream,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Signals> {
+        let (child_ended, to) = UnixStream::pair()?;
+        pipe::register(SIGCHLD, to)?;
+        let (asked_to_end, to) = UnixStream::pair()?;
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+            pipe::register(signal, to.try_clone()?)?;
+        }
+        child_ended.set_nonblocking(true)?;
+        Ok(Signals { child_ended, asked_to_end })
+    }
+
+    /// Waits until a child ends or the time is over. With the socket to Helve, also until the keeper is asked to end:
+    /// then it says so.
+    fn wait(&self, control: Option<&UnixStream>, time: Option<Duration>) -> bool {
+        let child_ended = PollFd::new(&self.child_ended, PollFlags::IN);
+        let asked_to_end = PollFd::new(&self.asked_to_end, PollFlags::IN);
+        let mut fds = match control {
+            Some(control) => vec![child_ended, asked_to_end, PollFd::new(control, PollFlags::IN)],
+            None => vec![child_ended],
+        };
+        let time = time.and_then(|time| Timespec::try_from(time).ok());
+        let woken = poll(&mut fds, time.as_ref());
+        let is_asked = woken.is_ok() && fds.iter().skip(1).any(|fd| !fd.revents().is_empty());
+        self.forget_children();
+        is_asked
+    }
+
+    /// Takes the wake-ups of the children out of the pipe: they are looked for anyway.
+    fn forget_children(&self) {
+        let mut bytes = [0; 512];
+        while matches!((&self.child_ended).read(&mut bytes), Ok(1..)) {}
+    }
+}
+
+struct Keeper {
+    family: Family,
+    signals: Signals,
+    /// How the command ended, once it has.
+    status: Option<Status>,
+    /// How many processes it may have.
+    processes: Option<u32>,
+    /// How many tasks the machine has besides, as of the last time they were counted.
+    other_tasks: Option<u64>,
+}
+
+impl Keeper {
+    /// Watches until the command is over, by itself or not, and ends all that is left.
+    fn keep(&mut self, control: &UnixStream) -> Ended {
+        let cause = self.watch(control);
+        let members = if self.are_gone() { Vec::new() } else { self.family.members() };
+        let leftovers = if cause == Cause::Itself { tree::count(&members) } else { 0 };
+        let survivors = self.end_all(&members, cause);
+        Ended { status: self.status.unwrap_or(Status::Unknown), cause, leftovers, survivors }
+    }
+
+    fn watch(&mut self, control: &UnixStream) -> Cause {
+        let counting = self.processes.map(|_| COUNTING);
+        loop {
+            self.reap();
+            if self.status.is_some() {
+                return Cause::Itself;
+            }
+            if self.is_too_many() {
+                return Cause::TooManyProcesses;
+            }
+            if self.signals.wait(Some(control), counting) {
+                return Cause::Stopped;
+            }
+        }
+    }
+
+    /// Takes note of the children that have ended. True if there are no more.
+    fn reap(&mut self) -> bool {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.family.command => self.status = Some(status.into()),
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return false,
+                Err(_) => return true,
+            }
+        }
+    }
+
+    /// Whether there are more processes than there may be.
+    fn is_too_many(&mut self) -> bool {
+        let (Some(limit), Some(others), Some(now)) = (self.processes, self.other_tasks, tree::tasks()) else {
+            return false;
+        };
+        // Counting is not cheap: it is done only when the machine has gained so many, for whatever reason.
+        if now.saturating_sub(others) <= limit.into() {
+            return false;
+        }
+        // They are held still meanwhile: a fork bomb grows faster than it is counted, and leaves us no processor.
+        self.signal_group(Signal::STOP);
+        let ours = tree::count(&self.family.members());
+        if ours > limit {
+            return true;
+        }
+        self.other_tasks = Some(now.saturating_sub(ours.into()));
+        self.signal_group(Signal::CONT);
+        false
+    }
+
+    /// Signals the command's own group at once, without a search. Before the command is reaped, its number can mean
+    /// nobody else.
+    fn signal_group(&self, signal: Signal) {
+        if self.status.is_none() {
+            let _ = kill_process_group(self.family.command, signal);
+        }
+    }
+
+    fn are_gone(&mut self) -> bool {
+        self.reap() && self.family.is_gone()
+    }
+
+    /// Ends all processes, first politely. Returns how many could not be ended.
+    fn end_all(&mut self, members: &[Process], cause: Cause) -> u32 {
+        if cause != Cause::TooManyProcesses && self.end_politely(members) {
+            return 0;
+        }
+        if self.are_gone_within(PATIENCE, STEP, Keeper::kill) {
+            return 0;
+        }
+        tree::count(&self.family.members())
+    }
+
+    fn kill(&mut self) -> ControlFlow<()> {
+        self.signal_group(Signal::KILL);
+        self.family.kill();
+        ControlFlow::Continue(())
+    }
+
+    /// Asks these processes to end. True if nobody is left.
+    fn end_politely(&mut self, members: &[Process]) -> bool {
+        self.family.signal(members, Signal::TERM);
+        // A process that is paused hears nothing before it goes on.
+        self.family.signal(members, Signal::CONT);
+        self.are_gone_within(GRACE, STEP, |keeper| match keeper.is_too_many() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Waits until nobody is left, doing something again and again until it breaks off.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "processes end in real time; nothing of a keeper is replayed"
+    )]
+    fn are_gone_within(
+        &mut self,
+        time: Duration,
+        step: Duration,
+        again: impl Fn(&mut Keeper) -> ControlFlow<()>,
+    ) -> bool {
+        let start = Instant::now();
+        loop {
+            if self.are_gone() {
+                return true;
+            }
+            if start.elapsed() >= time || again(self).is_break() {
+                return false;
+            }
+            self.signals.wait(None, Some(step));
+        }
+    }
+}

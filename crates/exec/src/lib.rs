@@ -1,0 +1,27 @@
+//! Custody of commands: whatever Helve runs can be stopped at once, and nothing of it outlives Helve.
+//!
+//! [`start`] runs an [`Order`] under a keeper: the same program, started anew with [`KEEPER_ARG`], which does nothing but
+//! watch over one command ([`keeper_main`]). The keeper adopts whatever the command leaves behind, and holds one end of
+//! a socket. When the socket closes, because Helve asks for it or because Helve is dead, or when the command is over,
+//! the keeper ends every process that came of the command, and tells how it went ([`Ended`]). [`Running`] is
+//! Helve's end: output as it comes, the end when it has come.
+//!
+//! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
+//! keeper itself is killed, Helve ends the keeper's session; a daemon that made a session of its own gets away then. If
+//! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
+//! custody is that of the process group.
+
+mod error;
+mod keeper;
+mod order;
+mod report;
+mod running;
+#[cfg_attr(target_os = "linux", path = "tree/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "tree/group.rs")]
+mod tree;
+
+pub use error::ExecError;
+pub use keeper::{KEEPER_ARG, keeper_main};
+pub use order::{Limits, Order};
+pub use report::{Cause, Ended, Status};
+pub use running::{Output, Running, start};

@@ -1,0 +1,211 @@
+//! What is to be run, and how it is told to the keeper.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// More than any command needs: the system's own limit on arguments and environment is a few megabytes.
+pub(crate) const MAX_BYTES: usize = 64 << 20;
+
+/// A keeper understands only orders of its own version: the program may have been replaced while Helve runs.
+const VERSION: u32 = 1;
+
+/// A command to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// A path, relative to `cwd`, or a name that is looked for on the `PATH` of `env`.
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// The whole environment: nothing is inherited.
+    pub env: Vec<(OsString, OsString)>,
+    /// What the command can read. Without it, its input is empty.
+    pub stdin: Option<Vec<u8>>,
+    pub limits: Limits,
+    /// The program that calls [`keeper_main`](crate::keeper_main): Helve itself. On Linux, `/proc/self/exe` names it even
+    /// after an update has replaced the file.
+    pub keeper: PathBuf,
+}
+
+/// What a command may use. What is not given is as Helve has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How many processes may live at once. They are counted several times a second, so a fast fork bomb gets beyond
+    /// it for a moment before all of it is ended.
+    pub processes: Option<u32>,
+    /// How large a file any of the processes may write, in bytes.
+    pub file_size: Option<u64>,
+    /// How much time of a processor each of the processes may use; in whole seconds, at least one.
+    pub cpu: Option<Duration>,
+}
+
+impl Order {
+    /// What is sent to the keeper: a version, a length, and the fields one after the other.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let limits = self.limits;
+        put_number(&mut body, limits.processes.map(u64::from));
+        put_number(&mut body, limits.file_size);
+        put_number(&mut body, limits.cpu.map(|cpu| cpu.as_secs().max(1)));
+        put_bytes(&mut body, self.program.as_bytes());
+        put_bytes(&mut body, self.cwd.as_os_str().as_bytes());
+        put_bytes(&mut body, self.keeper.as_os_str().as_bytes());
+        put_count(&mut body, self.args.len());
+        self.args.iter().for_each(|arg| put_bytes(&mut body, arg.as_bytes()));
+        put_count(&mut body, self.env.len());
+        for (name, value) in &self.env {
+            put_bytes(&mut body, name.as_bytes());
+            put_bytes(&mut body, value.as_bytes());
+        }
+        put_count(&mut body, usize::from(self.stdin.is_some()));
+        self.stdin.iter().for_each(|stdin| put_bytes(&mut body, stdin));
+
+        let mut bytes = VERSION.to_le_bytes().to_vec();
+        put_bytes(&mut bytes, &body);
+        bytes
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    pub(crate) fn read(from: &mut impl Read) -> io::Result<Order> {
+        let mut version = [0; 4];
+        from.read_exact(&mut version)?;
+        let mut length = [0; 8];
+        from.read_exact(&mut length)?;
+        let length = u64::from_le_bytes(length);
+        if u32::from_le_bytes(version) != VERSION || length > MAX_BYTES as u64 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut body = Vec::new();
+        from.take(length).read_to_end(&mut body)?;
+        Fields(&body).order().ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn put_count(to: &mut Vec<u8>, count: usize) {
+    to.extend((count as u64).to_le_bytes());
+}
+
+fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
+    put_count(to, bytes.len());
+    to.extend(bytes);
+}
+
+/// A number that may be missing: a flag, then the number.
+fn put_number(to: &mut Vec<u8>, number: Option<u64>) {
+    put_count(to, usize::from(number.is_some()));
+    to.extend(number.unwrap_or_default().to_le_bytes());
+}
+
+/// The rest of an order that is being read.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn order(mut self) -> Option<Order> {
+        let processes = match self.number()? {
+            Some(processes) => Some(u32::try_from(processes).ok()?),
+            None => None,
+        };
+        let limits =
+            Limits { processes, file_size: self.number()?, cpu: self.number()?.map(Duration::from_secs) };
+        let program = self.text()?;
+        let cwd = self.text()?.into();
+        let keeper = self.text()?.into();
+        // Collected one by one: a count that lies ends at the end of the bytes, and reserves nothing.
+        let args = (0..self.count()?).map(|_| self.text()).collect::<Option<_>>()?;
+        let env = (0..self.count()?).map(|_| Some((self.text()?, self.text()?))).collect::<Option<_>>()?;
+        let stdin = match self.flag()? {
+            true => Some(self.bytes()?.to_vec()),
+            false => None,
+        };
+        self.0.is_empty().then_some(Order { program, args, cwd, env, stdin, limits, keeper })
+    }
+
+    fn count(&mut self) -> Option<u64> {
+        let (count, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*count))
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.count()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<Option<u64>> {
+        let is_given = self.flag()?;
+        let number = self.count()?;
+        Some(is_given.then_some(number))
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.count()?).ok()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn text(&mut self) -> Option<OsString> {
+        self.bytes().map(|bytes| OsString::from_vec(bytes.to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text() -> impl Strategy<Value = OsString> {
+        vec(any::<u8>(), 0..20).prop_map(OsString::from_vec)
+    }
+
+    prop_compose! {
+        fn order()(
+            program in text(), cwd in text(), keeper in text(),
+            args in vec(text(), 0..5), env in vec((text(), text()), 0..5),
+            stdin in option::of(vec(any::<u8>(), 0..50)),
+            limits in (any::<Option<u32>>(), any::<Option<u64>>(), option::of(1..u64::MAX)),
+        ) -> Order {
+            let (processes, file_size, cpu) = limits;
+            let limits = Limits { processes, file_size, cpu: cpu.map(Duration::from_secs) };
+            Order { program, args, cwd: cwd.into(), env, stdin, limits, keeper: keeper.into() }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_order_arrives_as_it_was_sent(order in order()) {
+            prop_assert_eq!(Order::read(&mut order.to_bytes().as_slice()).unwrap(), order);
+        }
+
+        #[test]
+        fn a_torn_order_is_none(order in order(), cut in any::<prop::sample::Index>()) {
+            let bytes = order.to_bytes();
+            let cut = cut.index(bytes.len());
+            prop_assert!(Order::read(&mut &bytes[..cut]).is_err());
+        }
+
+        #[test]
+        fn garbage_never_panics(order in order(), at in any::<prop::sample::Index>(), byte: u8, noise in vec(any::<u8>(), 0..200)) {
+            let mut bytes = order.to_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let _ = Order::read(&mut bytes.as_slice());
+            let _ = Fields(&noise).order();
+        }
+    }
+
+    #[test]
+    fn an_order_of_another_version_is_none() {
+        let mut bytes = vec![0; 100];
+        bytes[0] = 2;
+        assert!(Order::read(&mut bytes.as_slice()).is_err());
+    }
+}

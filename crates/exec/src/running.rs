@@ -1,0 +1,274 @@
+//! A command that runs, as Helve sees it.
+
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use rustix::net::{Shutdown, shutdown};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::error::ExecError;
+use crate::keeper::KEEPER_ARG;
+use crate::order::{MAX_BYTES, Order};
+use crate::report::{Ended, Report};
+use crate::tree::Family;
+
+/// How much output is read at once. Nothing more is held: a command that says more waits until it is read.
+const PIECE: usize = 16 << 10;
+/// How long a keeper may take to start a command.
+const START: Duration = Duration::from_secs(20);
+/// How long a keeper may take to say that everything has ended. It does so earlier by itself.
+const END: Duration = Duration::from_secs(10);
+/// When all is over, what stands in the pipes is there at once. Only a process that got away can keep them open.
+const SILENCE: Duration = Duration::from_millis(200);
+/// How often, and with what pause, the processes of a dead keeper are looked for.
+const SWEEPS: u32 = 50;
+const BETWEEN_SWEEPS: Duration = Duration::from_millis(10);
+
+/// A piece of what a command says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    Stdout(Bytes),
+    Stderr(Bytes),
+}
+
+/// A command that runs. Dropping it stops the command.
+#[derive(Debug)]
+pub struct Running {
+    keeper: Keeper,
+    control: Control,
+    stdout: Pipe<ChildStdout>,
+    stderr: Pipe<ChildStderr>,
+    family: Family,
+    /// Wakes a wait, so that the keeper's time begins to count.
+    is_stopped: Notify,
+    /// When the keeper must have ended everything.
+    deadline: Option<Instant>,
+    ended: Option<Ended>,
+}
+
+/// Starts a command. Must be called inside a Tokio runtime with I/O and time.
+pub async fn start(order: Order) -> Result<Running, ExecError> {
+    let bytes = order.to_bytes();
+    if bytes.len() > MAX_BYTES {
+        return Err(ExecError::TooLarge(bytes.len()));
+    }
+    let (mut keeper, mut control) = start_keeper(&order).map_err(ExecError::Keeper)?;
+    let pid = keeper.pid().ok_or_else(|| ExecError::Keeper(io::ErrorKind::NotFound.into()))?;
+    let begun = timeout(START, control.begin(&bytes)).await;
+    let command = match begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+        Ok(Report::Started(command)) => command,
+        Ok(Report::Refused(refusal)) => return Err(ExecError::refused(refusal, &order)),
+        Ok(Report::Ended(_)) => return Err(ExecError::Keeper(io::ErrorKind::InvalidData.into())),
+        Err(error) => {
+            // The keeper may have been killed just after the command began, whose number nobody has told.
+            sweep(Family { keeper: pid, command: pid }).await;
+            return Err(ExecError::Keeper(error));
+        }
+    };
+    let family = Family { keeper: pid, command: Pid::from_raw(command).unwrap_or(pid) };
+    Ok(Running {
+        stdout: Pipe::new(keeper.0.stdout.take()),
+        stderr: Pipe::new(keeper.0.stderr.take()),
+        keeper,
+        control,
+        family,
+        is_stopped: Notify::new(),
+        deadline: None,
+        ended: None,
+    })
+}
+
+/// The keeper gets nothing of the order but its end of the socket: not even the environment, which could change what it
+/// does.
+fn start_keeper(order: &Order) -> io::Result<(Keeper, Control)> {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let keeper = Command::new(&order.keeper)
+        .arg(KEEPER_ARG)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    Ok((Keeper(keeper), Control { socket: UnixStream::from_std(ours)?, heard: BytesMut::new() }))
+}
+
+impl Running {
+    /// The process id of the command itself.
+    pub fn id(&self) -> i32 {
+        self.family.command.as_raw_pid()
+    }
+
+    /// What the command says next; `None` when all is over. May be cancelled: nothing is lost.
+    pub async fn next(&mut self) -> Option<Output> {
+        while self.ended.is_none() {
+            tokio::select! {
+                piece = self.stdout.next(), if self.stdout.is_open() => {
+                    if let Some(piece) = piece { return Some(Output::Stdout(piece)) }
+                }
+                piece = self.stderr.next(), if self.stderr.is_open() => {
+                    if let Some(piece) = piece { return Some(Output::Stderr(piece)) }
+                }
+                report = self.control.hear() => self.ended = Some(match report {
+                    Ok(Report::Ended(ended)) => ended,
+                    _ => sweep(self.family).await,
+                }),
+                () = self.is_stopped.notified() => {
+                    self.deadline.get_or_insert(Instant::now() + END);
+                }
+                () = reached(self.deadline) => {
+                    // It is not killed: late is better than never.
+                    self.ended = Some(sweep(self.family).await);
+                }
+            }
+        }
+        self.rest().await
+    }
+
+    /// What still stands in the pipes.
+    async fn rest(&mut self) -> Option<Output> {
+        if let Ok(Some(piece)) = timeout(SILENCE, self.stdout.next()).await {
+            return Some(Output::Stdout(piece));
+        }
+        self.stdout.close();
+        if let Ok(Some(piece)) = timeout(SILENCE, self.stderr.next()).await {
+            return Some(Output::Stderr(piece));
+        }
+        self.stderr.close();
+        None
+    }
+
+    /// How it ended, when nothing of it is left. Output that was not read before is thrown away. May be cancelled, and
+    /// called again.
+    pub async fn wait(&mut self) -> Ended {
+        while self.next().await.is_some() {}
+        let _ = timeout(SILENCE, self.keeper.0.wait()).await;
+        self.ended.unwrap_or(Ended::UNSEEN)
+    }
+
+    /// Ends the command and all that came of it. Returns at once; [`wait`](Self::wait) tells when it is done.
+    pub fn stop(&self) {
+        let _ = shutdown(&self.control.socket, Shutdown::Write);
+        self.keeper.wake();
+        self.is_stopped.notify_one();
+    }
+}
+
+/// Ends what a keeper that is dead or late has left.
+async fn sweep(family: Family) -> Ended {
+    for _ in 0..SWEEPS {
+        let orphans = family.orphans();
+        if orphans.is_empty() {
+            break;
+        }
+        family.signal(&orphans, Signal::KILL);
+        sleep(BETWEEN_SWEEPS).await;
+    }
+    Ended::UNSEEN
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.ended.is_none() && !matches!(self.keeper.0.try_wait(), Ok(None)) {
+            self.family.signal(&self.family.orphans(), Signal::KILL);
+        }
+    }
+}
+
+/// The keeper's process. Once its socket is closed it ends by itself, and is reaped by Tokio.
+#[derive(Debug)]
+struct Keeper(Child);
+
+impl Keeper {
+    /// `None` once it has been reaped.
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.0.id()?).ok()?)
+    }
+
+    /// A command could have paused its keeper, which then would not notice that it shall end.
+    fn wake(&self) {
+        if let Some(pid) = self.pid() {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.wake();
+    }
+}
+
+/// Ends at the deadline, or never.
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Helve's end of the socket. Whatever closes it, the death of Helve too, ends the command.
+#[derive(Debug)]
+struct Control {
+    socket: UnixStream,
+    heard: BytesMut,
+}
+
+impl Control {
+    async fn begin(&mut self, order: &[u8]) -> io::Result<Report> {
+        self.socket.write_all(order).await?;
+        self.hear().await
+    }
+
+    /// The next report. May be cancelled: what has come of it is kept.
+    async fn hear(&mut self) -> io::Result<Report> {
+        while self.heard.len() < Report::BYTES {
+            if self.socket.read_buf(&mut self.heard).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        let report = self.heard.split_to(Report::BYTES);
+        Report::from_bytes(&report).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+}
+
+/// One of the two outputs.
+#[derive(Debug)]
+struct Pipe<R> {
+    /// `None` once it has ended.
+    reader: Option<R>,
+    piece: Vec<u8>,
+}
+
+impl<R: AsyncRead + Unpin> Pipe<R> {
+    fn new(reader: Option<R>) -> Self {
+        Pipe { reader, piece: vec![0; PIECE] }
+    }
+
+    fn is_open(&self) -> bool {
+        self.reader.is_some()
+    }
+
+    fn close(&mut self) {
+        self.reader = None;
+    }
+
+    async fn next(&mut self) -> Option<Bytes> {
+        let count = self.reader.as_mut()?.read(&mut self.piece).await.unwrap_or(0);
+        match self.piece.get(..count) {
+            Some(piece) if count > 0 => Some(Bytes::copy_from_slice(piece)),
+            _ => {
+                self.close();
+                None
+            }
+        }
+    }
+}

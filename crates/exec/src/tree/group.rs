@@ -1,0 +1,55 @@
+//! The processes that came of a command, where the system has no subreaper and no `/proc`: its process group.
+
+use std::io;
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+/// Nobody adopts orphans here.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+/// Can't be counted cheaply here.
+pub(crate) fn tasks() -> Option<u64> {
+    None
+}
+
+/// The processes of one command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Family {
+    #[expect(dead_code, reason = "the keeper is the root of the tree only where there is a tree")]
+    pub(crate) keeper: Pid,
+    pub(crate) command: Pid,
+}
+
+/// The group as a whole: its members can't be told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process(Pid);
+
+impl Family {
+    pub(crate) fn members(self) -> Vec<Process> {
+        if test_kill_process_group(self.command).is_ok() { vec![Process(self.command)] } else { Vec::new() }
+    }
+
+    pub(crate) fn orphans(self) -> Vec<Process> {
+        self.members()
+    }
+
+    pub(crate) fn is_gone(self) -> bool {
+        self.members().is_empty()
+    }
+
+    pub(crate) fn kill(self) {
+        self.signal(&self.members(), Signal::KILL);
+    }
+
+    pub(crate) fn signal(self, members: &[Process], signal: Signal) {
+        for Process(group) in members {
+            let _ = kill_process_group(*group, signal);
+        }
+    }
+}
+
+pub(crate) fn count(members: &[Process]) -> u32 {
+    u32::try_from(members.len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,185 @@
+//! The processes that came of a command, as `/proc` shows them.
+//!
+//! The keeper is a subreaper: whatever loses its parent becomes the keeper's child, so everything that came of the
+//! command hangs below the keeper, however often it forked or made a session of its own.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+
+use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
+
+/// Makes orphans below this process its children.
+pub(crate) fn adopt_orphans() -> io::Result<()> {
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// How many tasks the whole machine has: much cheaper than counting those of a command.
+pub(crate) fn tasks() -> Option<u64> {
+    let load = fs::read_to_string("/proc/loadavg").ok()?;
+    load.split(' ').nth(3)?.split_once('/')?.1.parse().ok()
+}
+
+/// The processes of one command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Family {
+    pub(crate) keeper: Pid,
+    pub(crate) command: Pid,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pid: i32,
+    parent: i32,
+    group: i32,
+    session: i32,
+    /// Over, but not yet reaped. Its threads may still run, if only the first of them has ended.
+    is_zombie: bool,
+}
+
+impl Family {
+    /// Those below the keeper.
+    pub(crate) fn members(self) -> Vec<Process> {
+        let keeper = self.keeper.as_raw_pid();
+        below(processes(), |process| process.parent == keeper)
+    }
+
+    /// Those that can be found once the keeper is dead: its session, and what hangs below that.
+    pub(crate) fn orphans(self) -> Vec<Process> {
+        let keeper = self.keeper.as_raw_pid();
+        below(processes(), |process| process.session == keeper && process.pid != keeper)
+    }
+
+    /// Whether nobody is left, given that the keeper has no children: orphans would be its children.
+    pub(crate) fn is_gone(self) -> bool {
+        true
+    }
+
+    /// Kills all of them: each child of the keeper as soon as it is seen, the newest first, because some fork and end
+    /// faster than all processes can be listed.
+    pub(crate) fn kill(self) {
+        let mut killed = HashSet::new();
+        let mut others = Vec::new();
+        for process in pids().into_iter().rev().filter_map(read) {
+            if process.parent == self.keeper.as_raw_pid() {
+                self.signal(&[process], Signal::KILL);
+                killed.insert(process.pid);
+            } else {
+                others.push(process);
+            }
+        }
+        self.signal(&below(others, |process| killed.contains(&process.parent)), Signal::KILL);
+    }
+
+    /// Sends a signal to these. Whole groups at once where that can be: no member can fork out of it meanwhile.
+    pub(crate) fn signal(self, members: &[Process], signal: Signal) {
+        let mut groups = HashSet::from([self.keeper.as_raw_pid()]);
+        for member in members {
+            if groups.insert(member.group)
+                && let Some(group) = Pid::from_raw(member.group)
+            {
+                let _ = kill_process_group(group, signal);
+            }
+            // The keeper leads a session of its own, so a group never has strangers in it. The keeper's own group,
+            // which a command may join, has the keeper in it.
+            if member.group == self.keeper.as_raw_pid()
+                && let Some(pid) = Pid::from_raw(member.pid)
+            {
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+}
+
+/// How many of them still run.
+pub(crate) fn count(members: &[Process]) -> u32 {
+    let running = members.iter().filter(|member| !member.is_zombie).count();
+    u32::try_from(running).unwrap_or(u32::MAX)
+}
+
+/// The roots and all that descend from them.
+fn below(mut processes: Vec<Process>, is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
+    let mut found: Vec<Process> = Vec::new();
+    let mut pids = HashSet::new();
+    loop {
+        let belongs = |process: &mut Process| is_root(process) || pids.contains(&process.parent);
+        let next: Vec<Process> = processes.extract_if(.., belongs).collect();
+        if next.is_empty() {
+            return found;
+        }
+        pids.extend(next.iter().map(|process| process.pid));
+        found.extend(next);
+    }
+}
+
+/// All processes of the machine that can be seen.
+fn processes() -> Vec<Process> {
+    pids().into_iter().filter_map(read).collect()
+}
+
+/// Their numbers, in the order of `/proc`: ascending.
+fn pids() -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn read(pid: i32) -> Option<Process> {
+    parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Reads `pid (name) state parent group session …`, where the name may hold anything.
+fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
+    let name_end = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let is_zombie = matches!(fields.next()?, "Z" | "X");
+    let mut number = || fields.next()?.parse().ok();
+    Some(Process { pid, parent: number()?, group: number()?, session: number()?, is_zombie })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn process(pid: i32, parent: i32) -> Process {
+        Process { pid, parent, group: pid, session: pid, is_zombie: false }
+    }
+
+    #[test]
+    fn descendants_are_found_whatever_their_order() {
+        let all = vec![process(9, 8), process(8, 7), process(3, 2), process(7, 1), process(2, 0)];
+        let found: Vec<i32> = below(all, |process| process.parent == 1).iter().map(|it| it.pid).collect();
+        assert_eq!(found, [7, 8, 9]);
+    }
+
+    #[test]
+    fn a_name_with_brackets_and_spaces_is_no_trap() {
+        let read = parse(5, b"5 (a) Z 1 (b) S 4 3 2 0 -1\n");
+        assert_eq!(read, Some(Process { pid: 5, parent: 4, group: 3, session: 2, is_zombie: false }));
+    }
+
+    #[test]
+    fn this_process_is_found_below_its_parent() {
+        let own = parse(getpid().as_raw_pid(), &fs::read("/proc/self/stat").unwrap()).unwrap();
+        assert!(processes().iter().any(|it| it.pid == own.pid && it.parent == own.parent));
+        assert!(tasks().unwrap() > 0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_written_line_is_read(name in vec(any::<u8>(), 0..16), parent: i32, group: i32, session: i32) {
+            let mut line = b"7 (".to_vec();
+            line.extend(name);
+            line.extend(format!(") Z {parent} {group} {session} 0\n").into_bytes());
+            prop_assert_eq!(parse(7, &line), Some(Process { pid: 7, parent, group, session, is_zombie: true }));
+        }
+
+        #[test]
+        fn garbage_never_panics(line in vec(any::<u8>(), 0..60)) {
+            let _ = parse(1, &line);
+        }
+    }
+}
