@@ -98,6 +98,8 @@ pub(crate) enum Command {
 pub(crate) enum Work {
     /// Let the model do something, without the interface
     Run(Run),
+    /// Watch the whole loop at work on a sample project, with a scripted model, offline
+    Demo,
     /// Show the settings, where each comes from, and where the files are
     #[command(subcommand)]
     Config(Config),
@@ -143,6 +145,7 @@ impl Work {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Work::Run(_) => "run",
+            Work::Demo => "demo",
             Work::Config(Config::Show { .. }) => "config.show",
             Work::Config(Config::Schema) => "config.schema",
             Work::Config(Config::Path { .. }) => "config.path",

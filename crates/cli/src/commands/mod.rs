@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod config;
+mod demo;
 mod doctor;
 mod login;
 mod models;
@@ -31,6 +32,7 @@ pub(crate) fn text(command: Print) -> Result<String, Failure> {
 
 pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
+        Work::Demo => demo::run(setup, screen),
         Work::Run(options) => run::run(options, setup, screen),
         Work::Config(command) => config::run(command, setup, screen),
         Work::Sessions(command) => sessions::run(command, setup, screen),

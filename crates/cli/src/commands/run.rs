@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use helve_agent::{Error, Feed, Gate, House, Limits, Session};
 use helve_journal::Journal;
-use helve_models::{Dialogue, Prompt};
+use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{
     Body, Cost, Event, Ids, Outcome, Part, Persistence, Role, SessionId, TextPart, ToolState, Usage,
 };
@@ -33,32 +33,45 @@ pub(crate) fn run(options: Run, setup: &Setup, screen: &mut Screen) -> Result<Ex
         let target = models.main().await?;
         let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
         let house = house(&options, setup)?;
-        let asked = Prompt {
-            system: SYSTEM.to_owned(),
-            tools: house.specs(),
-            effort: models.effort,
-            ..Prompt::default()
-        };
-        let dialogue = Dialogue::new(models.client.clone(), target, fallbacks, asked);
+        let dialogue = dialogue(&models, target, fallbacks, &house);
         let session = open(&options, setup, house, dialogue)?;
-        let mut front = Front::new(&options, session.id());
-        let mut feed = session.feed();
-        let stop = CancellationToken::new();
-        let parts = vec![Part::Text(TextPart::said(prompt))];
-        let worker = Worker::start(session, parts, stop.clone());
-        loop {
-            tokio::select! {
-                biased;
-                event = feed.next() => front.show(event.as_deref(), screen)?,
-                () = worker.done.cancelled() => break,
-                _ = tokio::signal::ctrl_c() => interrupt(&stop),
-            }
-        }
-        drain(&mut feed, &mut front, screen).await?;
-        let (session, outcome) = worker.end()?;
-        let outcome = outcome.map_err(|error| journal_failure(&error))?;
-        front.finish(outcome, &session, screen)
+        turn(session, prompt, Front::new(&options), screen).await
     })?
+}
+
+pub(super) fn dialogue(models: &Models, target: Target, fallbacks: Vec<Target>, house: &House) -> Dialogue {
+    let prompt = Prompt {
+        system: SYSTEM.to_owned(),
+        tools: house.specs(),
+        effort: models.effort,
+        ..Prompt::default()
+    };
+    Dialogue::new(models.client.clone(), target, fallbacks, prompt)
+}
+
+/// One turn, shown as it happens.
+pub(super) async fn turn(
+    session: Session,
+    prompt: String,
+    mut front: Front,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let mut feed = session.feed();
+    let stop = CancellationToken::new();
+    let parts = vec![Part::Text(TextPart::said(prompt))];
+    let worker = Worker::start(session, parts, stop.clone());
+    loop {
+        tokio::select! {
+            biased;
+            event = feed.next() => front.show(event.as_deref(), screen)?,
+            () = worker.done.cancelled() => break,
+            _ = tokio::signal::ctrl_c() => interrupt(&stop),
+        }
+    }
+    drain(&mut feed, &mut front, screen).await?;
+    let (session, outcome) = worker.end()?;
+    let outcome = outcome.map_err(|error| journal_failure(&error))?;
+    front.finish(outcome, &session, screen)
 }
 
 /// The turn, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
@@ -112,7 +125,7 @@ async fn drain(feed: &mut Feed, front: &mut Front, screen: &mut Screen) -> Resul
     Ok(())
 }
 
-fn journal_failure(error: &Error) -> Failure {
+pub(super) fn journal_failure(error: &Error) -> Failure {
     match error {
         Error::Journal(error) => Failure::journal("the session can't go on", error),
     }
@@ -150,7 +163,7 @@ impl Ids for RealIds {
     }
 }
 
-fn house(options: &Run, setup: &Setup) -> Result<House, Failure> {
+pub(super) fn house(options: &Run, setup: &Setup) -> Result<House, Failure> {
     let limits = &setup.config()?.settings.limits;
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
@@ -204,10 +217,9 @@ fn last_here(journal: &helve_journal::FileJournal, root: &Path) -> Result<Sessio
 }
 
 /// What a person or a program sees of a turn.
-struct Front {
+pub(super) struct Front {
     form: OutputForm,
     quiet: bool,
-    session: SessionId,
     /// Whether the last thing that was printed is a text without its end of line.
     in_text: bool,
     usage: Usage,
@@ -216,11 +228,10 @@ struct Front {
 }
 
 impl Front {
-    fn new(options: &Run, session: SessionId) -> Front {
+    pub(super) fn new(options: &Run) -> Front {
         Front {
             form: options.output,
             quiet: options.quiet,
-            session,
             in_text: false,
             usage: Usage::default(),
             cost: Cost::ZERO,
@@ -304,7 +315,7 @@ impl Front {
             OutputForm::Json | OutputForm::StreamJson => {
                 let result = json!({
                     "type": "result",
-                    "session": self.session,
+                    "session": session.id(),
                     "outcome": outcome,
                     "answer": answer,
                     "usage": self.usage,
@@ -317,7 +328,7 @@ impl Front {
             OutputForm::Text => {
                 let tokens = usize::try_from(self.usage.context()).unwrap_or(usize::MAX);
                 let tokens = count(tokens, "token", "tokens");
-                screen::complain(&format!("{DIM}{tokens}, {}; session {}{DIM:#}", self.cost, self.session));
+                screen::complain(&format!("{DIM}{tokens}, {}; session {}{DIM:#}", self.cost, session.id()));
             }
         }
         Ok(exit)

@@ -237,3 +237,20 @@ fn nothing_that_a_command_started_outlives_an_interrupt_or_a_kill() {
         until("everything is gone", || !is_alive(&sleep) && !is_alive(&daemon));
     }
 }
+
+#[test]
+fn the_demo_mends_its_project_and_notices_when_it_does_not() {
+    let home = home();
+    let demo = |path: &str| {
+        let mut command = home.helve(&["demo"]);
+        command.env("TMPDIR", home.project()).env("PATH", path);
+        home.run_command(command)
+    };
+    let ran = demo("/usr/bin:/bin");
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("both tests pass now") && ran.out.contains("✓ The test passes."), "{}", ran.out);
+    // Without a shell the commands can't be run, and the model must not say that all is well.
+    let ran = demo("/nowhere");
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("both tests pass now"), "{}", ran.out);
+}
