@@ -1,5 +1,6 @@
 //! `helve run`: one turn, without the interface.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{IsTerminal, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,9 +45,17 @@ pub(super) fn dialogue(models: &Models, target: Target, fallbacks: Vec<Target>, 
         system: SYSTEM.to_owned(),
         tools: house.specs(),
         effort: models.effort,
+        cache_key: Some(project_key(&house.root)),
         ..Prompt::default()
     };
     Dialogue::new(models.client.clone(), target, fallbacks, prompt)
+}
+
+/// The sessions of one project begin alike. What the project is called is nobody's business.
+fn project_key(root: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    format!("helve-{:016x}", hasher.finish())
 }
 
 /// One turn, shown as it happens.
