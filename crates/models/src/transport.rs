@@ -46,6 +46,11 @@ const MAX_BODY_BYTES: usize = 256 << 20;
 /// When an answer is whole, its connection is given so long to end, so that it can be used again.
 const LAST_BYTES: Duration = Duration::from_millis(250);
 
+/// So long a connection is kept for the next request. Local servers hang up after a few seconds without a word, and a
+/// request that meets such a connection has to be sent again.
+const LOCAL_IDLE: Duration = Duration::from_secs(3);
+const REMOTE_IDLE: Duration = Duration::from_secs(90);
+
 /// Makes connections and keeps them for the next request.
 #[derive(Debug)]
 pub(crate) struct Http {
@@ -140,7 +145,7 @@ fn make(purpose: Purpose, timeouts: &Timeouts) -> Result<Client, String> {
         .connect_timeout(timeouts.connect)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(30))
-        .pool_idle_timeout(Duration::from_secs(90))
+        .pool_idle_timeout(if purpose.is_local { LOCAL_IDLE } else { REMOTE_IDLE })
         .http2_max_header_list_size(64 << 10)
         // A redirect would take the key to another place.
         .redirect(reqwest::redirect::Policy::none())
