@@ -7,8 +7,7 @@ use helve_protocol::{
 use crate::record::{Error, Recorder};
 
 /// Gives every call that has no result one that says how far it came, and ends the turn that was cut off.
-pub(crate) fn put_in_order(record: &mut Recorder, events: &[Event]) -> Result<(), Error> {
-    let open_turn = open_turn(events);
+pub(crate) fn put_in_order(record: &mut Recorder, open_turn: Option<TurnId>) -> Result<(), Error> {
     record.turn = open_turn;
     let unfinished: Vec<(CallId, ToolState)> = record
         .history
@@ -29,9 +28,11 @@ pub(crate) fn put_in_order(record: &mut Recorder, events: &[Event]) -> Result<()
     Ok(())
 }
 
-/// The turn that began and never ended.
-fn open_turn(events: &[Event]) -> Option<TurnId> {
-    let last =
-        events.iter().rev().find(|event| matches!(event.body, Body::TurnStarted(_) | Body::TurnEnded(_)));
-    last.filter(|event| matches!(event.body, Body::TurnStarted(_))).and_then(|event| event.turn)
+/// Follows which turn has begun and not ended, event by event.
+pub(crate) fn follow(open_turn: &mut Option<TurnId>, event: &Event) {
+    match event.body {
+        Body::TurnStarted(_) => *open_turn = event.turn,
+        Body::TurnEnded(_) => *open_turn = None,
+        _ => {}
+    }
 }

@@ -82,12 +82,15 @@ impl Session {
 
     /// Takes a session up again, and puts in order what a crash left.
     pub fn open(house: House, dialogue: Dialogue, id: SessionId) -> Result<Session, Error> {
-        let mut events = Vec::new();
-        let log = house.journal.open(id, &mut |event| events.push(event))?;
-        let history = History::of(&events);
+        let mut history = History::default();
+        let mut open_turn = None;
+        let log = house.journal.open(id, &mut |event| {
+            history.apply(&event);
+            recovery::follow(&mut open_turn, &event);
+        })?;
         let mut record = Recorder::new(log, history, house.clock.clone(), house.ids.clone());
         record.tell(SessionOpened { helve: house.version.clone() })?;
-        recovery::put_in_order(&mut record, &events)?;
+        recovery::put_in_order(&mut record, open_turn)?;
         Ok(Session { record, dialogue, house })
     }
 

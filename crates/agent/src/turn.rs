@@ -128,6 +128,7 @@ impl<'a> Turn<'a> {
                 request: self.record.draw(),
                 model: self.dialogue.target().name.clone(),
                 number: self.metrics.steps,
+                // Requests are not kept yet: a blob costs two syncs, which is too much for each step.
                 kept: 0,
                 segments: Vec::new(),
             })?;

@@ -11,9 +11,10 @@ use std::time::Duration;
 use helve_config::{Dollars, KeyStore, ModelFacts, Settings, Wire as WireName};
 use helve_models::script::Script;
 use helve_models::{
-    Auth, Catalogue, Client, Effort, FailureKind, JITTER, Overrides, Patience, Provider, ProviderWish,
-    Purpose, RouteError, Router, Secret, Target, Timeouts, Vendor, Wire, Wishes, per_token,
+    Auth, Catalogue, Client, FailureKind, JITTER, Overrides, Patience, Provider, ProviderWish, Purpose,
+    RouteError, Router, Secret, Target, Timeouts, Vendor, Wire, Wishes, per_token,
 };
+use helve_protocol::Effort;
 
 use crate::failure::Failure;
 use crate::setup::{Setup, SystemClock};
@@ -87,7 +88,7 @@ impl Models {
             idle: settings.timeouts.idle.into(),
         };
         let client = Client::new(Arc::new(SystemClock), Box::new(jitter), patience, timeouts);
-        let effort = settings.effort.map(effort_of);
+        let effort = settings.effort;
         let (main, cwd) = (settings.model.clone(), setup.cwd.clone());
         Ok(Models { router, client: Arc::new(client), effort, main, cwd })
     }
@@ -251,16 +252,5 @@ fn auth_of(auth: helve_config::Auth) -> Auth {
         helve_config::Auth::XGoogApiKey => Auth::Header("x-goog-api-key"),
         helve_config::Auth::Query => Auth::Query("key"),
         helve_config::Auth::None => Auth::None,
-    }
-}
-
-fn effort_of(effort: helve_config::Effort) -> Effort {
-    match effort {
-        helve_config::Effort::Off => Effort::Off,
-        helve_config::Effort::Minimal => Effort::Minimal,
-        helve_config::Effort::Low => Effort::Low,
-        helve_config::Effort::Medium => Effort::Medium,
-        helve_config::Effort::High => Effort::High,
-        helve_config::Effort::Max => Effort::Max,
     }
 }

@@ -43,8 +43,8 @@ pub use problem::{Problem, Problems};
 pub use reference::{EXAMPLE, reference};
 pub use restricted::{Restricted, Trust};
 pub use settings::{
-    Action, Auth, Color, Effort, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer,
-    ModelFacts, Models, PermissionRule, Permissions, Provider, Retry, Settings, Timeouts, Ui, Wire,
+    Action, Auth, Color, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer, ModelFacts,
+    Models, PermissionRule, Permissions, Provider, Retry, Settings, Timeouts, Ui, Wire,
 };
 pub use shape::schema;
 pub use span::{Span, SpanError};

@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use helve_protocol::Mode;
+use helve_protocol::{Effort, Mode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -105,24 +105,6 @@ pub struct Models {
     /// Short names for models.
     #[schemars(extend("propertyNames" = name_schema()))]
     pub aliases: BTreeMap<String, String>,
-}
-
-/// How much a model thinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Effort {
-    /// not at all
-    Off,
-    /// hardly
-    Minimal,
-    /// a little
-    Low,
-    /// some
-    Medium,
-    /// much
-    High,
-    /// as much as it can
-    Max,
 }
 
 /// How patiently a failed request is tried again.

@@ -15,7 +15,7 @@ use helve_models::{
     Answer, Catalogue, Conversation, Decoder, Dialect, Prompt, Request, Router, ToolSpec, Wire, Wishes,
 };
 use helve_protocol::*;
-use helve_testkit::id;
+use helve_testkit::{NoBlobs, id};
 use serde_json::{Value, json};
 
 const WIRES: [(Wire, &str); 4] = [
@@ -151,18 +151,6 @@ fn step(n: u64, wire: usize) -> Message {
         Part::Tool(call),
     ];
     Message { id: id(n), role: Role::Assistant, time: Timestamp::from_millis(n), parts }
-}
-
-struct NoBlobs;
-
-impl Blobs for NoBlobs {
-    fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
-        Err(BlobError("nothing is kept here".into()))
-    }
-
-    fn get(&self, _: BlobId) -> Result<Vec<u8>, BlobError> {
-        Err(BlobError("nothing is kept here".into()))
-    }
 }
 
 fn building(wire: usize) {

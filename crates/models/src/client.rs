@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::failure::{Failure, FailureKind};
 use crate::played::Played;
 use crate::provider::Address;
-use crate::retry::{HARD_STOP, Patience, Retry, Verdict};
+use crate::retry::{Patience, Retry, Verdict};
 use crate::target::{Target, Via};
 use crate::transport::{Http, Response, Timeouts, humane, pause};
 use crate::{Answer, Decoder, ModelEvent, Provider, Request, StreamError};
@@ -64,8 +64,9 @@ impl Client {
     ) -> Result<Answer, Failure> {
         let mut retry = Retry::new(self.patience, self.clock.now());
         loop {
-            // Whatever the server does, one request does not take for ever.
-            let attempt = tokio::time::timeout(HARD_STOP, self.attempt(target, request, ear, stop)).await;
+            // Whatever the server does, a request does not take for ever.
+            let left = retry.left(self.clock.now());
+            let attempt = tokio::time::timeout(left, self.attempt(target, request, ear, stop)).await;
             let failure = match attempt {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,

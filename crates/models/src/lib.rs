@@ -50,7 +50,7 @@ pub use quirks::{
     AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, OutputOption, Quirks,
     ThinkingBack, UsageOption,
 };
-pub use request::{Dialect, Effort, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolSpec};
+pub use request::{Dialect, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolSpec};
 pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};
 pub use router::{ProviderWish, Purpose, RouteError, Router, StoredKeys, Variables, Wishes};
 pub use secret::Secret;

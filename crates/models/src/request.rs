@@ -1,6 +1,6 @@
 //! What is asked of a model, apart from the conversation.
 
-use helve_protocol::ModelName;
+use helve_protocol::{Effort, ModelName};
 use serde_json::Value;
 
 use crate::{Quirks, Wire};
@@ -47,31 +47,6 @@ pub enum ToolChoice {
 impl ToolChoice {
     pub(crate) fn is_forced(&self) -> bool {
         matches!(self, ToolChoice::Required | ToolChoice::Named(_))
-    }
-}
-
-/// How much a model should think.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effort {
-    Off,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    Max,
-}
-
-impl Effort {
-    /// In tokens, for wires that want a number.
-    pub(crate) fn budget(self) -> u64 {
-        match self {
-            Effort::Off => 0,
-            Effort::Minimal => 1_024,
-            Effort::Low => 4_096,
-            Effort::Medium => 10_240,
-            Effort::High => 24_576,
-            Effort::Max => 32_768,
-        }
     }
 }
 

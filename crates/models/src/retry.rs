@@ -69,6 +69,11 @@ impl Retry {
         self.tries
     }
 
+    /// How long the request may take still, all its tries and waits together.
+    pub fn left(&self, now: Timestamp) -> Duration {
+        HARD_STOP.saturating_sub(passed(self.began, now))
+    }
+
     /// What to do after a failure, `jitter` being drawn anew for each.
     pub fn after(&mut self, failure: &Failure, now: Timestamp, jitter: Duration) -> Verdict {
         self.tries = self.tries.saturating_add(1);
@@ -95,10 +100,9 @@ impl Retry {
             self.counted_from = Some(now);
             self.doublings = 0;
         }
-        let left = |of: Duration, since: Timestamp| of.saturating_sub(passed(since, now));
-        let mut patience = left(HARD_STOP, self.began);
+        let mut patience = self.left(now);
         if !is_untold_limit {
-            patience = patience.min(left(budget, counted_from));
+            patience = patience.min(budget.saturating_sub(passed(counted_from, now)));
         }
         match failure.wait {
             _ if wait <= patience => Verdict::Wait(wait),
@@ -321,6 +325,14 @@ mod tests {
         let now = at(HARD_STOP - seconds(5.0));
         let verdict = retry.after(&refused(429, &[], now), now, Duration::ZERO);
         assert_eq!(verdict, Verdict::GiveUp, "ten seconds are more than the five that are left");
+    }
+
+    #[test]
+    fn tries_and_waits_share_the_hard_stop() {
+        let retry = Retry::new(LONG, at(Duration::ZERO));
+        assert_eq!(retry.left(at(Duration::ZERO)), HARD_STOP);
+        assert_eq!(retry.left(at(HARD_STOP - seconds(5.0))), seconds(5.0));
+        assert_eq!(retry.left(at(HARD_STOP + seconds(5.0))), Duration::ZERO);
     }
 
     #[test]

@@ -268,13 +268,7 @@ impl Router {
 
 /// The name under which the catalogue has a provider's models.
 fn facts_name(provider: &Provider) -> &str {
-    match provider.vendor {
-        Some(vendor) if vendor.wire == Wire::Chat && vendor.base_url == "https://api.openai.com/v1" => {
-            "openai"
-        }
-        Some(vendor) => vendor.name,
-        None => &provider.name,
-    }
+    provider.vendor.and_then(|vendor| vendor.facts).unwrap_or(&provider.name)
 }
 
 fn known(

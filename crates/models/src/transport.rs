@@ -54,11 +54,20 @@ const REMOTE_IDLE: Duration = Duration::from_secs(90);
 /// Makes connections and keeps them for the next request.
 #[derive(Debug)]
 pub(crate) struct Http {
-    clients: [OnceLock<Result<Client, String>>; 4],
+    local: Clients,
+    remote: Clients,
     timeouts: Timeouts,
 }
 
-/// What a client is made for. Each kind is made when it is first needed, so that nobody loads certificates for nothing.
+/// One for plain connections and one for encrypted ones, each made when it is first needed, so that nobody loads
+/// certificates for nothing.
+#[derive(Debug, Default)]
+struct Clients {
+    plain: OnceLock<Result<Client, String>>,
+    encrypted: OnceLock<Result<Client, String>>,
+}
+
+/// What a client is made for.
 #[derive(Clone, Copy)]
 struct Purpose {
     /// A server on this machine is spoken to without a proxy.
@@ -68,7 +77,7 @@ struct Purpose {
 
 impl Http {
     pub(crate) fn new(timeouts: Timeouts) -> Http {
-        Http { clients: Default::default(), timeouts }
+        Http { local: Clients::default(), remote: Clients::default(), timeouts }
     }
 
     /// Sends a request and waits for the response to begin. A status that is no success is a failure.
@@ -109,9 +118,8 @@ impl Http {
 
     fn client(&self, url: &Url) -> Result<&Client, Failure> {
         let purpose = Purpose { is_local: is_loopback(url), is_encrypted: url.scheme() == "https" };
-        let index = usize::from(purpose.is_local) * 2 + usize::from(purpose.is_encrypted);
-        let unknown = || Failure::new(FailureKind::Network, "no such kind of connection");
-        let client = self.clients.get(index).ok_or_else(unknown)?;
+        let clients = if purpose.is_local { &self.local } else { &self.remote };
+        let client = if purpose.is_encrypted { &clients.encrypted } else { &clients.plain };
         client.get_or_init(|| make(purpose, &self.timeouts)).as_ref().map_err(|why| {
             Failure::new(FailureKind::Certificate, format!("no connection can be made: {why}"))
         })

@@ -14,6 +14,8 @@ pub struct Vendor {
     /// Other names for it.
     pub also: &'static [&'static str],
     pub title: &'static str,
+    /// The vendor under whose name the catalogue has its models, if that is another.
+    pub facts: Option<&'static str>,
     pub wire: Wire,
     pub base_url: &'static str,
     /// The variables that may hold its key, and how such a key is shown to the server. Without any it needs none.
@@ -68,6 +70,7 @@ const CHAT: Vendor = Vendor {
     name: "",
     also: &[],
     title: "",
+    facts: None,
     wire: Wire::Chat,
     base_url: "",
     keys: &[],
@@ -105,6 +108,7 @@ pub const VENDORS: &[Vendor] = &[
     Vendor {
         name: "openai-chat",
         title: "OpenAI, over Chat Completions",
+        facts: Some("openai"),
         base_url: "https://api.openai.com/v1",
         keys: &[("OPENAI_API_KEY", Auth::Bearer)],
         base_url_env: &[BaseUrl::Whole("OPENAI_BASE_URL"), BaseUrl::Whole("OPENAI_API_BASE")],

@@ -33,4 +33,4 @@ pub use message::{
 };
 pub use money::{Cost, CostError, Usage};
 pub use query::{ContextShare, Query, Reply, SessionSummary};
-pub use state::{Limit, Mode, Outcome, Status, StopReason, ToolClass};
+pub use state::{Effort, Limit, Mode, Outcome, Status, StopReason, ToolClass};

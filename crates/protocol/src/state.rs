@@ -91,6 +91,24 @@ pub enum Mode {
     Bypass,
 }
 
+/// How much a model thinks, from little to much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// not at all
+    Off,
+    /// hardly
+    Minimal,
+    /// a little
+    Low,
+    /// some
+    Medium,
+    /// much
+    High,
+    /// as much as it can
+    Max,
+}
+
 /// What a turn may not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use helve_config::{
-    Action, Auth, Color, Dollars, Effort, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel,
-    McpServer, ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span,
-    Timeouts, Ui, Wire,
+    Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
+    ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span, Timeouts, Ui,
+    Wire,
 };
-use helve_protocol::Mode;
+use helve_protocol::{Effort, Mode};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;

@@ -1,6 +1,18 @@
 //! How much to think, in the words and numbers that each model takes.
 
-use crate::Effort;
+use helve_protocol::Effort;
+
+/// In tokens, for wires that want a number.
+pub(crate) fn budget(effort: Effort) -> u64 {
+    match effort {
+        Effort::Off => 0,
+        Effort::Minimal => 1_024,
+        Effort::Low => 4_096,
+        Effort::Medium => 10_240,
+        Effort::High => 24_576,
+        Effort::Max => 32_768,
+    }
+}
 
 /// The words of OpenAI's kind, and what they mean.
 const WORDS: [(&str, Effort); 6] = [
@@ -35,7 +47,7 @@ pub(crate) fn word(model: &str, effort: Effort) -> &'static str {
 
 /// How many tokens an older model of Gemini's may think: each kind has its bounds.
 pub(crate) fn gemini_budget(model: &str, effort: Effort) -> u64 {
-    let budget = effort.budget();
+    let budget = budget(effort);
     if model.contains("pro") {
         budget.max(128)
     } else if model.contains("flash-lite") && effort != Effort::Off {

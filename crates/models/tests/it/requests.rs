@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use helve_models::{
-    CallIds, Catalogue, Change, Conversation, Dialect, Effort, OutputSchema, Prompt, ProviderWish, Quirks,
-    Router, Sees, Thinks, ToolChoice, ToolSpec, VENDORS, Wire, Wishes,
+    CallIds, Catalogue, Change, Conversation, Dialect, OutputSchema, Prompt, ProviderWish, Quirks, Router,
+    Sees, Thinks, ToolChoice, ToolSpec, VENDORS, Wire, Wishes,
 };
 use helve_protocol::*;
 use helve_testkit::id;

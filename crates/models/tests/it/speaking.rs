@@ -10,7 +10,7 @@ use helve_models::{
     Router, Target, Timeouts, ToolSpec, Wire, Wishes,
 };
 use helve_protocol::*;
-use helve_testkit::{Fault, Server, id};
+use helve_testkit::{Fault, NoBlobs, Server, id};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -26,18 +26,6 @@ struct Still;
 impl Clock for Still {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(1_800_000_000_000)
-    }
-}
-
-struct NoBlobs;
-
-impl Blobs for NoBlobs {
-    fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
-        Err(BlobError("nothing is kept here".into()))
-    }
-
-    fn get(&self, _: BlobId) -> Result<Vec<u8>, BlobError> {
-        Err(BlobError("nothing is kept here".into()))
     }
 }
 
@@ -79,6 +67,16 @@ fn prompt() -> Prompt {
 
 fn dialogue(client: &Arc<Client>, target: Target) -> Dialogue {
     Dialogue::new(client.clone(), target, Vec::new(), prompt())
+}
+
+/// Asks a model one thing.
+fn asked(target: Target) -> Result<helve_models::Answer, Failure> {
+    run(async {
+        let client = client(Patience::Short);
+        let mut dialogue = dialogue(&client, target);
+        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
+        dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await
+    })
 }
 
 fn user(n: u64, text: &str) -> Message {
@@ -338,12 +336,7 @@ fn keys_go_to_the_server_and_nowhere_else() {
             json!({"error": {"message": format!("Incorrect key: {KEY}. Bearer {KEY}"), "type": "auth"}});
         server.fault(Fault::Status { code: 401, headers: vec![], body: Some(body.to_string()) });
         let target = target(&server.url("/v1"), Wire::Chat, auth);
-        let failure = run(async {
-            let client = client(Patience::Short);
-            let mut dialogue = dialogue(&client, target.clone());
-            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
-        });
+        let failure = asked(target.clone()).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.text.contains("Incorrect key"), "{failure}");
         if auth != Auth::None {
@@ -357,12 +350,7 @@ fn keys_go_to_the_server_and_nowhere_else() {
     }
     // An address that can't be reached does not show the key either.
     let unreachable = target("http://127.0.0.1:9/v1", Wire::Chat, Auth::Query("key"));
-    let failure = run(async {
-        let client = client(Patience::Short);
-        let mut dialogue = dialogue(&client, unreachable);
-        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-        dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
-    });
+    let failure = asked(unreachable).unwrap_err();
     assert_eq!(failure.kind, FailureKind::NotRunning);
     assert!(!format!("{failure:?}").contains(KEY) && failure.text.contains("127.0.0.1:9"), "{failure:?}");
 }
@@ -443,12 +431,7 @@ fn calls_that_are_only_said_are_calls() {
     "#;
     for wire in WIRES {
         let server = Server::play(script(said)).unwrap();
-        let answer = run(async {
-            let client = client(Patience::Short);
-            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
-        });
+        let answer = asked(target(&server.url("/v1"), wire, Auth::Bearer)).unwrap();
         assert_eq!(
             (answer.thinking().as_str(), answer.text().as_str()),
             ("Which file?", "I look."),
@@ -469,12 +452,7 @@ fn arguments_that_cannot_be_read_come_back_as_a_failed_call() {
         ]
     "#;
     let server = Server::play(script(cut)).unwrap();
-    let answer = run(async {
-        let client = client(Patience::Short);
-        let mut dialogue = dialogue(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
-        let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-        dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
-    });
+    let answer = asked(target(&server.url("/v1"), Wire::Chat, Auth::Bearer)).unwrap();
     let mut n = 0;
     let parts = answer.parts(|| {
         n += 1;
@@ -578,12 +556,7 @@ fn a_server_tells_which_models_it_has() {
 fn requests_say_what_is_asked() {
     let server = Server::play(script(ANSWER)).unwrap();
     for wire in WIRES {
-        run(async {
-            let client = client(Patience::Short);
-            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
-        });
+        asked(target(&server.url("/v1"), wire, Auth::Bearer)).unwrap();
     }
     let requests = server.requests();
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
@@ -624,13 +597,8 @@ fn chatty(sign: &'static str) -> std::net::SocketAddr {
 fn signs_of_life_alone_do_not_last_for_ever() {
     for sign in [": ping\n\n", "event: ping\ndata: {\"type\": \"ping\"}\n\n", "x"] {
         let address = chatty(sign);
-        let failure = run(async {
-            let client = client(Patience::Short);
-            let target = target(&format!("http://{address}/v1"), Wire::Messages, Auth::Bearer);
-            let mut dialogue = dialogue(&client, target);
-            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err()
-        });
+        let failure =
+            asked(target(&format!("http://{address}/v1"), Wire::Messages, Auth::Bearer)).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout, "{sign:?}: {failure}");
     }
 }
@@ -644,12 +612,7 @@ fn a_call_that_the_limit_may_have_cut_is_not_run() {
     "#;
     for wire in WIRES {
         let server = Server::play(script(cut)).unwrap();
-        let answer = run(async {
-            let client = client(Patience::Short);
-            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
-            let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
-            dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap()
-        });
+        let answer = asked(target(&server.url("/v1"), wire, Auth::Bearer)).unwrap();
         let mut n = 0;
         let parts = answer.parts(|| {
             n += 1;

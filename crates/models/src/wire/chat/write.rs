@@ -1,13 +1,13 @@
 //! What we send.
 
-use helve_protocol::Role;
+use helve_protocol::{Effort, Role};
 use serde_json::{Map, Value, json};
 
 use crate::quirks::{
     AfterResults, CacheKey, EffortField, ForcedChoice, MaxTokensField, OutputOption, ThinkingBack,
     UsageOption,
 };
-use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
 use crate::wire::effort;
 use crate::wire::said::{Before, Call, File, FileKind, Piece, Said};
 

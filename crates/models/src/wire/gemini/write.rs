@@ -1,9 +1,9 @@
 //! What we send. The model's name stands in the address, not here.
 
-use helve_protocol::Role;
+use helve_protocol::{Effort, Role};
 use serde_json::{Map, Value, json};
 
-use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
 use crate::wire::effort;
 use crate::wire::said::{Before, Call, CallResult, File, Origin, Piece, Said};
 

@@ -1,9 +1,10 @@
 //! What we send.
 
-use helve_protocol::Role;
+use helve_protocol::{Effort, Role};
 use serde_json::{Map, Value, json};
 
-use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
+use crate::wire::effort;
 use crate::wire::said::{Before, CallResult, File, FileKind, Piece, Said};
 
 /// The field that the conversation stands in, and what stands before it.
@@ -69,7 +70,7 @@ fn thinking(prompt: &Prompt, dialect: &Dialect) -> Thinking {
     if takes_budget(&dialect.model) {
         // The budget is part of what the model may write.
         let most = dialect.output.unwrap_or(8_192).saturating_sub(2_048).max(1_024);
-        let budget = effort.budget().min(most);
+        let budget = effort::budget(effort).min(most);
         let field = json!({"type": "enabled", "budget_tokens": budget});
         return Thinking { field: Some(field), effort: None, budget };
     }

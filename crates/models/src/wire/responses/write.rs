@@ -1,10 +1,10 @@
 //! What we send.
 
-use helve_protocol::Role;
+use helve_protocol::{Effort, Role};
 use serde_json::{Map, Value, json};
 
 use crate::quirks::CacheKey;
-use crate::request::{Dialect, Effort, Prompt, Thinks, ToolChoice};
+use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
 use crate::wire::effort;
 use crate::wire::said::{Before, CallResult, File, FileKind, Piece, Said};
 
