@@ -11,15 +11,16 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate of ours with those it may know. `protocol ← {config exec journal models} ← tools ← agent ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 8] = [
+/// Each crate of ours with those it may know. `protocol ← {config exec journal models workspace} ← tools ← agent ← cli`.
+const MAY_KNOW: [(&str, &[&str]); 9] = [
     ("helve-protocol", &[]),
     ("helve-config", &["helve-protocol"]),
     ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
     ("helve-models", &["helve-protocol"]),
-    ("helve-tools", &["helve-protocol", "helve-exec"]),
-    ("helve-agent", &["helve-protocol", "helve-journal", "helve-models", "helve-tools"]),
+    ("helve-workspace", &["helve-protocol"]),
+    ("helve-tools", &["helve-protocol", "helve-exec", "helve-workspace"]),
+    ("helve-agent", &["helve-protocol", "helve-journal", "helve-models", "helve-tools", "helve-workspace"]),
     (
         "helve-cli",
         &[
@@ -30,6 +31,7 @@ const MAY_KNOW: [(&str, &[&str]); 8] = [
             "helve-models",
             "helve-tools",
             "helve-agent",
+            "helve-workspace",
         ],
     ),
 ];

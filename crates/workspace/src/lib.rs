@@ -1,0 +1,1 @@
+//! What is worked on: the files of a project.
