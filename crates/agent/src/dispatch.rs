@@ -3,22 +3,27 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use helve_models::schema;
 use helve_protocol::{
-    CallId, Interruption, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolPart, ToolStarted, ToolState,
+    Blobs, CallId, Interruption, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta, ToolPart,
+    ToolStarted, ToolState,
 };
-use helve_tools::{Context, Done, Tool, ToolFailure};
+use helve_tools::{Context, Done, Live, ToolFailure};
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use crate::gate::{Decision, Question, Weight};
-use crate::record::{Error, Recorder};
-use crate::session::House;
+use crate::record::Error;
+use crate::toolbox::Ready;
+use crate::turn::Work;
 
-/// So many calls that only read run at the same time.
+/// So many calls run at the same time.
 const SIDE_BY_SIDE: usize = 10;
 /// Whatever a tool returns, no more of it reaches the model.
 const MAX_RESULT_BYTES: usize = 64 << 10;
+/// So many pieces of live output wait to be told.
+const WAITING_PIECES: usize = 256;
 /// Steps of nothing but reading, before something is written and after, that bring a reminder.
 const READS_BEFORE: u32 = 5;
 const READS_AFTER: u32 = 10;
@@ -45,135 +50,133 @@ pub(crate) enum Went {
     /// There were none.
     Nowhere,
     On,
+    /// A result says that nothing more is to be done.
+    Enough,
     /// Somebody stopped it.
     Stopped,
 }
 
-/// A call that may run.
-struct Ready {
-    call: CallId,
-    name: String,
-    tool: Arc<dyn Tool>,
-    input: Value,
-}
-
 impl Dispatch {
-    pub(crate) async fn run(
-        &mut self,
-        calls: Vec<ToolPart>,
-        record: &mut Recorder,
-        house: &House,
-        context: &Context,
-    ) -> Result<Went, Error> {
+    pub(crate) async fn run(&mut self, calls: &[ToolPart], work: &Work<'_>) -> Result<Went, Error> {
         if calls.is_empty() {
             return Ok(Went::Nowhere);
         }
+        let mut went = Went::On;
         let mut changes = false;
-        let mut reads: Vec<Ready> = Vec::new();
-        for call in calls.iter().filter(|call| call.state == ToolState::Pending) {
-            let ready = match ready(call, &house.tools) {
-                Ok(ready) => ready,
-                Err(message) => {
-                    record.tell(ToolEnded { call: call.call, end: ToolState::Error { message } })?;
-                    continue;
-                }
-            };
-            if ready.tool.class() == ToolClass::Reads && !self.is_doomed(&ready) {
-                reads.push(ready);
-                continue;
+        for group in self.groups(calls, work)? {
+            changes |= group.iter().any(|ready| ready.tool.class() != ToolClass::Reads);
+            if self.group(group, work).await? == Went::Enough {
+                went = Went::Enough;
             }
-            // What changes something comes after all reads before it, and before all after it.
-            self.side_by_side(std::mem::take(&mut reads), record, context).await?;
-            changes |= ready.tool.class() != ToolClass::Reads;
-            self.alone(ready, record, house, context).await?;
         }
-        self.side_by_side(reads, record, context).await?;
-        if context.stop.is_cancelled() {
+        if work.stop.is_cancelled() {
             return Ok(Went::Stopped);
         }
-        self.remind(changes, record)?;
-        Ok(Went::On)
+        self.remind(changes, work)?;
+        Ok(went)
     }
 
-    async fn side_by_side(
-        &mut self,
-        calls: Vec<Ready>,
-        record: &mut Recorder,
-        context: &Context,
-    ) -> Result<(), Error> {
-        let mut waiting = calls.into_iter();
+    /// Calls that may run at the same time, in their order. What changes something comes after all that are before it, and
+    /// before all after it; sub-agents run side by side if there is nothing else.
+    fn groups(&self, calls: &[ToolPart], work: &Work<'_>) -> Result<Vec<Vec<Ready>>, Error> {
+        let mut groups: Vec<Vec<Ready>> = Vec::new();
+        let mut ready = Vec::new();
+        for call in calls.iter().filter(|call| !call.state.is_ended()) {
+            match work.toolbox.ready(call) {
+                Ok(call) => ready.push(call),
+                Err(message) => {
+                    work.record.tell(ToolEnded { call: call.call, end: ToolState::Error { message } })?;
+                }
+            }
+        }
+        let all_subagents = ready.iter().all(|ready| ready.tool.class() == ToolClass::Subagent);
+        let beside = if all_subagents { ToolClass::Subagent } else { ToolClass::Reads };
+        let mut before = None;
+        for call in ready {
+            let class = call.tool.class();
+            match groups.last_mut() {
+                Some(group) if class == beside && before == Some(beside) => group.push(call),
+                _ => groups.push(vec![call]),
+            }
+            before = Some(class);
+        }
+        Ok(groups)
+    }
+
+    /// Runs calls side by side, those that may run.
+    async fn group(&mut self, calls: Vec<Ready>, work: &Work<'_>) -> Result<Went, Error> {
+        let mut waiting = Vec::with_capacity(calls.len());
+        for ready in calls {
+            match self.may_run(&ready, work).await? {
+                Decision::Allowed => waiting.push(ready),
+                Decision::Refused(reason) => {
+                    work.record.tell(ToolEnded { call: ready.call, end: ToolState::Denied { reason } })?;
+                }
+                Decision::Interrupted => work.record.tell(not_started(ready.call))?,
+            }
+        }
+        let (pieces, mut shown) = mpsc::channel(WAITING_PIECES);
+        let mut waiting = waiting.into_iter();
         let mut running = JoinSet::new();
-        let mut done: Vec<Did> = Vec::new();
+        let mut went = Went::On;
         loop {
             while running.len() < SIDE_BY_SIDE
                 && let Some(ready) = waiting.next()
             {
-                if context.stop.is_cancelled() {
-                    record.tell(not_started(ready.call))?;
+                if work.stop.is_cancelled() {
+                    work.record.tell(not_started(ready.call))?;
                     continue;
                 }
-                record.tell(ToolStarted { call: ready.call, class: ready.tool.class() })?;
-                let context = context.clone();
-                running.spawn(async move {
-                    let end = perform(&ready, &context).await;
-                    (ready, end)
-                });
+                let class = ready.tool.class();
+                self.has_written |= class != ToolClass::Reads;
+                work.record.tell(ToolStarted { call: ready.call, class })?;
+                running.spawn(perform(ready, work.context(pieces.clone())));
             }
-            match running.join_next().await {
-                None => break,
-                Some(Ok((ready, end))) => {
-                    done.push(Did { name: ready.name, input: ready.input, result: result_of(&end) });
-                    record.tell(ToolEnded { call: ready.call, end })?;
-                }
-                // A tool that panics is a mistake of ours; its call stays open and reads as interrupted.
-                Some(Err(error)) => tracing::error!(name: "tool.panicked", %error),
+            tokio::select! {
+                biased;
+                Some((call, text)) = shown.recv() => work.record.tell(ToolOutputDelta { call, text })?,
+                done = running.join_next() => match done {
+                    None => return Ok(went),
+                    Some(Ok((ready, end))) => {
+                        if matches!(&end, ToolState::Completed { output } if output.ends_turn) {
+                            went = Went::Enough;
+                        }
+                        self.remember(&ready, &end);
+                        work.record.tell(ToolEnded { call: ready.call, end })?;
+                    }
+                    // A tool that panics is a mistake of ours; its call stays open and reads as interrupted.
+                    Some(Err(error)) => tracing::error!(name: "tool.panicked", %error),
+                },
             }
         }
-        done.into_iter().for_each(|did| self.remember(did));
-        Ok(())
     }
 
-    async fn alone(
-        &mut self,
-        ready: Ready,
-        record: &mut Recorder,
-        house: &House,
-        context: &Context,
-    ) -> Result<(), Error> {
-        let call = ready.call;
-        if context.stop.is_cancelled() {
-            return record.tell(not_started(call));
+    async fn may_run(&self, ready: &Ready, work: &Work<'_>) -> Result<Decision, Error> {
+        if work.stop.is_cancelled() {
+            return Ok(Decision::Interrupted);
         }
-        let question = Question {
-            call,
-            tool: &ready.name,
-            intent: ready.tool.intent(&ready.input),
-            reason: if self.is_doomed(&ready) {
-                "it is the same call as twice before"
-            } else {
-                "it changes something"
-            },
-            weight: if self.is_doomed(&ready) { Weight::DoomLoop } else { Weight::Ordinary },
-        };
-        match house.gate.decide(question, record, &context.stop).await? {
-            Decision::Allowed => {}
-            Decision::Refused(reason) => {
-                return record.tell(ToolEnded { call, end: ToolState::Denied { reason } });
-            }
-            Decision::Interrupted => return record.tell(not_started(call)),
+        let weight = if self.is_doomed(ready) { Weight::DoomLoop } else { Weight::Ordinary };
+        // Sub-agents are asked themselves, and who speaks with a person needs no other to allow it.
+        if ready.tool.class() != ToolClass::Changes && weight == Weight::Ordinary {
+            return Ok(Decision::Allowed);
         }
-        record.tell(ToolStarted { call, class: ready.tool.class() })?;
-        let end = perform(&ready, context).await;
-        self.has_written = true;
-        self.remember(Did { name: ready.name, input: ready.input, result: result_of(&end) });
-        record.tell(ToolEnded { call, end })
+        let intent = ready.tool.intent(&ready.input);
+        let question = Question { call: ready.call, tool: &ready.name, intent, weight };
+        work.house.gate.decide(question, work.record, work.stop).await
     }
 
-    fn remember(&mut self, did: Did) {
-        self.last.push_back(did);
+    fn remember(&mut self, ready: &Ready, end: &ToolState) {
+        let result = end.for_model().text.into_owned();
+        self.last.push_back(Did { name: ready.name.clone(), input: ready.input.clone(), result });
         if self.last.len() > 2 {
             self.last.pop_front();
         }
+    }
+
+    /// A person said something: what comes now has a new reason.
+    pub(crate) fn forget(&mut self) {
+        self.last.clear();
+        self.reading_steps = 0;
     }
 
     /// The same call a third time in a row, after the same result.
@@ -186,7 +189,7 @@ impl Dispatch {
     }
 
     /// Reminds a model that reads and reads.
-    fn remind(&mut self, changes: bool, record: &mut Recorder) -> Result<(), Error> {
+    fn remind(&mut self, changes: bool, work: &Work<'_>) -> Result<(), Error> {
         if changes {
             self.reading_steps = 0;
             return Ok(());
@@ -200,41 +203,61 @@ impl Dispatch {
         let text = format!(
             "You have only read for {bearable} steps. If you know enough, act on it now; if not, say what you are looking for."
         );
-        record.tell(NoteAdded { message: record.draw(), topic: "read_loop".to_owned(), text })
+        work.record.tell(NoteAdded { message: work.record.draw(), topic: "read_loop".to_owned(), text })
     }
+}
+
+impl Work<'_> {
+    fn context(&self, pieces: mpsc::Sender<(CallId, String)>) -> Surroundings {
+        Surroundings {
+            root: self.house.root.clone(),
+            stop: self.stop.clone(),
+            blobs: self.record.blobs(),
+            pieces,
+        }
+    }
+}
+
+/// What the context of a call is made of.
+struct Surroundings {
+    root: std::path::PathBuf,
+    stop: tokio_util::sync::CancellationToken,
+    blobs: Arc<dyn Blobs>,
+    pieces: mpsc::Sender<(CallId, String)>,
 }
 
 fn not_started(call: CallId) -> ToolEnded {
     ToolEnded { call, end: ToolState::Interrupted { how: Interruption::NotStarted } }
 }
 
-/// A call that names a tool and fits its schema, or what the model is told.
-fn ready(call: &ToolPart, tools: &[Arc<dyn Tool>]) -> Result<Ready, String> {
-    let tool = tools.iter().find(|tool| tool.name() == call.name).ok_or_else(|| {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
-        format!("There is no tool {:?}. There are: {}.", call.name, names.join(", "))
-    })?;
-    let schema = tool.schema();
-    let input = schema::coerce(&schema, call.input.clone()).value;
-    schema::check(&schema, &input).map_err(|misfits| {
-        let lines: Vec<String> = misfits.iter().map(ToString::to_string).collect();
-        format!("The input does not fit the tool {}:\n{}", call.name, lines.join("\n"))
-    })?;
-    Ok(Ready { call: call.call, name: call.name.clone(), tool: tool.clone(), input })
-}
-
 /// Runs a call to its end, or until it is stopped.
-async fn perform(ready: &Ready, context: &Context) -> ToolState {
-    let done: Option<Done> = tokio::select! {
-        biased;
-        () = context.stop.cancelled() => None,
-        done = ready.tool.run(ready.input.clone(), context) => Some(done),
+async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
+    let Surroundings { root, stop, blobs, pieces } = around;
+    let context = Context { root, stop, call: ready.call, blobs, live: Live::new(ready.call, pieces) };
+    let span = tracing::info_span!(
+        "execute_tool",
+        "gen_ai.operation.name" = "execute_tool",
+        "gen_ai.tool.name" = ready.name,
+        "gen_ai.tool.call.id" = %ready.call,
+        "error.type" = tracing::field::Empty,
+    );
+    let work = async {
+        let done: Option<Done> = tokio::select! {
+            biased;
+            () = context.stop.cancelled() => None,
+            done = ready.tool.run(ready.input.clone(), &context) => Some(done),
+        };
+        match done {
+            None => ToolState::Interrupted { how: Interruption::Stopped },
+            Some(Ok(output)) => ToolState::Completed { output: bounded(output) },
+            Some(Err(ToolFailure(message))) => ToolState::Error { message: cut(message) },
+        }
     };
-    match done {
-        None => ToolState::Interrupted { how: Interruption::Stopped },
-        Some(Ok(output)) => ToolState::Completed { output: bounded(output) },
-        Some(Err(ToolFailure(message))) => ToolState::Error { message: cut(message) },
+    let end = work.instrument(span.clone()).await;
+    if !matches!(end, ToolState::Completed { .. }) {
+        span.record("error.type", end.name());
     }
+    (ready, end)
 }
 
 fn bounded(output: ToolOutput) -> ToolOutput {
@@ -251,8 +274,4 @@ fn cut(text: String) -> String {
     let tail = text.get(text.ceil_char_boundary(text.len() - half)..).unwrap_or_default();
     let left = text.len() - head.len() - tail.len();
     format!("{head}\n[{left} bytes are left out here]\n{tail}")
-}
-
-fn result_of(end: &ToolState) -> String {
-    end.for_model().text.into_owned()
 }

@@ -1,6 +1,6 @@
 //! Who decides before something is changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use helve_protocol::{Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId};
@@ -8,49 +8,38 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::record::{Error, Recorder};
+use crate::replay::Tape;
 
 /// What happens to a call that may change something. Rules come later; until then everything that changes anything is
 /// asked.
-#[derive(Clone, Debug)]
-pub enum Gate {
+#[derive(Clone)]
+pub struct Gate(Judge);
+
+#[derive(Clone)]
+enum Judge {
     /// The user said yes to everything beforehand.
     Yes,
     /// There is nobody to ask, so it is refused.
     Nobody,
     /// A person is asked.
-    Ask(Arc<Approvals>),
+    Person(Arc<Approvals>),
+    /// It was decided when the session was recorded.
+    Tape(Arc<Tape>),
 }
 
 /// Questions that wait for their answers.
 #[derive(Debug, Default)]
-pub struct Approvals {
-    open: Mutex<HashMap<ApprovalId, oneshot::Sender<Answer>>>,
-    /// The tools that may do their work for the rest of the session.
-    allowed: Mutex<HashSet<String>>,
-}
+struct Approvals(Mutex<HashMap<ApprovalId, oneshot::Sender<Answer>>>);
 
 impl Approvals {
-    /// Answers a question. An answer that comes too late, or twice, changes nothing.
-    pub fn decide(&self, approval: ApprovalId, answer: Answer) {
-        let waiting = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&approval);
-        if let Some(waiting) = waiting {
-            // Whoever asked may have been interrupted.
-            let _ = waiting.send(answer);
-        }
-    }
-
     fn ask(&self, approval: ApprovalId) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(approval, sender);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(approval, sender);
         receiver
     }
 
-    fn allows(&self, tool: &str) -> bool {
-        self.allowed.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
-    }
-
-    fn allow(&self, tool: &str) {
-        self.allowed.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.to_owned());
+    fn take(&self, approval: ApprovalId) -> Option<oneshot::Sender<Answer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&approval)
     }
 }
 
@@ -59,7 +48,6 @@ pub(crate) struct Question<'a> {
     pub(crate) call: CallId,
     pub(crate) tool: &'a str,
     pub(crate) intent: String,
-    pub(crate) reason: &'a str,
     pub(crate) weight: Weight,
 }
 
@@ -71,6 +59,7 @@ pub(crate) enum Weight {
     DoomLoop,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     Allowed,
     Refused(String),
@@ -78,23 +67,58 @@ pub(crate) enum Decision {
 }
 
 impl Gate {
+    /// Everything is allowed.
+    pub fn open() -> Gate {
+        Gate(Judge::Yes)
+    }
+
+    /// Nothing is, for there is nobody to ask.
+    pub fn shut() -> Gate {
+        Gate(Judge::Nobody)
+    }
+
+    /// A person is asked.
+    pub fn asking() -> Gate {
+        Gate(Judge::Person(Arc::default()))
+    }
+
+    pub(crate) fn recorded(tape: Arc<Tape>) -> Gate {
+        Gate(Judge::Tape(tape))
+    }
+
+    /// Answers a question. An answer that comes too late, or twice, changes nothing, and says so.
+    pub(crate) fn answer(&self, approval: ApprovalId, answer: Answer) -> Result<(), &'static str> {
+        let waiting = match &self.0 {
+            Judge::Person(approvals) => approvals.take(approval),
+            _ => None,
+        };
+        let waiting = waiting.ok_or("nobody waits for this answer (any more)")?;
+        // Whoever asked may have been interrupted meanwhile.
+        waiting.send(answer).map_err(|_| "the question was withdrawn")
+    }
+
     pub(crate) async fn decide(
         &self,
         question: Question<'_>,
-        record: &mut Recorder,
+        record: &Recorder,
         stop: &CancellationToken,
     ) -> Result<Decision, Error> {
-        match (self, question.weight) {
-            (Gate::Yes, Weight::Ordinary) => Ok(Decision::Allowed),
-            (Gate::Yes | Gate::Nobody, Weight::DoomLoop) => Ok(Decision::Refused(
-                "this is the same call with the same result as twice before, and nobody is there to ask. Try another way."
-                    .to_owned(),
-            )),
-            (Gate::Nobody, Weight::Ordinary) => {
-                Ok(Decision::Refused("it changes something, and nobody is there to be asked".to_owned()))
+        let refused = |why: &str| Ok(Decision::Refused(why.to_owned()));
+        match (&self.0, question.weight) {
+            (Judge::Tape(tape), _) => Ok(tape.decision(question.call)),
+            (Judge::Yes, Weight::Ordinary) => Ok(Decision::Allowed),
+            (Judge::Yes | Judge::Nobody, Weight::DoomLoop) => refused(
+                "this is the same call with the same result as twice before, and nobody is there to ask. Try another way.",
+            ),
+            (Judge::Nobody, Weight::Ordinary) => {
+                refused("it changes something, and nobody is there to be asked")
             }
-            (Gate::Ask(approvals), Weight::Ordinary) if approvals.allows(question.tool) => Ok(Decision::Allowed),
-            (Gate::Ask(approvals), _) => ask(approvals, question, record, stop).await,
+            (Judge::Person(_), Weight::Ordinary)
+                if record.state(|state| state.allowed.contains(question.tool)) =>
+            {
+                Ok(Decision::Allowed)
+            }
+            (Judge::Person(approvals), _) => ask(approvals, question, record, stop).await,
         }
     }
 }
@@ -102,30 +126,28 @@ impl Gate {
 async fn ask(
     approvals: &Approvals,
     question: Question<'_>,
-    record: &mut Recorder,
+    record: &Recorder,
     stop: &CancellationToken,
 ) -> Result<Decision, Error> {
     let approval: ApprovalId = record.draw();
     let answer = approvals.ask(approval);
-    record.tell(ApprovalRequested {
-        approval,
-        call: question.call,
-        effects: vec![question.intent],
-        reason: question.reason.to_owned(),
-        rule: None,
-    })?;
+    let (reason, rule) = match question.weight {
+        Weight::Ordinary => ("it changes something", Some(question.tool.to_owned())),
+        Weight::DoomLoop => ("it is the same call as twice before", None),
+    };
+    let (effects, reason) = (vec![question.intent], reason.to_owned());
+    record.tell(ApprovalRequested { approval, call: question.call, effects, reason, rule })?;
     let answer = tokio::select! {
         biased;
-        () = stop.cancelled() => return Ok(Decision::Interrupted),
+        () = stop.cancelled() => {
+            approvals.take(approval);
+            return Ok(Decision::Interrupted);
+        }
         answer = answer => answer.unwrap_or(Answer::Reject { message: None }),
     };
     record.tell(ApprovalResolved { approval, answer: answer.clone() })?;
     Ok(match answer {
-        Answer::Once => Decision::Allowed,
-        Answer::Session | Answer::Project => {
-            approvals.allow(question.tool);
-            Decision::Allowed
-        }
+        Answer::Once | Answer::Session | Answer::Project => Decision::Allowed,
         Answer::Reject { message } => {
             Decision::Refused(message.unwrap_or_else(|| "the user does not want this".to_owned()))
         }

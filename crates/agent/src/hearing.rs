@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use helve_models::{Heard, ModelEvent};
 use helve_protocol::{
     CallAnnounced, CallDelta, CallId, ResponsePartial, ResponseStarted, RetryScheduled, TextDelta,
-    ThinkingDelta, ThinkingEnded, ThinkingStarted,
+    ThinkingDelta, ThinkingEnded, ThinkingStarted, Usage,
 };
 
 use crate::record::{Error, Recorder};
@@ -15,23 +15,26 @@ const PARTIAL_EVERY: u32 = 10;
 
 /// Listens to one request.
 pub(crate) struct Hearing<'a> {
-    record: &'a mut Recorder,
+    record: &'a Recorder,
     /// The ids of the calls that were seen, by their blocks.
     calls: BTreeMap<u32, CallId>,
     thinking: BTreeSet<u32>,
     partial: String,
     pieces: u32,
+    /// What tries took that came to nothing.
+    lost: Usage,
     failed: Option<Error>,
 }
 
 impl<'a> Hearing<'a> {
-    pub(crate) fn new(record: &'a mut Recorder) -> Hearing<'a> {
+    pub(crate) fn new(record: &'a Recorder) -> Hearing<'a> {
         Hearing {
             record,
             calls: BTreeMap::new(),
             thinking: BTreeSet::new(),
             partial: String::new(),
             pieces: 0,
+            lost: Usage::default(),
             failed: None,
         }
     }
@@ -44,11 +47,11 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// The ids of the calls, in their order, or why something could not be recorded.
-    pub(crate) fn calls(self) -> Result<Vec<CallId>, Error> {
+    /// The ids of the calls, in their order, and what was lost on the way; or why something could not be recorded.
+    pub(crate) fn end(self) -> Result<(Vec<CallId>, Usage), Error> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(self.calls.into_values().collect()),
+            None => Ok((self.calls.into_values().collect(), self.lost)),
         }
     }
 
@@ -60,6 +63,7 @@ impl<'a> Hearing<'a> {
                 self.calls.clear();
                 self.thinking.clear();
                 self.partial.clear();
+                self.lost += failure.spent;
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
                 self.record.tell(RetryScheduled { attempt: *attempt, delay_ms, reason: failure.to_string() })
             }

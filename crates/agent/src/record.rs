@@ -1,96 +1,151 @@
 //! The only way to the journal.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helve_journal::{Journal, SessionLog};
 use helve_protocol::{
-    AgentName, Blobs, Body, Clock, Event, History, Ids, Persistence, Seq, SessionId, StepId, TurnId,
+    BlobError, Blobs, Body, Clock, Event, Id, Ids, Persistence, Seq, SessionId, SessionState, StatusChanged,
+    StepId, Timestamp, TurnId,
 };
 use tokio::sync::broadcast;
-use uuid::Uuid;
 
 /// Why a session can't go on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Journal(#[from] helve_journal::Error),
+    #[error("a payload can't be kept: {0}")]
+    Blob(#[from] BlobError),
 }
 
 /// So many events wait for a slow listener. One that falls behind loses live ones, and reads the others from the journal.
 const WAITING: usize = 1_024;
 
-/// Stores events, folds them into the history, and tells them, in that order. Ids and times are drawn here alone.
+/// Stores events, folds them into the session's state, and tells them, in that order. Ids and times are drawn here alone.
+/// Its copies write to the same log: the turn does, and whoever takes commands while it runs.
+#[derive(Clone)]
 pub(crate) struct Recorder {
-    log: Box<dyn SessionLog>,
-    pub(crate) history: History,
+    book: Arc<Mutex<Book>>,
     listeners: broadcast::Sender<Arc<Event>>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn Ids>,
-    pub(crate) turn: Option<TurnId>,
-    pub(crate) step: Option<StepId>,
-    agent: AgentName,
+    session: SessionId,
+}
+
+struct Book {
+    log: Box<dyn SessionLog>,
+    state: SessionState,
+    turn: Option<TurnId>,
+    step: Option<StepId>,
 }
 
 impl Recorder {
     pub(crate) fn new(
         log: Box<dyn SessionLog>,
-        history: History,
+        state: SessionState,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
     ) -> Recorder {
         let (listeners, _) = broadcast::channel(WAITING);
-        let agent = AgentName::new("build");
-        Recorder { log, history, listeners, clock, ids, turn: None, step: None, agent }
+        let session = log.session();
+        let book = Arc::new(Mutex::new(Book { log, state, turn: None, step: None }));
+        Recorder { book, listeners, clock, ids, session }
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn session(&self) -> SessionId {
-        self.log.session()
+        self.session
     }
 
     pub(crate) fn blobs(&self) -> Arc<dyn Blobs> {
-        self.log.blobs()
+        self.book().log.blobs()
     }
 
-    pub(crate) fn draw<T: From<Uuid>>(&self) -> T {
-        self.ids.draw().into()
+    pub(crate) fn draw<T: Id>(&self) -> T {
+        self.ids.draw(T::KIND).into()
     }
 
-    pub(crate) fn now(&self) -> helve_protocol::Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
+    /// Looks at the state. Nothing is told meanwhile.
+    pub(crate) fn state<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
+        look(&self.book().state)
+    }
+
+    /// From here on events belong to this turn.
+    pub(crate) fn set_turn(&self, turn: Option<TurnId>) {
+        let mut book = self.book();
+        (book.turn, book.step) = (turn, None);
+    }
+
+    /// From here on events belong to this step.
+    pub(crate) fn set_step(&self, step: Option<StepId>) {
+        self.book().step = step;
+    }
+
     /// Records an event. A durable one is stored before anybody sees it (law 1).
-    pub(crate) fn tell(&mut self, body: impl Into<Body>) -> Result<(), Error> {
-        let body = body.into();
-        let is_durable = body.persistence() == Persistence::Durable;
-        let last = self.log.last();
-        let event = Event {
-            session: self.log.session(),
-            seq: if is_durable { last.next() } else { last },
-            turn: self.turn,
-            step: self.step,
-            agent: self.agent.clone(),
-            time: self.clock.now(),
-            body,
-        };
-        if is_durable {
-            self.log.append(std::slice::from_ref(&event))?;
-            self.history.apply(&event);
+    pub(crate) fn tell(&self, body: impl Into<Body>) -> Result<(), Error> {
+        self.tell_all(vec![body.into()])
+    }
+
+    /// Records events that belong together. A crash may leave the first of them.
+    pub(crate) fn tell_all(&self, bodies: Vec<Body>) -> Result<(), Error> {
+        let mut book = self.book();
+        let status = book.state.status();
+        let mut events = Vec::with_capacity(bodies.len());
+        let mut last = book.log.last();
+        for body in bodies {
+            if body.persistence() == Persistence::Durable {
+                last = last.next();
+            }
+            events.push(self.event(&book, last, body));
         }
-        // Nobody may be listening.
-        let _ = self.listeners.send(Arc::new(event));
+        let durable: Vec<Event> = events.iter().filter(|event| is_durable(event)).cloned().collect();
+        if !durable.is_empty() {
+            book.log.append(&durable)?;
+            durable.iter().for_each(|event| book.state.apply(event));
+        }
+        if book.state.status() != status {
+            events.push(self.event(&book, last, StatusChanged { status: book.state.status() }.into()));
+        }
+        for event in events {
+            // Nobody may be listening.
+            let _ = self.listeners.send(Arc::new(event));
+        }
         Ok(())
     }
 
+    fn event(&self, book: &Book, seq: Seq, body: Body) -> Event {
+        Event {
+            session: self.session,
+            seq,
+            turn: book.turn,
+            step: book.step,
+            agent: book.state.agent.clone(),
+            time: self.clock.now(),
+            body,
+        }
+    }
+
     pub(crate) fn feed(&self, journal: Arc<dyn Journal>) -> Feed {
+        let book = self.book();
         Feed {
-            session: self.log.session(),
-            heard: self.log.last(),
+            session: self.session,
+            heard: book.log.last(),
             events: self.listeners.subscribe(),
             journal,
             missed: Vec::new().into_iter(),
         }
     }
+}
+
+fn is_durable(event: &Event) -> bool {
+    event.body.persistence() == Persistence::Durable
 }
 
 /// What happens in a session, for a front. A front that is slow or stuck never stops the loop: it misses live events, and
@@ -112,7 +167,7 @@ impl Feed {
                 return Some(event);
             }
             match self.events.recv().await {
-                Ok(event) if event.body.persistence() == Persistence::Durable && event.seq <= self.heard => {}
+                Ok(event) if is_durable(&event) && event.seq <= self.heard => {}
                 Ok(event) => {
                     self.heard = event.seq;
                     return Some(event);

@@ -1,38 +1,55 @@
-//! What a crash left unfinished, put in order by rule. Nothing is run again by itself.
+//! What a crash left unfinished, put in order by rule. Nothing that may have changed something is run again by itself.
 
 use helve_protocol::{
-    Body, CallId, Event, Outcome, Part, ToolEnded, ToolState, TurnEnded, TurnId, TurnMetrics,
+    Body, CallId, ErrorRaised, Interruption, Outcome, ToolClass, ToolEnded, ToolState, TurnEnded, TurnMetrics,
 };
 
 use crate::record::{Error, Recorder};
 
-/// Gives every call that has no result one that says how far it came, and ends the turn that was cut off.
-pub(crate) fn put_in_order(record: &mut Recorder, open_turn: Option<TurnId>) -> Result<(), Error> {
-    record.turn = open_turn;
-    let unfinished: Vec<(CallId, ToolState)> = record
-        .history
-        .messages()
-        .flat_map(|message| &message.parts)
-        .filter_map(|part| match part {
-            Part::Tool(tool) if !tool.state.is_ended() => Some((tool.call, tool.state.settled())),
-            _ => None,
+/// Ends a turn that was cut off, and says how far it came. A call that may have changed something gets the result that nobody
+/// knows; the others stay open: [`settle`] ends them if the user says something else, and going on runs them.
+pub(crate) fn put_in_order(record: &Recorder) -> Result<(), Error> {
+    let (turn, running) = record.state(|state| (state.turn, state.running.clone()));
+    let unknown = running.iter().filter(|(_, class)| **class != ToolClass::Reads);
+    let mut events: Vec<Body> = unknown
+        .map(|(call, _)| {
+            let end = ToolState::Interrupted { how: Interruption::Unknown };
+            ToolEnded { call: *call, end }.into()
         })
         .collect();
-    for (call, end) in unfinished {
-        record.tell(ToolEnded { call, end })?;
+    if let Some(turn) = turn {
+        record.set_turn(Some(turn.id));
     }
-    if open_turn.is_some() {
-        record.tell(TurnEnded { outcome: Outcome::Error, metrics: TurnMetrics::default() })?;
+    // The model had said all it had to say: only the end was not written down.
+    let is_answered = record.state(|state| state.history.is_answered());
+    if let Some(turn) = turn {
+        let why = match (running.is_empty(), turn.step.is_some()) {
+            (false, _) => "the program ended while a tool ran",
+            (true, true) => "the program ended while the model was asked",
+            (true, false) => "the program ended before the turn did",
+        };
+        let what = "the last turn broke off".to_owned();
+        let hint = "Go on with it, or say something else.".to_owned();
+        if !is_answered {
+            events.push(ErrorRaised { what, why: why.to_owned(), hint }.into());
+        }
+        let outcome = if is_answered { Outcome::EndTurn } else { Outcome::Error };
+        events.push(TurnEnded { outcome, metrics: TurnMetrics::default() }.into());
     }
-    record.turn = None;
+    record.tell_all(events)?;
+    record.set_turn(None);
     Ok(())
 }
 
-/// Follows which turn has begun and not ended, event by event.
-pub(crate) fn follow(open_turn: &mut Option<TurnId>, event: &Event) {
-    match event.body {
-        Body::TurnStarted(_) => *open_turn = event.turn,
-        Body::TurnEnded(_) => *open_turn = None,
-        _ => {}
-    }
+/// Gives every call that has no result one that says how far it came: the user has something else in mind.
+pub(crate) fn settle(record: &Recorder) -> Result<(), Error> {
+    let ends: Vec<(CallId, Interruption)> = record.state(|state| {
+        let how = |call: CallId| match state.running.contains_key(&call) {
+            true => Interruption::Stopped,
+            false => Interruption::NotStarted,
+        };
+        state.history.unfinished().iter().map(|tool| (tool.call, how(tool.call))).collect()
+    });
+    let end = |(call, how)| ToolEnded { call, end: ToolState::Interrupted { how } }.into();
+    record.tell_all(ends.into_iter().map(end).collect())
 }

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_journal::Journal;
-use helve_models::{Dialogue, ToolSpec};
+use helve_models::{Dialogue, Target, ToolSpec};
 use helve_protocol::{
-    Clock, Cost, History, Ids, Outcome, Part, SessionCreated, SessionId, SessionOpened, TurnEnded,
-    TurnStarted, UserMessage,
+    Body, Clock, Cost, IdKind, Ids, MessageId, ModelName, ModelSwitched, NoteAdded, Outcome, Part,
+    QueueChanged, SessionCreated, SessionId, SessionOpened, SessionState, TurnEnded, TurnLimits, TurnStarted,
+    UserMessage,
 };
-use helve_tools::{Context, Tool};
+use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::gate::Gate;
 use crate::record::{Error, Feed, Recorder};
 use crate::recovery;
-use crate::turn::Turn;
+use crate::toolbox::{self, Toolbox};
+use crate::turn::{Turn, Work, dialogue_began};
 
 /// What a session needs from the house it lives in.
 pub struct House {
@@ -26,11 +29,15 @@ pub struct House {
     pub tools: Vec<Arc<dyn Tool>>,
     pub gate: Gate,
     pub limits: Limits,
+    /// Finds the model that a name means, or says why there is none.
+    pub models: FindModel,
     /// The project, absolute.
     pub root: PathBuf,
     /// The version of the program.
     pub version: String,
 }
+
+pub type FindModel = Arc<dyn Fn(&ModelName) -> Result<Target, String> + Send + Sync>;
 
 /// Where a turn stops by itself.
 #[derive(Clone, Copy, Debug)]
@@ -46,60 +53,75 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    fn told(self) -> TurnLimits {
+        let time_ms = self.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+        TurnLimits { steps: Some(self.steps), cost: self.cost, time_ms }
+    }
+}
+
 /// A session that this process owns.
 pub struct Session {
     pub(crate) record: Recorder,
     pub(crate) dialogue: Dialogue,
     pub(crate) house: House,
+    toolbox: Toolbox,
+}
+
+/// What a turn is about.
+pub(crate) enum Task {
+    /// What a person said.
+    Said { message: MessageId, parts: Vec<Part> },
+    /// To go on where the last turn stopped.
+    GoOn,
 }
 
 impl House {
     /// What the model is told of the tools.
     pub fn specs(&self) -> Vec<ToolSpec> {
-        let spec = |tool: &Arc<dyn Tool>| ToolSpec {
-            name: tool.name().to_owned(),
-            description: tool.description().to_owned(),
-            schema: tool.schema(),
-        };
-        self.tools.iter().map(spec).collect()
+        toolbox::specs(&self.tools)
     }
 }
 
 impl Session {
     /// Begins a session.
     pub fn create(house: House, dialogue: Dialogue) -> Result<Session, Error> {
-        let id: SessionId = house.ids.draw().into();
+        let id: SessionId = house.ids.draw(IdKind::Session).into();
         let log = house.journal.create(id)?;
-        let mut record = Recorder::new(log, History::default(), house.clock.clone(), house.ids.clone());
-        record.tell(SessionCreated {
+        let record = Recorder::new(log, SessionState::default(), house.clock.clone(), house.ids.clone());
+        let created = SessionCreated {
             workspace: house.root.display().to_string(),
             model: Some(dialogue.target().name.clone()),
             helve: house.version.clone(),
             parent: None,
-        })?;
-        Ok(Session { record, dialogue, house })
+        };
+        record.tell_all(vec![created.into(), dialogue_began(&dialogue).into()])?;
+        Ok(Session::with(record, dialogue, house))
     }
 
     /// Takes a session up again, and puts in order what a crash left.
     pub fn open(house: House, dialogue: Dialogue, id: SessionId) -> Result<Session, Error> {
-        let mut history = History::default();
-        let mut open_turn = None;
-        let log = house.journal.open(id, &mut |event| {
-            history.apply(&event);
-            recovery::follow(&mut open_turn, &event);
-        })?;
-        let mut record = Recorder::new(log, history, house.clock.clone(), house.ids.clone());
-        record.tell(SessionOpened { helve: house.version.clone() })?;
-        recovery::put_in_order(&mut record, open_turn)?;
-        Ok(Session { record, dialogue, house })
+        let mut state = SessionState::default();
+        let log = house.journal.open(id, &mut |event| state.apply(&event))?;
+        let record = Recorder::new(log, state, house.clock.clone(), house.ids.clone());
+        let opened = SessionOpened { helve: house.version.clone() };
+        record.tell_all(vec![opened.into(), dialogue_began(&dialogue).into()])?;
+        recovery::put_in_order(&record)?;
+        Ok(Session::with(record, dialogue, house))
+    }
+
+    pub(crate) fn with(record: Recorder, dialogue: Dialogue, house: House) -> Session {
+        let toolbox = Toolbox::new(&house.tools);
+        Session { record, dialogue, house, toolbox }
     }
 
     pub fn id(&self) -> SessionId {
         self.record.session()
     }
 
-    pub fn history(&self) -> &History {
-        &self.record.history
+    /// Looks at where the session stands.
+    pub fn state<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
+        self.record.state(look)
     }
 
     /// Everything that happens from here on.
@@ -107,17 +129,63 @@ impl Session {
         self.record.feed(self.house.journal.clone())
     }
 
+    /// Keeps a payload for a message that will name it.
+    pub fn keep(&self, content: &[u8]) -> Result<helve_protocol::BlobId, Error> {
+        Ok(self.record.blobs().put(content)?)
+    }
+
     /// Hands a person's message to the model, and works until there is an outcome.
     pub async fn submit(&mut self, parts: Vec<Part>, stop: &CancellationToken) -> Result<Outcome, Error> {
-        self.record.turn = Some(self.record.draw());
-        self.record.tell(TurnStarted {})?;
         let message = self.record.draw();
-        self.record.tell(UserMessage { message, parts })?;
-        let context = Context { root: self.house.root.clone(), stop: stop.child_token() };
-        let turn = Turn::new(&mut self.record, &mut self.dialogue, &self.house, &context);
-        let (outcome, metrics) = turn.run().await?;
-        self.record.tell(TurnEnded { outcome, metrics })?;
-        self.record.turn = None;
+        self.work(Task::Said { message, parts }, stop).await
+    }
+
+    /// Goes on where the last turn stopped: at a limit, at an error, in a crash.
+    pub async fn go_on(&mut self, stop: &CancellationToken) -> Result<Outcome, Error> {
+        self.work(Task::GoOn, stop).await
+    }
+
+    pub(crate) async fn work(&mut self, task: Task, stop: &CancellationToken) -> Result<Outcome, Error> {
+        let record = &self.record;
+        if matches!(task, Task::Said { .. }) {
+            recovery::settle(record)?;
+        }
+        record.set_turn(Some(record.draw()));
+        let mut events: Vec<Body> = vec![TurnStarted { limits: self.house.limits.told() }.into()];
+        match task {
+            Task::Said { message, parts } => {
+                events.push(UserMessage { message, parts }.into());
+                let mut queue = record.state(|state| state.queue.clone());
+                if let Some(place) = queue.iter().position(|queued| queued.message == message) {
+                    queue.remove(place);
+                    events.push(QueueChanged { queue }.into());
+                }
+            }
+            // The model has had the last word, so that it can only go on if it is asked to.
+            Task::GoOn if record.state(|state| state.history.is_answered()) => {
+                let (topic, text) = ("go_on".to_owned(), "Go on.".to_owned());
+                events.push(NoteAdded { message: record.draw(), topic, text }.into());
+            }
+            Task::GoOn => {}
+        }
+        record.tell_all(events)?;
+        let span = tracing::info_span!(
+            "invoke_agent",
+            "gen_ai.operation.name" = "invoke_agent",
+            "gen_ai.agent.name" = %record.state(|state| state.agent.clone()),
+            "gen_ai.conversation.id" = %record.session(),
+        );
+        let work = Work { record, house: &self.house, toolbox: &self.toolbox, stop };
+        let (outcome, metrics) = Turn::new(work, &mut self.dialogue).run().instrument(span).await?;
+        record.tell(TurnEnded { outcome, metrics })?;
+        record.set_turn(None);
         Ok(outcome)
+    }
+
+    /// From here on another model answers.
+    pub(crate) fn switch(&mut self, to: Target, reason: &str) -> Result<(), Error> {
+        let switch = self.dialogue.switch(to, reason);
+        let switched = ModelSwitched { from: switch.from, to: switch.to, reason: switch.reason };
+        self.record.tell_all(vec![switched.into(), dialogue_began(&self.dialogue).into()])
     }
 }

@@ -4,26 +4,38 @@ use std::time::Duration;
 
 use helve_models::{Answer, Dialogue, Failure, FailureKind, Request};
 use helve_protocol::{
-    CallId, Cost, ErrorRaised, Limit, LimitReached, MessageId, ModelSwitched, Outcome, Part, ResponseEnded,
-    StepEnded, StepStarted, StopReason, Timestamp, ToolPart, TurnMetrics,
+    BlobId, Body, CallId, Cost, Delivery, DialogueBegan, ErrorRaised, Limit, LimitReached, MessageId,
+    ModelSwitched, Outcome, Part, QueueChanged, Queued, ResponseEnded, StepEnded, StepStarted, StopReason,
+    Timestamp, ToolPart, TurnMetrics, Usage, UserMessage,
 };
-use helve_tools::Context;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::dispatch::{Dispatch, Went};
 use crate::hearing::Hearing;
 use crate::record::{Error, Recorder};
 use crate::session::House;
+use crate::toolbox::Toolbox;
 
-/// One turn, with what it works with.
+/// What a turn works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) record: &'a Recorder,
+    pub(crate) house: &'a House,
+    pub(crate) toolbox: &'a Toolbox,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+/// One turn.
 pub(crate) struct Turn<'a> {
-    record: &'a mut Recorder,
+    work: Work<'a>,
     dialogue: &'a mut Dialogue,
-    house: &'a House,
-    context: &'a Context,
     dispatch: Dispatch,
     metrics: TurnMetrics,
     spent: Cost,
+    /// What tries took that came to nothing.
+    lost: Usage,
 }
 
 /// What became of a request.
@@ -40,20 +52,20 @@ struct Answered {
 }
 
 impl<'a> Turn<'a> {
-    pub(crate) fn new(
-        record: &'a mut Recorder,
-        dialogue: &'a mut Dialogue,
-        house: &'a House,
-        context: &'a Context,
-    ) -> Turn<'a> {
-        let (metrics, spent) = (TurnMetrics::default(), Cost::ZERO);
-        Turn { record, dialogue, house, context, dispatch: Dispatch::default(), metrics, spent }
+    pub(crate) fn new(work: Work<'a>, dialogue: &'a mut Dialogue) -> Turn<'a> {
+        Turn {
+            work,
+            dialogue,
+            dispatch: Dispatch::default(),
+            metrics: TurnMetrics::default(),
+            spent: Cost::ZERO,
+            lost: Usage::default(),
+        }
     }
 
     /// Works until there is an outcome. When the time is up, what runs is stopped like by an interrupt.
     pub(crate) async fn run(mut self) -> Result<(Outcome, TurnMetrics), Error> {
-        let stop = self.context.stop.clone();
-        let time = self.house.limits.time;
+        let Work { record, house, stop, .. } = self.work;
         let mut is_late = false;
         let outcome = {
             let work = self.steps();
@@ -61,7 +73,7 @@ impl<'a> Turn<'a> {
             tokio::select! {
                 biased;
                 outcome = &mut work => outcome?,
-                () = elapsed(time) => {
+                () = elapsed(house.limits.time) => {
                     is_late = true;
                     stop.cancel();
                     work.await?
@@ -70,114 +82,177 @@ impl<'a> Turn<'a> {
         };
         if is_late && outcome == Outcome::Cancelled {
             let text = "The time for this turn is up.".to_owned();
-            self.record.tell(LimitReached { limit: Limit::Time, text })?;
+            record.tell(LimitReached { limit: Limit::Time, text })?;
             return Ok((Outcome::Timeout, self.metrics));
         }
         Ok((outcome, self.metrics))
     }
 
     async fn steps(&mut self) -> Result<Outcome, Error> {
+        if let Some(outcome) = self.take_up().await? {
+            return Ok(outcome);
+        }
         loop {
             if let Some(outcome) = self.limit_reached()? {
                 return Ok(outcome);
             }
+            self.hand_over()?;
             let answered = match self.ask().await? {
                 Asked::Answered(answered) => *answered,
                 Asked::Ended(outcome) => return Ok(outcome),
             };
             let calls = self.write_down(&answered)?;
-            let went = self.run_tools(calls).await?;
-            self.end_step(&answered.answer)?;
+            let went = self.run_tools(&calls).await?;
+            self.end_step(answered.answer.usage, answered.answer.stop.unwrap_or(StopReason::Other))?;
             match went {
-                Went::Nowhere => return Ok(Outcome::EndTurn),
+                Went::Nowhere if self.has_steering() => {}
+                Went::Nowhere | Went::Enough => return Ok(Outcome::EndTurn),
                 Went::Stopped => return Ok(Outcome::Cancelled),
                 Went::On => {}
             }
         }
     }
 
+    /// Runs the calls that an earlier process left undone. Those that may have changed something are not among them.
+    async fn take_up(&mut self) -> Result<Option<Outcome>, Error> {
+        let undone = self.work.record.state(|state| state.history.unfinished());
+        Ok(match self.run_tools(&undone).await? {
+            Went::Nowhere | Went::On => None,
+            Went::Enough => Some(Outcome::EndTurn),
+            Went::Stopped => Some(Outcome::Cancelled),
+        })
+    }
+
     fn limit_reached(&mut self) -> Result<Option<Outcome>, Error> {
-        if self.context.stop.is_cancelled() {
+        let Work { record, house, stop, .. } = self.work;
+        if stop.is_cancelled() {
             return Ok(Some(Outcome::Cancelled));
         }
-        let limits = &self.house.limits;
+        let limits = &house.limits;
         let (limit, text, outcome) = if self.metrics.steps >= limits.steps {
-            (
-                Limit::Steps,
-                format!("{} steps were made, and no more are allowed.", limits.steps),
-                Outcome::MaxTurns,
-            )
+            let text = format!("{} steps were made, which is the limit of a turn.", limits.steps);
+            (Limit::Steps, text, Outcome::MaxTurns)
         } else if let Some(most) = limits.cost.filter(|most| self.spent >= *most) {
             (Limit::Cost, format!("{} were spent of {most}.", self.spent), Outcome::Budget)
         } else {
             return Ok(None);
         };
-        self.record.tell(LimitReached { limit, text })?;
+        record.tell(LimitReached { limit, text })?;
         Ok(Some(outcome))
+    }
+
+    fn has_steering(&self) -> bool {
+        self.work.record.state(|state| state.queue.iter().any(is_steering))
+    }
+
+    /// Hands over what a person said meanwhile for this turn.
+    fn hand_over(&mut self) -> Result<(), Error> {
+        let record = self.work.record;
+        let (now, later): (Vec<Queued>, Vec<Queued>) =
+            record.state(|state| state.queue.iter().cloned().partition(is_steering));
+        if now.is_empty() {
+            return Ok(());
+        }
+        self.dispatch.forget();
+        let said = now.into_iter().map(|Queued { message, parts, .. }| UserMessage { message, parts }.into());
+        let events: Vec<Body> = said.chain([QueueChanged { queue: later }.into()]).collect();
+        record.tell_all(events)
     }
 
     /// Asks the model, and the next one if it can't be reached.
     async fn ask(&mut self) -> Result<Asked, Error> {
+        let Work { record, stop, .. } = self.work;
         self.metrics.steps += 1;
-        let message = self.record.draw();
+        let message = record.draw();
         loop {
-            let request = self.prepare();
-            self.record.step = Some(self.record.draw());
-            self.record.tell(StepStarted {
-                message,
-                request: self.record.draw(),
-                model: self.dialogue.target().name.clone(),
-                number: self.metrics.steps,
-                // Requests are not kept yet: a blob costs two syncs, which is too much for each step.
-                kept: 0,
-                segments: Vec::new(),
-            })?;
-            let began = self.record.now();
-            let mut hearing = Hearing::new(self.record);
-            let answer =
-                self.dialogue.send(&request, &mut |heard| hearing.hear(&heard), &self.context.stop).await;
-            let ids = hearing.calls()?;
+            let request = self.begin_request(message)?;
+            let began = record.now();
+            let mut hearing = Hearing::new(record);
+            let target = self.dialogue.target();
+            let span = tracing::info_span!(
+                "chat",
+                "gen_ai.operation.name" = "chat",
+                "gen_ai.provider.name" = target.name.as_str().split('/').next(),
+                "gen_ai.request.model" = target.model,
+                "gen_ai.conversation.id" = %record.session(),
+                "gen_ai.usage.input_tokens" = tracing::field::Empty,
+                "gen_ai.usage.output_tokens" = tracing::field::Empty,
+                "error.type" = tracing::field::Empty,
+            );
+            let mut ear = |heard: helve_models::Heard<'_>| hearing.hear(&heard);
+            let answer = self.dialogue.send(&request, &mut ear, stop).instrument(span.clone()).await;
+            let (ids, lost) = hearing.end()?;
+            self.lost += lost;
             self.metrics.request_ms += self.passed(began);
             let failure = match answer {
-                Ok(answer) => return Ok(Asked::Answered(Box::new(Answered { message, answer, ids }))),
+                Ok(answer) => {
+                    span.record("gen_ai.usage.input_tokens", answer.usage.context());
+                    span.record("gen_ai.usage.output_tokens", answer.usage.output);
+                    return Ok(Asked::Answered(Box::new(Answered { message, answer, ids })));
+                }
                 Err(failure) => failure,
             };
+            span.record("error.type", format!("{:?}", failure.kind));
             if let Some(outcome) = self.give_up(&failure)? {
                 return Ok(Asked::Ended(outcome));
             }
         }
     }
 
-    fn prepare(&mut self) -> Request {
-        let blobs = self.record.blobs();
-        let view = self.record.history.for_model();
-        let request = self.dialogue.prepare(&view, &*blobs);
+    /// Writes a request down, before it leaves.
+    fn begin_request(&mut self, message: MessageId) -> Result<Request, Error> {
+        let record = self.work.record;
+        let blobs = record.blobs();
+        let request = record.state(|state| self.dialogue.prepare(&state.history, &*blobs));
         if let Some(broken) = &request.broken {
             tracing::warn!(name: "request.broken", path = broken.path, tokens = broken.tokens);
         }
-        request
+        let stored = request.segments.iter().map(|segment| blobs.put_soon(segment));
+        let mut segments: Vec<BlobId> = stored.collect::<Result<_, _>>()?;
+        // A new process begins with nothing in hand, but what it sends may be what was sent before.
+        let mut kept = request.kept;
+        if kept == 0 {
+            kept = record.state(|state| common(&state.request, &segments));
+            segments.drain(..kept);
+        }
+        record.set_step(Some(record.draw()));
+        record.tell(StepStarted {
+            message,
+            request: record.draw(),
+            model: self.dialogue.target().name.clone(),
+            number: self.metrics.steps,
+            kept: kept as u64,
+            segments,
+            marks: request.marks.iter().map(|mark| *mark as u64).collect(),
+        })?;
+        Ok(request)
     }
 
     /// Goes over to the next model, or says how the turn ends.
     fn give_up(&mut self, failure: &Failure) -> Result<Option<Outcome>, Error> {
+        let record = self.work.record;
+        self.end_step(failure.spent, StopReason::Other)?;
         if failure.kind == FailureKind::Interrupted {
             return Ok(Some(Outcome::Cancelled));
         }
         if let Some(switch) = self.dialogue.fall_back(failure) {
-            self.record.tell(ModelSwitched { from: switch.from, to: switch.to, reason: switch.reason })?;
+            let began = dialogue_began(self.dialogue);
+            let switched = ModelSwitched { from: switch.from, to: switch.to, reason: switch.reason };
+            record.tell_all(vec![switched.into(), began.into()])?;
             return Ok(None);
         }
         let what = format!("{} did not answer", self.dialogue.target().name);
         let hint = failure.kind.hint().to_owned();
-        self.record.tell(ErrorRaised { what, why: failure.to_string(), hint })?;
+        record.tell(ErrorRaised { what, why: failure.to_string(), hint })?;
         Ok(Some(Outcome::Error))
     }
 
     /// Writes the answer down, and gives the calls that wait to be run.
     fn write_down(&mut self, answered: &Answered) -> Result<Vec<ToolPart>, Error> {
         let Answered { message, answer, ids } = answered;
+        let record = self.work.record;
         let mut ids = ids.iter().copied();
-        let parts = answer.parts(|| ids.next().unwrap_or_else(|| self.record.draw()));
+        let parts = answer.parts(|| ids.next().unwrap_or_else(|| record.draw()));
         let calls: Vec<ToolPart> = parts
             .iter()
             .filter_map(|part| match part {
@@ -186,31 +261,47 @@ impl<'a> Turn<'a> {
             })
             .collect();
         let stop = answer.stop.unwrap_or(StopReason::Other);
-        self.record.tell(ResponseEnded { message: *message, parts, stop })?;
+        record.tell(ResponseEnded { message: *message, parts, stop })?;
         Ok(calls)
     }
 
-    async fn run_tools(&mut self, calls: Vec<ToolPart>) -> Result<Went, Error> {
-        let began = self.record.now();
+    async fn run_tools(&mut self, calls: &[ToolPart]) -> Result<Went, Error> {
+        let began = self.work.record.now();
         self.metrics.calls += u32::try_from(calls.len()).unwrap_or(u32::MAX);
-        let went = self.dispatch.run(calls, self.record, self.house, self.context).await?;
+        let went = self.dispatch.run(calls, &self.work).await?;
         self.metrics.tools_ms += self.passed(began);
         Ok(went)
     }
 
-    fn end_step(&mut self, answer: &Answer) -> Result<(), Error> {
-        let usage = answer.usage;
+    /// Writes down what the step took, with the tries that came to nothing.
+    fn end_step(&mut self, usage: Usage, stop: StopReason) -> Result<(), Error> {
+        let mut usage = usage;
+        usage += std::mem::take(&mut self.lost);
         let cost = self.dialogue.target().cost(usage).unwrap_or_default();
         self.spent += cost;
-        let stop = answer.stop.unwrap_or(StopReason::Other);
-        self.record.tell(StepEnded { usage, cost, stop })?;
-        self.record.step = None;
+        self.work.record.tell(StepEnded { usage, cost, stop })?;
+        self.work.record.set_step(None);
         Ok(())
     }
 
     fn passed(&self, since: Timestamp) -> u64 {
-        self.record.now().millis_since(since)
+        self.work.record.now().millis_since(since)
     }
+}
+
+fn is_steering(queued: &Queued) -> bool {
+    queued.delivery == Delivery::Steer
+}
+
+/// How the model is written to from here on.
+pub(crate) fn dialogue_began(dialogue: &Dialogue) -> DialogueBegan {
+    let manner = serde_json::to_value(dialogue.manner()).unwrap_or_default();
+    DialogueBegan { model: dialogue.target().name.clone(), manner }
+}
+
+/// How many segments two requests begin with in common.
+fn common(sent: &[BlobId], now: &[BlobId]) -> usize {
+    sent.iter().zip(now).take_while(|(sent, now)| sent == now).count()
 }
 
 /// Ends when the time is up, if it ever is.

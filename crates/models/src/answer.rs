@@ -19,9 +19,17 @@ pub struct Answer {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    Text { text: String, sealed: Value },
-    Thinking { text: String, sealed: Value },
+    Text {
+        text: String,
+        sealed: Value,
+    },
+    Thinking {
+        text: String,
+        sealed: Value,
+    },
     Call(Call),
+    /// Read from a recording: it is as it was written down.
+    Written(Part),
 }
 
 /// A call as the model wrote it. Its arguments may be no JSON.
@@ -34,6 +42,12 @@ pub struct Call {
 }
 
 impl Answer {
+    /// An answer out of a recording.
+    pub fn written(parts: Vec<Part>, usage: Usage, stop: StopReason) -> Answer {
+        let blocks = (0..).zip(parts.into_iter().map(Block::Written)).collect();
+        Answer { blocks, usage, stop: Some(stop) }
+    }
+
     pub fn apply(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::Text { block, text } => {
@@ -53,6 +67,7 @@ impl Answer {
                 Block::Text { sealed: kept, .. }
                 | Block::Thinking { sealed: kept, .. }
                 | Block::Call(Call { sealed: kept, .. }) => *kept = sealed,
+                Block::Written(_) => {}
             },
             ModelEvent::CallStarted { block, id, name } => {
                 let call = Call { id, name, arguments: String::new(), sealed: Value::Null };
@@ -111,6 +126,7 @@ impl Answer {
                 Part::Tool(call.cut_off(draw()))
             }
             Block::Call(call) => Part::Tool(call.part(draw())),
+            Block::Written(part) => part.clone(),
         };
         self.blocks().enumerate().map(part).collect()
     }

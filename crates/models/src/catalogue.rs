@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use helve_protocol::{Cost, Usage};
+use serde::{Deserialize, Serialize};
 
 const BUILT_IN: &str = include_str!("../catalogue.tsv");
 
@@ -19,7 +20,7 @@ pub const SAFE_CONTEXT: u64 = 32_768;
 pub const SAFE_OUTPUT: u64 = 4_096;
 
 /// What is known of one model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelFacts {
     /// What people call it.
     pub title: String,
@@ -41,7 +42,8 @@ pub struct ModelFacts {
 }
 
 /// Where facts come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     BuiltIn,
     /// At least one of them is from the user's settings.
@@ -50,7 +52,7 @@ pub enum Origin {
     Unknown,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Abilities {
     pub tools: bool,
     pub thinking: bool,
@@ -62,7 +64,7 @@ pub struct Abilities {
     pub temperature: bool,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prices {
     pub base: Rates,
     /// In any order.
@@ -70,7 +72,7 @@ pub struct Prices {
 }
 
 /// Other rates for large requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tier {
     /// They hold for the whole of a request whose input, cached or not, is more tokens than this.
     pub above: u64,
@@ -78,7 +80,7 @@ pub struct Tier {
 }
 
 /// What one token costs. See [`per_token`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     pub input: Cost,
     pub output: Cost,

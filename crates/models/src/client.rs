@@ -62,6 +62,9 @@ impl Client {
         ear: Ear<'_>,
         stop: &CancellationToken,
     ) -> Result<Answer, Failure> {
+        if let Via::Recorded(record) = &target.via {
+            return record.answers.answer(request);
+        }
         let mut retry = Retry::new(self.patience, self.clock.now());
         loop {
             // Whatever the server does, a request does not take for ever.
@@ -108,6 +111,7 @@ impl Client {
                 let incoming = Incoming::Script(played);
                 self.read(incoming, decoder, ear, stop).await
             }
+            Via::Recorded(record) => record.answers.answer(request),
             Via::Provider(provider) => {
                 let address = provider.address(&target.model);
                 // Servers like to repeat what they were shown.

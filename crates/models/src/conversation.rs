@@ -72,8 +72,35 @@ pub struct Request {
     pub kept: usize,
     /// The segments after those, without cache marks.
     pub segments: Vec<Bytes>,
+    /// Where cache marks stand in the body.
+    pub marks: Vec<usize>,
     /// Set if it begins otherwise than the request before and nobody said why.
     pub broken: Option<Break>,
+}
+
+impl Request {
+    /// The body of a request out of all its segments and the places of its marks.
+    pub fn body_of(segments: &[&[u8]], marks: &[usize]) -> Vec<u8> {
+        let (head, messages) =
+            segments.split_first().map_or((&[][..], segments), |(head, rest)| (&**head, rest));
+        let mut plain = head.to_vec();
+        if !head.ends_with(b"[") && messages.iter().any(|message| !message.is_empty()) {
+            plain.push(b',');
+        }
+        messages.iter().for_each(|message| plain.extend_from_slice(message));
+        plain.extend_from_slice(END);
+        let mut body = Vec::with_capacity(plain.len() + marks.len() * MARK.len());
+        let mut rest = &plain[..];
+        for mark in marks {
+            let (before, after) =
+                rest.split_at_checked(mark.saturating_sub(body.len())).unwrap_or((rest, &[]));
+            body.extend_from_slice(before);
+            body.extend_from_slice(MARK);
+            rest = after;
+        }
+        body.extend_from_slice(rest);
+        body
+    }
 }
 
 const MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
@@ -176,8 +203,9 @@ impl Conversation {
         };
         let kept = self.last.as_ref().filter(|_| keeps).map(|last| last.messages);
         let segments = self.segments_after(kept);
+        let marked = marks.iter().map(|mark| mark.start).collect();
         self.last = Some(Sent { body: body.clone(), marks, messages: self.places.len(), work: self.work });
-        Request { body, kept: kept.map_or(0, |messages| messages + 1), segments, broken }
+        Request { body, kept: kept.map_or(0, |messages| messages + 1), segments, marks: marked, broken }
     }
 
     fn segments_after(&self, kept: Option<usize>) -> Vec<Bytes> {

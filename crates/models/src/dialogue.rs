@@ -1,13 +1,13 @@
 //! A conversation with one model, and with the next one if that fails.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 
-use helve_protocol::{Blobs, Cost, Message, ModelName, Usage};
+use helve_protocol::{Blobs, Cost, History, Message, ModelName, Usage};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, Ear};
-use crate::{Answer, Change, Conversation, Failure, Prompt, Request, Target, ToolChoice};
+use crate::{Answer, Change, Conversation, Failure, Manner, Prompt, Request, Target, ToolChoice};
 
 /// Keeps one conversation going. The caller records each request before it is sent:
 /// [`prepare`](Dialogue::prepare), then [`send`](Dialogue::send); on failure [`fall_back`](Dialogue::fall_back), and again.
@@ -29,10 +29,47 @@ pub struct Switch {
     pub reason: String,
 }
 
+/// A conversation as the model is to see it.
+pub trait View {
+    /// The messages without the first so many.
+    fn from(&self, first: usize) -> Vec<Cow<'_, Message>>;
+}
+
+impl View for History {
+    fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
+        self.for_model_from(first)
+    }
+}
+
+impl<M: Borrow<Message>> View for [M] {
+    fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
+        let rest = self.get(first..).unwrap_or_default();
+        rest.iter().map(|message| Cow::Borrowed(message.borrow())).collect()
+    }
+}
+
+impl<M: Borrow<Message>, const N: usize> View for [M; N] {
+    fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
+        View::from(self.as_slice(), first)
+    }
+}
+
+impl<M: Borrow<Message>> View for Vec<M> {
+    fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
+        View::from(self.as_slice(), first)
+    }
+}
+
 impl Dialogue {
     pub fn new(client: Arc<Client>, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Dialogue {
         let conversation = Conversation::new(target.dialect(), &prompt);
         Dialogue { client, target, fallbacks, prompt, conversation }
+    }
+
+    /// The same conversation, as far as it went, with models that answer from elsewhere and write alike.
+    pub fn again(mut self, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Dialogue {
+        (self.target, self.fallbacks, self.prompt) = (target, fallbacks, prompt);
+        self
     }
 
     pub fn target(&self) -> &Target {
@@ -46,19 +83,30 @@ impl Dialogue {
     /// The next request. `messages` is the whole conversation; only those that came since the last request cost anything.
     /// Those that were there before must be the same, unless [`renew`](Dialogue::renew) was called: if they are others, the
     /// request says what broke.
-    pub fn prepare<M: Borrow<Message>>(&mut self, messages: &[M], blobs: &dyn Blobs) -> Request {
-        let known = self.conversation.len().checked_sub(1).and_then(|last| messages.get(last));
-        if known.map(|message| message.borrow().id) != self.conversation.last_message() {
-            self.begin_anew(Change::Unexplained);
+    pub fn prepare(&mut self, messages: &(impl View + ?Sized), blobs: &dyn Blobs) -> Request {
+        let last = self.conversation.len().saturating_sub(1);
+        let mut new = messages.from(last);
+        if let Some(known) = self.conversation.last_message() {
+            if new.first().map(|message| message.id) == Some(known) {
+                new.remove(0);
+            } else {
+                self.begin_anew(Change::Unexplained);
+                new = messages.from(0);
+            }
         }
-        for message in messages.get(self.conversation.len()..).unwrap_or_default() {
-            self.conversation.push(message.borrow(), blobs);
+        for message in &new {
+            self.conversation.push(message, blobs);
         }
         let mut request = self.conversation.request();
         if let Some(broken) = &mut request.broken {
             broken.price = self.price_of_rereading(broken.tokens);
         }
         request
+    }
+
+    /// How the model is written to, for the record.
+    pub fn manner(&self) -> Manner {
+        Manner::of(&self.target, &self.prompt)
     }
 
     /// What it costs to read tokens afresh that could have come from the cache.

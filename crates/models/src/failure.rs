@@ -107,7 +107,7 @@ impl FailureKind {
 }
 
 impl Failure {
-    pub(crate) fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
         Failure { kind, text: text.into(), status: None, wait: None, resets: None, spent: Usage::default() }
     }
 

@@ -15,6 +15,7 @@ mod conversation;
 mod decode;
 mod dialogue;
 mod failure;
+mod manner;
 mod played;
 mod prefix;
 mod provider;
@@ -41,10 +42,11 @@ pub use catalogue::{
 pub use client::{Client, Ear, Heard, Jitter};
 pub use conversation::{Change, Conversation, Request};
 pub use decode::{Decoder, ModelEvent, StreamError, error_in};
-pub use dialogue::{Dialogue, Switch};
+pub use dialogue::{Dialogue, Switch, View};
 pub use failure::{Failure, FailureKind};
+pub use manner::Manner;
 pub use played::Stage;
-pub use prefix::Break;
+pub use prefix::{Break, Difference, first_difference};
 pub use provider::{Key, KeyOrigin, Provider};
 pub use quirks::{
     AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, OutputOption, Quirks,
@@ -54,7 +56,7 @@ pub use request::{Dialect, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolS
 pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};
 pub use router::{ProviderWish, Purpose, RouteError, Router, StoredKeys, Variables, Wishes};
 pub use secret::Secret;
-pub use target::{Target, Via};
+pub use target::{Record, Recorded, Target, Via};
 pub use transport::Timeouts;
 pub use vendor::{Auth, BaseUrl, Favourites, Place, VENDORS, Vendor};
 pub use wire::Wire;

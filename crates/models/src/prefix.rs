@@ -71,8 +71,7 @@ pub(crate) fn explain(old: &[u8], new: &[u8]) -> Break {
         forget_marks(value);
         &*value
     });
-    let mut path = String::new();
-    difference(old_value, new_value, &mut path);
+    let path = difference(old_value, new_value).path;
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let tokens = old.len().saturating_sub(same) / BYTES_PER_TOKEN;
     Break { path, tokens: u64::try_from(tokens).unwrap_or(u64::MAX), price: None }
@@ -89,8 +88,36 @@ fn forget_marks(value: &mut Value) {
     }
 }
 
+/// Where two requests part, and what stands there in each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The first field that differs, such as `/messages/3/content/0/text`; empty if only the form does.
+    pub path: String,
+    pub old: Option<String>,
+    pub new: Option<String>,
+}
+
+/// Compares two bodies, cache marks included; none if they are the same to the byte.
+pub fn first_difference(old: &[u8], new: &[u8]) -> Option<Difference> {
+    if old == new {
+        return None;
+    }
+    let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).unwrap_or_default();
+    Some(difference(&parse(old), &parse(new)))
+}
+
+fn difference(old: &Value, new: &Value) -> Difference {
+    let mut path = String::new();
+    descend(old, new, &mut path);
+    let text = |body: &Value| {
+        body.pointer(&path).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    };
+    let (old, new) = (text(old), text(new));
+    Difference { path, old, new }
+}
+
 /// Goes down to the first difference. The order of fields counts, for bytes are compared.
-fn difference(old: &Value, new: &Value, path: &mut String) {
+fn descend(old: &Value, new: &Value, path: &mut String) {
     let (key, old, new) = match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
             let first = old.iter().zip(new).find(|(old, new)| old != new);
@@ -113,7 +140,7 @@ fn difference(old: &Value, new: &Value, path: &mut String) {
         _ => return,
     };
     path.push_str(&format!("/{key}"));
-    difference(old, new, path);
+    descend(old, new, path);
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The small ways in which servers of one wire differ. A vendor is data: these are its fields.
 
+use serde::{Deserialize, Serialize};
+
 /// What is peculiar about a server. Each field names one difference; the default is what the wire's inventor does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quirks {
     pub thinking_back: ThinkingBack,
     pub effort: EffortField,
@@ -30,7 +32,8 @@ impl Quirks {
 }
 
 /// How thinking of earlier steps goes back on the chat wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ThinkingBack {
     Never,
     /// In `reasoning_content`, with messages that call tools: the model goes on with the thought.
@@ -40,7 +43,8 @@ pub enum ThinkingBack {
 }
 
 /// How a chat server is told how much to think.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EffortField {
     /// It can't be told.
     None,
@@ -54,21 +58,24 @@ pub enum EffortField {
     Reasoning,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
     MaxTokens,
     MaxCompletionTokens,
 }
 
 /// The word that makes a model call some tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ForcedChoice {
     Required,
     Any,
 }
 
 /// What a call's id may look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CallIds {
     Any,
     /// Nine letters and digits.
@@ -76,7 +83,8 @@ pub enum CallIds {
 }
 
 /// What may stand after the results of calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AfterResults {
     Anything,
     /// The model must speak before the user does.
@@ -84,7 +92,8 @@ pub enum AfterResults {
 }
 
 /// How a server is told which requests begin alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CacheKey {
     /// It finds out by itself.
     None,
@@ -95,7 +104,8 @@ pub enum CacheKey {
 }
 
 /// Whether a chat server tells what an answer took only if it is asked to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UsageOption {
     /// `stream_options: {include_usage: true}`
     Asked,
@@ -104,7 +114,8 @@ pub enum UsageOption {
 }
 
 /// How a chat server is told that the answer must be JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutputOption {
     /// With its schema.
     JsonSchema,

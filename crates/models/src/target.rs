@@ -1,5 +1,6 @@
 //! What a model's name means.
 
+use std::fmt;
 use std::sync::Arc;
 
 use helve_protocol::{Cost, ModelName, Usage};
@@ -7,7 +8,7 @@ use helve_protocol::{Cost, ModelName, Usage};
 use crate::played::{self, Stage};
 use crate::request::{Dialect, Sees, Thinks};
 use crate::script::Script;
-use crate::{Abilities, ModelFacts, Origin, Provider, Quirks, Wire};
+use crate::{Abilities, Answer, Failure, ModelFacts, Origin, Provider, Quirks, Request, Wire};
 
 /// A model that can be spoken to.
 #[derive(Clone, Debug)]
@@ -25,6 +26,26 @@ pub struct Target {
 pub enum Via {
     Provider(Arc<Provider>),
     Script(Stage),
+    /// Not at all: what it answered is on record.
+    Recorded(Arc<Record>),
+}
+
+/// A model of which only what it answered is left.
+pub struct Record {
+    pub wire: Wire,
+    pub quirks: Quirks,
+    pub answers: Box<dyn Recorded>,
+}
+
+/// Gives the answers of a recording, one after the other.
+pub trait Recorded: Send + Sync {
+    fn answer(&self, request: &Request) -> Result<Answer, Failure>;
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("wire", &self.wire).finish_non_exhaustive()
+    }
 }
 
 impl Target {
@@ -57,13 +78,15 @@ impl Target {
         match &self.via {
             Via::Provider(provider) => provider.wire,
             Via::Script(_) => played::WIRE,
+            Via::Recorded(record) => record.wire,
         }
     }
 
-    fn quirks(&self) -> Quirks {
+    pub(crate) fn quirks(&self) -> Quirks {
         match &self.via {
             Via::Provider(provider) => provider.quirks,
             Via::Script(_) => Quirks::PLAIN,
+            Via::Recorded(record) => record.quirks,
         }
     }
 

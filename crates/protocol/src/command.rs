@@ -60,6 +60,30 @@ pub enum Command {
     ShutDown,
 }
 
+impl Command {
+    /// As it stands in its JSON form.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Command::Submit(_) => "submit",
+            Command::EditQueued { .. } => "edit_queued",
+            Command::DropQueued { .. } => "drop_queued",
+            Command::Interrupt => "interrupt",
+            Command::GoOn => "go_on",
+            Command::Decide { .. } => "decide",
+            Command::SetModel { .. } => "set_model",
+            Command::SetAgent { .. } => "set_agent",
+            Command::SetMode { .. } => "set_mode",
+            Command::Compact => "compact",
+            Command::Rewind { .. } => "rewind",
+            Command::Fork { .. } => "fork",
+            Command::Undo => "undo",
+            Command::Redo => "redo",
+            Command::Rename { .. } => "rename",
+            Command::ShutDown => "shut_down",
+        }
+    }
+}
+
 /// A message on its way to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prompt {

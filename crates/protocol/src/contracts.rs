@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::BlobId;
+use crate::{BlobId, IdKind};
 
 /// A moment, in milliseconds since 1970-01-01 UTC.
 #[derive(
@@ -38,13 +38,18 @@ pub trait Clock: Send + Sync {
 
 /// Draws ids. Each is new, and later ones sort after earlier ones.
 pub trait Ids: Send + Sync {
-    fn draw(&self) -> Uuid;
+    fn draw(&self, what: IdKind) -> Uuid;
 }
 
 /// Keeps payloads that are too large for an event, by the hash of their content.
 pub trait Blobs: Send + Sync {
     /// On return the content is safe on disk, so that an event may name it.
     fn put(&self, content: &[u8]) -> Result<BlobId, BlobError>;
+    /// Cheaper: on return an event may name it. It survives the end of the process, and the end of the machine as soon as
+    /// an event that needs a sync is acknowledged.
+    fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+        self.put(content)
+    }
     /// The content, checked against its hash.
     fn get(&self, id: BlobId) -> Result<Vec<u8>, BlobError>;
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{
@@ -125,6 +126,8 @@ events! {
     /// The state of the workspace was recorded.
     Durable "snapshot_taken" SnapshotTaken,
 
+    /// A dialogue with a model begins: with a process, or with another model. From here on requests are written in this way.
+    Durable "dialogue_began" DialogueBegan,
     /// A request leaves for the model.
     Durable "step_started" StepStarted,
     /// The model began to answer.
@@ -196,6 +199,8 @@ events! {
     Durable "error_raised" ErrorRaised,
     /// A turn ended.
     Durable "turn_ended" TurnEnded,
+    /// A command was not carried out.
+    Live "command_refused" CommandRefused,
 }
 
 impl Body {
@@ -307,7 +312,22 @@ pub struct Queued {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TurnStarted {}
+pub struct TurnStarted {
+    /// Where the turn stops by itself.
+    #[serde(default)]
+    pub limits: TurnLimits,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TurnLimits {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessage {
@@ -330,6 +350,13 @@ pub struct SnapshotTaken {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DialogueBegan {
+    pub model: ModelName,
+    /// How the model is written to: what the same requests can be written with again, on any machine.
+    pub manner: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepStarted {
     /// The message that the answer will be.
     pub message: MessageId,
@@ -341,6 +368,9 @@ pub struct StepStarted {
     pub kept: u64,
     /// The segments after those (system, tools, each message), each stored once.
     pub segments: Vec<BlobId>,
+    /// Where cache marks stand in the request, in bytes. With them and its segments the request can be written again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -602,6 +632,13 @@ pub struct ErrorRaised {
 pub struct TurnEnded {
     pub outcome: Outcome,
     pub metrics: TurnMetrics,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandRefused {
+    /// The command's name.
+    pub command: String,
+    pub why: String,
 }
 
 /// Where the time of a turn went.

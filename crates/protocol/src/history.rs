@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     Body, CallId, CompactionEnded, Event, Message, MessageId, Part, PatchPart, ResponseEnded, RewindScope,
-    Rewound, Role, Seq, StepId, TextPart, Timestamp, ToolOutput, ToolState,
+    Rewound, Role, Seq, StepId, TextPart, Timestamp, ToolOutput, ToolPart, ToolState,
 };
 
 /// A session's conversation: a fold over its journal.
@@ -21,6 +21,8 @@ pub struct History {
     ids: HashMap<MessageId, usize>,
     steps: HashMap<StepId, usize>,
     calls: HashMap<CallId, CallPlace>,
+    /// What the model sees. It grows with the events, so that a request costs what is new and not what there is.
+    view: Vec<Seen>,
     partial: Option<String>,
 }
 
@@ -37,6 +39,22 @@ struct Entry {
 enum Progress {
     Open,
     Complete,
+}
+
+/// A message in the model's view, by the place of its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Entry(usize),
+    /// A word of ours before a message of the model's that nobody asked for.
+    Prompting(usize),
+}
+
+impl Seen {
+    fn place(self) -> usize {
+        match self {
+            Seen::Entry(place) | Seen::Prompting(place) => place,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +78,22 @@ impl History {
     /// The conversation as people see it.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
         self.entries.iter().map(|entry| &entry.message)
+    }
+
+    /// Whether the model has had the last word, or nobody has said anything.
+    pub fn is_answered(&self) -> bool {
+        let last = self.view.last().and_then(|last| self.entries.get(last.place()));
+        last.is_none_or(|last| last.message.role == Role::Assistant && !calls_tools(&last.message))
+    }
+
+    /// The calls that have no result, as they wait to be run.
+    pub fn unfinished(&self) -> Vec<ToolPart> {
+        let parts = self.messages().flat_map(|message| &message.parts);
+        let open = parts.filter_map(|part| match part {
+            Part::Tool(tool) if !tool.state.is_ended() => Some(tool),
+            _ => None,
+        });
+        open.map(|tool| ToolPart { state: ToolState::Pending, ..tool.clone() }).collect()
     }
 
     /// What had come of an answer that is not complete.
@@ -133,15 +167,34 @@ impl History {
     /// tool call has its result, and the model never follows itself without a result or a word between. Parts
     /// for people only may stand in it; [`Part::is_for_model`] tells them apart.
     pub fn for_model(&self) -> Vec<Cow<'_, Message>> {
-        let mut view: Vec<Cow<'_, Message>> = Vec::with_capacity(self.entries.len());
-        for message in self.in_view().filter(|message| says_something(message)) {
-            let expects_user =
-                view.last().is_none_or(|last| last.role == Role::Assistant && !calls_tools(last));
-            if message.role == Role::Assistant && expects_user {
-                view.push(Cow::Owned(self.prompting(message)));
-            }
-            view.push(settled(message));
+        self.for_model_from(0)
+    }
+
+    /// The same without the first so many messages.
+    pub fn for_model_from(&self, first: usize) -> Vec<Cow<'_, Message>> {
+        debug_assert_eq!(self.view, self.view_anew(), "the view has not followed the events");
+        let seen = self.view.get(first..).unwrap_or_default().iter();
+        seen.filter_map(|seen| {
+            let message = &self.entries.get(seen.place())?.message;
+            Some(match seen {
+                Seen::Entry(_) => settled(message),
+                Seen::Prompting(_) => Cow::Owned(self.prompting(message)),
+            })
+        })
+        .collect()
+    }
+
+    /// Brings the view up to an entry that says something now.
+    fn show(&mut self, place: usize) {
+        match self.view.last() {
+            Some(last) if last.place() >= place => self.view = self.view_anew(),
+            _ => push_seen(&mut self.view, &self.entries, place),
         }
+    }
+
+    fn view_anew(&self) -> Vec<Seen> {
+        let mut view = Vec::with_capacity(self.view.len());
+        self.in_view().for_each(|place| push_seen(&mut view, &self.entries, place));
         view
     }
 
@@ -157,13 +210,15 @@ impl History {
     }
 
     /// The last summary, if there is one, and what it does not cover.
-    fn in_view(&self) -> impl Iterator<Item = &Message> {
-        let summary = self.entries.iter().rev().find_map(|entry| Some((entry, covered(&entry.message)?)));
+    fn in_view(&self) -> impl Iterator<Item = usize> {
+        let entries = self.entries.iter().enumerate();
+        let summary =
+            entries.clone().rev().find_map(|(place, entry)| Some((place, covered(&entry.message)?)));
         let (summary, through) = summary.unzip();
-        let rest = self.entries.iter().filter(move |entry| {
+        let rest = entries.filter(move |(_, entry)| {
             through.is_none_or(|through| entry.seq > through) && covered(&entry.message).is_none()
         });
-        summary.into_iter().chain(rest).map(|entry| &entry.message)
+        summary.into_iter().chain(rest.map(|(place, _)| place))
     }
 
     fn begin(&mut self, event: &Event, id: MessageId, role: Role, progress: Progress) -> Option<usize> {
@@ -224,6 +279,7 @@ impl History {
                 entry.message.parts.push(part);
             }
         }
+        self.show(place);
     }
 
     /// Puts a part where the event's step is told, or else at the end.
@@ -272,6 +328,7 @@ impl History {
         if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
             entry.message.parts.push(Part::Compaction { summary, through });
         }
+        self.view = self.view_anew();
     }
 
     /// Drops the messages that began later. One that had begun stays whole, with the results that came afterwards.
@@ -291,7 +348,23 @@ impl History {
                 }
             }
         }
+        self.view = self.view_anew();
     }
+}
+
+/// Adds an entry to a view, if it says something, with a word before it where one is missing.
+fn push_seen(view: &mut Vec<Seen>, entries: &[Entry], place: usize) {
+    let Some(message) =
+        entries.get(place).map(|entry| &entry.message).filter(|message| says_something(message))
+    else {
+        return;
+    };
+    let last = view.last().and_then(|last| Some(&entries.get(last.place())?.message));
+    let expects_user = last.is_none_or(|last| last.role == Role::Assistant && !calls_tools(last));
+    if message.role == Role::Assistant && expects_user {
+        view.push(Seen::Prompting(place));
+    }
+    view.push(Seen::Entry(place));
 }
 
 /// The last event that a message's summary covers, if it is one.

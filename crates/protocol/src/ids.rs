@@ -15,9 +15,24 @@ pub struct IdError {
     expected: &'static str,
 }
 
+/// An id that is drawn.
+pub trait Id: From<Uuid> {
+    const KIND: IdKind;
+}
+
 /// Ids drawn by the session: UUIDs of version 7, so that they sort by age.
 macro_rules! uuid_ids {
-    ($($(#[doc = $doc:literal])* $name:ident, $expected:literal;)*) => {$(
+    ($($(#[doc = $doc:literal])* $name:ident, $kind:ident, $expected:literal;)*) => {
+    /// What an id is for.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum IdKind {
+        $($kind,)*
+    }
+    $(
+        impl Id for $name {
+            const KIND: IdKind = IdKind::$kind;
+        }
+
         $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
@@ -26,6 +41,12 @@ macro_rules! uuid_ids {
         impl From<Uuid> for $name {
             fn from(uuid: Uuid) -> $name {
                 $name(uuid)
+            }
+        }
+
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Uuid {
+                id.0
             }
         }
 
@@ -54,19 +75,19 @@ macro_rules! uuid_ids {
 
 uuid_ids! {
     /// A conversation with its journal.
-    SessionId, "a session id";
+    SessionId, Session, "a session id";
     /// From a user's message to an outcome.
-    TurnId, "a turn id";
+    TurnId, Turn, "a turn id";
     /// One model request with the tools it calls.
-    StepId, "a step id";
+    StepId, Step, "a step id";
     /// One message of the conversation.
-    MessageId, "a message id";
+    MessageId, Message, "a message id";
     /// One call of a tool. Drawn by the session: the provider's own id may repeat and is only kept.
-    CallId, "a call id";
+    CallId, Call, "a call id";
     /// One question to a person.
-    ApprovalId, "an approval id";
+    ApprovalId, Approval, "an approval id";
     /// One request to a provider; a retry is a new one.
-    RequestId, "a request id";
+    RequestId, Request, "a request id";
 }
 
 /// Names chosen by people.

@@ -17,6 +17,7 @@ mod message;
 mod money;
 mod query;
 pub mod reference;
+mod session_state;
 mod state;
 
 pub use command::{Command, Delivery, Prompt, RewindScope};
@@ -24,8 +25,8 @@ pub use contracts::{BlobError, Blobs, Clock, Ids, Timestamp};
 pub use event::*;
 pub use history::History;
 pub use ids::{
-    AgentName, ApprovalId, BlobId, CallId, IdError, MessageId, ModelName, RequestId, Seq, SessionId, StepId,
-    TurnId,
+    AgentName, ApprovalId, BlobId, CallId, Id, IdError, IdKind, MessageId, ModelName, RequestId, Seq,
+    SessionId, StepId, TurnId,
 };
 pub use message::{
     Change, FileChange, FilePart, Interruption, InvalidTransition, Message, Part, PatchPart, ReasoningPart,
@@ -33,4 +34,5 @@ pub use message::{
 };
 pub use money::{Cost, CostError, Usage};
 pub use query::{ContextShare, Query, Reply, SessionSummary};
+pub use session_state::{OpenTurn, SessionState};
 pub use state::{Effort, Limit, Mode, Outcome, Status, StopReason, ToolClass};

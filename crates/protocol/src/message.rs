@@ -189,7 +189,7 @@ pub struct ToolPart {
 }
 
 /// pending → running → completed | error | denied | interrupted. A call that never ran may end in the last
-/// three from pending. What has ended stays as it is.
+/// three from pending, and one that was running when the program ended may begin again. What has ended stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolState {
@@ -254,6 +254,9 @@ pub struct ToolOutput {
     /// Images and the like, for the model.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FilePart>,
+    /// Nothing more is to be done: the turn ends after this result.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ends_turn: bool,
     /// When the output was cleared from the model's view to save room.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pruned: Option<Timestamp>,
@@ -293,7 +296,7 @@ impl ToolState {
     pub fn advance(&mut self, next: ToolState) -> Result<(), InvalidTransition> {
         let allowed = match self {
             ToolState::Pending => !matches!(next, ToolState::Pending | ToolState::Completed { .. }),
-            ToolState::Running { .. } => next.is_ended(),
+            ToolState::Running { .. } => !matches!(next, ToolState::Pending),
             _ => false,
         };
         if !allowed {
@@ -354,6 +357,7 @@ mod tests {
             ("pending", "error"),
             ("pending", "denied"),
             ("pending", "interrupted"),
+            ("running", "running"),
             ("running", "completed"),
             ("running", "error"),
             ("running", "denied"),

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, Cost, FileChange, Message, Mode, ModelName, Queued, Seq, SessionId, Status, Timestamp, Usage,
+    AgentName, Cost, FileChange, Message, Mode, ModelName, Outcome, Queued, Seq, SessionId, Status,
+    Timestamp, Usage,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +40,8 @@ pub enum Reply {
         mode: Mode,
         usage: Usage,
         cost: Cost,
+        /// What there is to go on with, if the last turn did not end by itself.
+        unfinished: Option<Outcome>,
     },
     Queue {
         queue: Vec<Queued>,

@@ -11,5 +11,5 @@ mod write;
 
 pub use read::Read;
 pub use shell::Shell;
-pub use tool::{Context, Done, Running, Tool, ToolFailure, TypedTool};
+pub use tool::{Context, Done, Live, Running, Tool, ToolFailure, TypedTool};
 pub use write::Write;

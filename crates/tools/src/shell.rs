@@ -9,7 +9,7 @@ use helve_protocol::{ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::{Context, Done, Live, ToolFailure, TypedTool};
 
 /// Runs commands.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl TypedTool for Shell {
         let mut kept = Kept::default();
         let time = tokio::time::sleep(Duration::from_secs(seconds.into()));
         let is_late = tokio::select! {
-            () = listen(&mut running, &mut kept) => false,
+            () = listen(&mut running, &mut kept, &context.live) => false,
             () = time => true,
             () = context.stop.cancelled() => false,
         };
@@ -86,8 +86,9 @@ fn failure(error: &ExecError) -> ToolFailure {
     ToolFailure(format!("The command was not run: {error}. {}", error.hint()))
 }
 
-async fn listen(running: &mut Running, kept: &mut Kept) {
+async fn listen(running: &mut Running, kept: &mut Kept, live: &Live) {
     while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
+        live.show(&String::from_utf8_lossy(&piece));
         kept.take(&piece);
     }
 }

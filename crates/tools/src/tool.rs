@@ -3,13 +3,15 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
+use std::sync::Arc;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Blobs, CallId, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// What a tool did, or what the model is told instead.
@@ -42,12 +44,33 @@ pub trait TypedTool: Send + Sync {
     fn run(&self, input: Self::Input, context: &Context) -> impl Future<Output = Done> + Send;
 }
 
-/// Where a tool works, and how it is stopped.
-#[derive(Clone, Debug)]
+/// Where a tool works, how it is stopped, and how it shows what it does.
+#[derive(Clone)]
 pub struct Context {
     /// The project, absolute.
     pub root: PathBuf,
     pub stop: CancellationToken,
+    /// The call that it works for.
+    pub call: CallId,
+    /// Where large payloads go.
+    pub blobs: Arc<dyn Blobs>,
+    pub live: Live,
+}
+
+/// Takes what a tool shows while it works. Whoever looks may be slow: what does not fit is left out, and the tool goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Live(Option<(CallId, mpsc::Sender<(CallId, String)>)>);
+
+impl Live {
+    pub fn new(call: CallId, listener: mpsc::Sender<(CallId, String)>) -> Live {
+        Live(Some((call, listener)))
+    }
+
+    pub fn show(&self, text: &str) {
+        if let Some((call, listener)) = &self.0 {
+            let _ = listener.try_send((*call, text.to_owned()));
+        }
+    }
 }
 
 impl Context {

@@ -69,6 +69,7 @@ impl Session {
             number: 1,
             kept: 0,
             segments: Vec::new(),
+            marks: Vec::new(),
         })];
         let calls: Vec<(CallId, &str, &str)> =
             calls.iter().map(|(name, result)| (self.draw(), *name, *result)).collect();
@@ -137,6 +138,7 @@ pub fn every_kind() -> Vec<Body> {
         display: Some("12 characters".to_owned()),
         whole: Some(blob),
         files: vec![file.clone()],
+        ends_turn: true,
         pruned: Some(Timestamp::from_millis(5)),
     };
     let model = ModelName::new("test/model");
@@ -155,10 +157,12 @@ pub fn every_kind() -> Vec<Body> {
             queue: vec![Queued { message: id(3), delivery: Delivery::Steer, parts: vec![text("stop that")] }],
         }
         .into(),
-        TurnStarted {}.into(),
+        TurnStarted { limits: TurnLimits { steps: Some(50), cost: Some(cost), time_ms: Some(60_000) } }
+            .into(),
         UserMessage { message: id(3), parts: vec![text("fix it"), Part::File(file)] }.into(),
         NoteAdded { message: id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }.into(),
         SnapshotTaken { tree: "4b825dc6".to_owned() }.into(),
+        DialogueBegan { model: model.clone(), manner: json!({"wire": "messages"}) }.into(),
         StepStarted {
             message: id(3),
             request: id(7),
@@ -166,6 +170,7 @@ pub fn every_kind() -> Vec<Body> {
             number: 1,
             kept: 0,
             segments: vec![blob],
+            marks: vec![17],
         }
         .into(),
         ResponseStarted {}.into(),
@@ -245,5 +250,6 @@ pub fn every_kind() -> Vec<Body> {
             },
         }
         .into(),
+        CommandRefused { command: "undo".to_owned(), why: "nothing was changed".to_owned() }.into(),
     ]
 }

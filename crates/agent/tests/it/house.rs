@@ -5,17 +5,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use helve_agent::{Gate, House, Limits, Session};
+use helve_agent::{Gate, House, Limits, Report, Session, replay};
 use helve_journal::{Journal, MemoryJournal};
 use helve_models::script::Script;
-use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
-use helve_protocol::{Clock, Event, Ids, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState};
+use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts, ToolSpec};
+use helve_protocol::{Clock, Event, IdKind, Ids, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState};
 use helve_tools::{Read, Tool, Write};
 use uuid::Uuid;
 
 /// A clock that ticks when it is read, so that every run is the same.
 #[derive(Default)]
 pub(crate) struct Ticks(AtomicU64);
+
+impl Ticks {
+    /// Those of another process.
+    pub(crate) fn from(first: u64) -> Ticks {
+        Ticks(AtomicU64::new(first))
+    }
+}
 
 impl Clock for Ticks {
     fn now(&self) -> Timestamp {
@@ -24,7 +31,7 @@ impl Clock for Ticks {
 }
 
 impl Ids for Ticks {
-    fn draw(&self) -> Uuid {
+    fn draw(&self, _: IdKind) -> Uuid {
         Uuid::from_u128(
             0x0190_0000_0000_7000_8000_0000_0000_0000 + u128::from(self.0.fetch_add(1, Ordering::SeqCst)),
         )
@@ -41,7 +48,8 @@ pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dy
         clock: Arc::new(Ticks::default()),
         ids: Arc::new(Ticks::default()),
         tools,
-        gate: Gate::Yes,
+        gate: Gate::open(),
+        models: Arc::new(|name| Err(format!("there is no model {name}"))),
         limits: Limits::default(),
         root: root.to_owned(),
         version: "test".to_owned(),
@@ -55,9 +63,24 @@ pub(crate) fn dialogue(script: &str, house: &House) -> Dialogue {
 pub(crate) fn dialogue_of(mut targets: Vec<Target>, house: &House) -> Dialogue {
     let jitter = Box::new(|| Duration::ZERO);
     let client = Client::new(house.clock.clone(), jitter, Patience::Short, Timeouts::default());
-    let prompt = Prompt { system: "You are Helve.".to_owned(), tools: house.specs(), ..Prompt::default() };
+    let prompt = prompt(&house.tools);
     let main = targets.remove(0);
     Dialogue::new(Arc::new(client), main, targets, prompt)
+}
+
+pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> Prompt {
+    let spec = |tool: &Arc<dyn Tool>| ToolSpec {
+        name: tool.name().to_owned(),
+        description: tool.description().to_owned(),
+        schema: tool.schema(),
+    };
+    let tools = tools.iter().map(spec).collect();
+    Prompt { system: "You are Helve.".to_owned(), tools, ..Prompt::default() }
+}
+
+/// Plays a session again, with the tools of this build.
+pub(crate) fn replayed(session: SessionId, journal: &Arc<MemoryJournal>, tools: &[Arc<dyn Tool>]) -> Report {
+    run(replay(journal.clone(), session, &prompt(tools), tools)).unwrap()
 }
 
 pub(crate) fn session(script: &str, house: House) -> Session {
@@ -87,30 +110,37 @@ pub(crate) fn events(journal: &MemoryJournal, session: SessionId) -> Vec<Event> 
 }
 
 /// What every session must look like after a turn, however it ended: the kinds begin and end as they should, every call
-/// has its one result, and the view of the model begins with the user.
-pub(crate) fn assert_well_formed(session: &Session, journal: &MemoryJournal) {
+/// has its one result, the view of the model begins with the user, and it can be played again to the byte.
+pub(crate) fn assert_well_formed(session: &Session, journal: &Arc<MemoryJournal>, tools: &[Arc<dyn Tool>]) {
     let kinds: Vec<String> =
         events(journal, session.id()).iter().map(|event| event.body.kind().to_owned()).collect();
     assert_eq!(kinds.first().map(String::as_str), Some("session_created"));
-    assert_eq!(kinds.last().map(String::as_str), Some("turn_ended"), "{kinds:?}");
-    for message in session.history().messages() {
+    let last_of_turn = kinds.iter().rfind(|kind| kind.starts_with("turn_"));
+    assert_eq!(last_of_turn.map(String::as_str), Some("turn_ended"), "{kinds:?}");
+    for message in session.state(|state| state.history.messages().cloned().collect::<Vec<_>>()) {
         for part in &message.parts {
             if let Part::Tool(tool) = part {
                 assert!(tool.state.is_ended(), "{} is {}: {kinds:?}", tool.name, tool.state.name());
             }
         }
     }
-    let view = session.history().for_model();
-    assert_eq!(view.first().map(|message| message.role), Some(Role::User));
+    let first = session.state(|state| state.history.for_model().first().map(|message| message.role));
+    assert_eq!(first, Some(Role::User));
+    let report = replayed(session.id(), journal, tools);
+    assert_eq!((&report.differences, report.unkept), (&Vec::new(), 0));
+    let asked = kinds.iter().filter(|kind| *kind == "step_started").count();
+    assert_eq!(report.requests, asked, "{report:?}");
 }
 
 /// The states of all calls, in their order.
 pub(crate) fn states(session: &Session) -> Vec<(String, ToolState)> {
-    let parts = session.history().messages().flat_map(|message| &message.parts);
-    parts
-        .filter_map(|part| match part {
-            Part::Tool(tool) => Some((tool.name.clone(), tool.state.clone())),
-            _ => None,
-        })
-        .collect()
+    session.state(|state| {
+        let parts = state.history.messages().flat_map(|message| &message.parts);
+        parts
+            .filter_map(|part| match part {
+                Part::Tool(tool) => Some((tool.name.clone(), tool.state.clone())),
+                _ => None,
+            })
+            .collect()
+    })
 }

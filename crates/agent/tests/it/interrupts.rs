@@ -67,7 +67,7 @@ fn stopped_after(polls: u32) -> (Outcome, bool) {
     fs::write(folder.path().join("a.txt"), "a").unwrap();
     let journal = Arc::new(MemoryJournal::default());
     let tools = [tools(), vec![Arc::new(Nap)]].concat();
-    let mut session = session(WORK, house(&journal, folder.path(), tools));
+    let mut session = session(WORK, house(&journal, folder.path(), tools.clone()));
     let stop = CancellationToken::new();
     let mut polled = 0;
     let outcome = run(async {
@@ -84,7 +84,7 @@ fn stopped_after(polls: u32) -> (Outcome, bool) {
         })
         .await
     });
-    assert_well_formed(&session, &journal);
+    assert_well_formed(&session, &journal, &tools);
     for (name, state) in states(&session) {
         let is_told = !matches!(state, ToolState::Interrupted { how: Interruption::Unknown });
         assert!(is_told, "{name} after {polls} polls: nobody died, so what happened is known");

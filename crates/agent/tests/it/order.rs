@@ -116,10 +116,10 @@ proptest! {
         let world = Arc::new(World::default());
         let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Look(world.clone())), Arc::new(Bump(world.clone()))];
         let journal = Arc::new(MemoryJournal::default());
-        let mut session = session(&script, house(&journal, std::path::Path::new("/"), tools));
+        let mut session = session(&script, house(&journal, std::path::Path::new("/"), tools.clone()));
         let outcome = run(session.submit(said("go"), &CancellationToken::new())).unwrap();
         prop_assert_eq!(outcome, Outcome::EndTurn);
-        assert_well_formed(&session, &journal);
+        assert_well_formed(&session, &journal, &tools);
         prop_assert_eq!(&*world.wrong.lock().unwrap(), &Vec::<String>::new());
         // Results stand in the order of the calls, and each read sees what was written before it and nothing later.
         let mut written = 0;

@@ -321,5 +321,6 @@ pub(super) fn place_of(target: &Target) -> String {
     match &target.via {
         Via::Provider(provider) => provider.shown_url(),
         Via::Script(_) => "a script".to_owned(),
+        Via::Recorded(_) => "a recording".to_owned(),
     }
 }

@@ -8,6 +8,7 @@ mod messages;
 mod responses;
 pub(crate) mod said;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::request::{Dialect, Prompt};
@@ -15,7 +16,8 @@ use crate::{ModelEvent, StreamError};
 use said::{Before, Said};
 
 /// A protocol. A vendor is data; a wire is code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Wire {
     /// Anthropic Messages.
     Messages,

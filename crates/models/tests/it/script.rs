@@ -438,6 +438,7 @@ fn heard_blocks(answer: &Answer) -> Vec<Said> {
     merged(answer.blocks().map(|block| match block {
         Block::Text { text, .. } => Said::Text(text.clone()),
         Block::Thinking { text, .. } => Said::Thinking(text.clone()),
+        Block::Written(_) => unreachable!("nothing was recorded"),
         Block::Call(call) => Said::Call(call.name.clone(), serde_json::from_str(&call.arguments).unwrap()),
     }))
 }

@@ -48,6 +48,7 @@ fn what_is_sealed_is_kept_in_its_place() {
             Block::Thinking { sealed, .. } => sealed.clone(),
             Block::Call(call) => call.sealed.clone(),
             Block::Text { sealed, .. } => sealed.clone(),
+            Block::Written(_) => unreachable!("nothing was recorded"),
         });
         sealed.collect()
     };

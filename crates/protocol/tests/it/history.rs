@@ -178,7 +178,7 @@ fn any_body() -> impl Strategy<Value = Body> {
     prop_oneof![
         2 => (small(), parts()).prop_map(|(m, parts)| UserMessage { message: id(m), parts }.into()),
         2 => small().prop_map(|m| {
-            StepStarted { message: id(m), request: id(1), model: ModelName::new("m"), number: 1, kept: 0, segments: vec![] }.into()
+            StepStarted { message: id(m), request: id(1), model: ModelName::new("m"), number: 1, kept: 0, segments: vec![], marks: vec![] }.into()
         }),
         4 => (small(), parts()).prop_map(|(m, parts)| {
             ResponseEnded { message: id(m), parts, stop: StopReason::EndTurn }.into()

@@ -1,0 +1,243 @@
+//! Runs a recorded session again: the same loop, with answers, results, decisions, ids and times from the record, and compares
+//! every request that it would send with the one that was sent, byte by byte. Nothing is asked, run or written.
+
+mod tape;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_journal::Journal;
+use helve_models::{Client, Dialogue, Difference, Manner, Patience, Prompt, Timeouts};
+use helve_protocol::{Body, Clock, Event, Ids, ModelName, Outcome, Seq, SessionId, SessionState, TurnLimits};
+use helve_tools::Tool;
+use tokio_util::sync::CancellationToken;
+
+use crate::gate::Gate;
+use crate::record::{Error, Recorder};
+use crate::session::{House, Limits, Session};
+pub(crate) use tape::Tape;
+use tape::{Answers, Paper, Sent, Taped};
+
+/// What a replay found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub turns: usize,
+    /// The requests that were compared.
+    pub requests: usize,
+    /// Those whose bytes were not kept, so that nothing can be said of them.
+    pub unkept: usize,
+    pub differences: Vec<Mismatch>,
+    /// The versions that wrote the record.
+    pub versions: Vec<String>,
+}
+
+/// Something that is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Counted from 1.
+    pub turn: usize,
+    /// Counted within the turn, from 1.
+    pub step: usize,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Another request.
+    Request(Difference),
+    /// More or fewer of them.
+    Requests {
+        recorded: usize,
+        now: usize,
+    },
+    Outcome {
+        recorded: Outcome,
+        now: Outcome,
+    },
+}
+
+/// Replays a session with what this build tells models. `prompt` is without what depends on the machine: that is on record.
+pub async fn replay(
+    journal: Arc<dyn Journal>,
+    session: SessionId,
+    prompt: &Prompt,
+    tools: &[Arc<dyn Tool>],
+) -> Result<Report, Error> {
+    let mut events = Vec::new();
+    journal.read(session, Seq::START, &mut |event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    })?;
+    let sent = Sent::new(journal.clone(), session);
+    let mut player = Player {
+        journal,
+        session,
+        prompt,
+        tools,
+        state: SessionState::default(),
+        dialogue: None,
+        sent,
+        report: Report::default(),
+    };
+    player.play(&events).await?;
+    Ok(player.report)
+}
+
+struct Player<'a> {
+    journal: Arc<dyn Journal>,
+    session: SessionId,
+    prompt: &'a Prompt,
+    tools: &'a [Arc<dyn Tool>],
+    /// Where the recorded session stands.
+    state: SessionState,
+    dialogue: Option<Dialogue>,
+    /// What was sent last.
+    sent: Sent,
+    report: Report,
+}
+
+impl Player<'_> {
+    async fn play(&mut self, events: &[Event]) -> Result<(), Error> {
+        let mut rest = events;
+        while let Some((event, after)) = rest.split_first() {
+            if matches!(event.body, Body::TurnStarted(_)) {
+                let length = 1 + after.iter().take_while(|later| later.turn == event.turn).count();
+                let (turn, after) = rest.split_at(length.min(rest.len()));
+                self.turn(turn).await?;
+                turn.iter().for_each(|event| self.state.apply(event));
+                rest = after;
+                continue;
+            }
+            self.between(event);
+            self.state.apply(event);
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// What happens between turns and changes how the model is spoken with.
+    fn between(&mut self, event: &Event) {
+        match &event.body {
+            Body::SessionCreated(created) => self.note_version(&created.helve),
+            Body::SessionOpened(opened) => {
+                self.note_version(&opened.helve);
+                self.dialogue = None;
+            }
+            Body::DialogueBegan(began) => {
+                let Ok(manner) = serde_json::from_value::<Manner>(began.manner.clone()) else { return };
+                let tape = Arc::new(Tape::default());
+                let target = manner.target(began.model.clone(), Box::new(Answers(tape)));
+                match &mut self.dialogue {
+                    Some(dialogue) => drop(dialogue.switch(target, "")),
+                    None => {
+                        let prompt = manner.prompt(self.prompt.clone());
+                        self.dialogue = Some(Dialogue::new(idle_client(), target, Vec::new(), prompt));
+                    }
+                }
+            }
+            Body::Rewound(_) => {
+                if let Some(dialogue) = &mut self.dialogue {
+                    dialogue.renew();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_version(&mut self, version: &str) {
+        if self.report.versions.last().map(String::as_str) != Some(version) {
+            self.report.versions.push(version.to_owned());
+        }
+    }
+
+    async fn turn(&mut self, events: &[Event]) -> Result<(), Error> {
+        let Some(dialogue) = self.dialogue.take() else { return Ok(()) };
+        self.report.turns += 1;
+        let (task, tape) = Tape::read(events, std::mem::take(&mut self.sent));
+        let tape = Arc::new(tape);
+        let mut state = self.state.clone();
+        state.queue = tape.first_steering.clone();
+        let log =
+            Paper { session: self.session, last: self.state.history.last(), journal: self.journal.clone() };
+        let (clock, ids): (Arc<dyn Clock>, Arc<dyn Ids>) = (tape.clone(), tape.clone());
+        let record = Recorder::new(Box::new(log), state, clock.clone(), ids.clone());
+        let _ = tape.record.set(record.clone());
+        let house = House {
+            journal: self.journal.clone(),
+            clock,
+            ids,
+            tools: self
+                .tools
+                .iter()
+                .map(|tool| Arc::new(Taped(tool.clone(), tape.clone())) as Arc<dyn Tool>)
+                .collect(),
+            gate: Gate::recorded(tape.clone()),
+            limits: limits_of(events),
+            models: Arc::new(|_| Err("a replay asks nobody".to_owned())),
+            root: std::path::PathBuf::new(),
+            version: String::new(),
+        };
+        let mut session = Session::with(record, with_answers(dialogue, events, &tape, self.prompt), house);
+        let outcome = session.work(task, &CancellationToken::new()).await?;
+        self.dialogue = Some(session.dialogue);
+        self.sent = tape.sent();
+        self.judge(events, &tape, outcome);
+        Ok(())
+    }
+
+    fn judge(&mut self, events: &[Event], tape: &Tape, now: Outcome) {
+        let recorded = events.iter().filter(|event| matches!(event.body, Body::StepStarted(_))).count();
+        let found = tape.found();
+        self.report.requests += found.compared;
+        self.report.unkept += found.unkept;
+        let turn = self.report.turns;
+        for (step, difference) in &found.differences {
+            let what = What::Request(difference.clone());
+            self.report.differences.push(Mismatch { turn, step: *step, what });
+        }
+        if found.asked != recorded {
+            let what = What::Requests { recorded, now: found.asked };
+            self.report.differences.push(Mismatch { turn, step: found.asked, what });
+        }
+        let ended = events.iter().find_map(|event| match &event.body {
+            Body::TurnEnded(ended) => Some(ended.outcome),
+            _ => None,
+        });
+        if let Some(recorded) = ended.filter(|outcome| *outcome != now && !found.ran_out) {
+            let what = What::Outcome { recorded, now };
+            self.report.differences.push(Mismatch { turn, step: found.asked, what });
+        }
+    }
+}
+
+/// A dialogue whose models, also those that took over in this turn, answer from the tape.
+fn with_answers(dialogue: Dialogue, events: &[Event], tape: &Arc<Tape>, prompt: &Prompt) -> Dialogue {
+    let manner = dialogue.manner();
+    let name = dialogue.target().name.clone();
+    let of = |name: ModelName, manner: &Manner| manner.target(name, Box::new(Answers(tape.clone())));
+    let fallbacks = events.iter().filter_map(|event| match &event.body {
+        Body::DialogueBegan(began) => {
+            let manner: Manner = serde_json::from_value(began.manner.clone()).ok()?;
+            Some(of(began.model.clone(), &manner))
+        }
+        _ => None,
+    });
+    let fallbacks = fallbacks.collect();
+    dialogue.again(of(name, &manner), fallbacks, manner.prompt(prompt.clone()))
+}
+
+fn limits_of(events: &[Event]) -> Limits {
+    let told = events.iter().find_map(|event| match &event.body {
+        Body::TurnStarted(started) => Some(started.limits),
+        _ => None,
+    });
+    let TurnLimits { steps, cost, .. } = told.unwrap_or_default();
+    Limits { steps: steps.unwrap_or(u32::MAX), cost, time: None }
+}
+
+/// A client that is never used: recorded models need none.
+fn idle_client() -> Arc<Client> {
+    let clock = Arc::new(Tape::default());
+    Arc::new(Client::new(clock, Box::new(|| Duration::ZERO), Patience::Short, Timeouts::default()))
+}

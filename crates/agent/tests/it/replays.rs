@@ -1,0 +1,165 @@
+//! A recorded session can be played again to the byte, and whatever is another is named.
+
+use std::fs;
+use std::sync::Arc;
+
+use helve_agent::{What, replay};
+use helve_journal::{Journal, MemoryJournal};
+use helve_protocol::*;
+use helve_tools::{Context, Running, Tool};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::house::*;
+
+const SCRIPT: &str = r#"
+    [[step]]
+    text = "I look."
+    calls = [
+        { tool = "read", input = { path = "a.txt" } }, { tool = "read", input = { path = "b.txt" } },
+        { tool = "read", input = { path = "." } }, { tool = "write", input = { path = "c.txt", content = "c" } },
+    ]
+    [[step]]
+    text = "Done."
+"#;
+
+/// A session of two turns.
+fn recorded() -> (SessionId, Arc<MemoryJournal>) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "alpha").unwrap();
+    fs::write(folder.path().join("b.txt"), "beta").unwrap();
+    let journal = Arc::new(MemoryJournal::default());
+    let mut session = session(&SCRIPT.repeat(2), house(&journal, folder.path(), tools()));
+    for words in ["first", "second"] {
+        assert_eq!(run(session.submit(said(words), &CancellationToken::new())).unwrap(), Outcome::EndTurn);
+    }
+    (session.id(), journal)
+}
+
+/// The same session, told a little differently.
+fn forged(
+    session: SessionId,
+    journal: &MemoryJournal,
+    mut change: impl FnMut(&mut Event),
+) -> Arc<MemoryJournal> {
+    let forged = Arc::new(MemoryJournal::default());
+    let mut log = forged.create(session).unwrap();
+    for mut event in events(journal, session) {
+        for blob in event.body.blobs() {
+            log.blobs().put(&journal.blob(session, blob).unwrap()).unwrap();
+        }
+        change(&mut event);
+        log.append(&[event]).unwrap();
+    }
+    forged
+}
+
+/// Where the first request differs.
+fn path_of(journal: &Arc<MemoryJournal>, session: SessionId, tools: &[Arc<dyn Tool>]) -> String {
+    let report = replayed(session, journal, tools);
+    match &report.differences.first().unwrap().what {
+        What::Request(difference) => difference.path.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_request_is_the_same() {
+    let (session, journal) = recorded();
+    let report = replayed(session, &journal, &tools());
+    assert_eq!((report.turns, report.requests, report.unkept), (2, 4, 0));
+    assert_eq!(report.differences, []);
+    assert_eq!(report.versions, ["test"]);
+}
+
+#[test]
+fn another_result_is_named() {
+    let (session, journal) = recorded();
+    let changed = forged(session, &journal, |event| {
+        if let Body::ToolEnded(ended) = &mut event.body
+            && let ToolState::Completed { output } = &mut ended.end
+        {
+            output.text = output.text.replace("beta", "bete");
+        }
+    });
+    assert_eq!(path_of(&changed, session, &tools()), "/messages/2/content/1/content/0/text");
+}
+
+#[test]
+fn another_word_of_the_user_is_named() {
+    let (session, journal) = recorded();
+    let changed = forged(session, &journal, |event| {
+        if let Body::UserMessage(message) = &mut event.body
+            && message.parts == said("second")
+        {
+            message.parts = said("third");
+        }
+    });
+    let report = replayed(session, &changed, &tools());
+    assert_eq!((report.differences[0].turn, report.differences[0].step), (2, 1));
+}
+
+#[test]
+fn another_prompt_is_named() {
+    let (session, journal) = recorded();
+    let mut other = prompt(&tools());
+    other.system.push('!');
+    let report = run(replay(journal, session, &other, &tools())).unwrap();
+    let What::Request(difference) = &report.differences[0].what else { panic!("{report:?}") };
+    assert_eq!(difference.path, "/system/0/text");
+    assert_eq!(difference.new.as_deref(), Some("You are Helve.!"));
+}
+
+/// `read`, with one letter more in what the model is told of it.
+struct Reworded(Arc<dyn Tool>);
+
+impl Tool for Reworded {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn description(&self) -> &'static str {
+        Box::leak(format!("{}!", self.0.description()).into_boxed_str())
+    }
+    fn schema(&self) -> Value {
+        self.0.schema()
+    }
+    fn class(&self) -> ToolClass {
+        self.0.class()
+    }
+    fn intent(&self, input: &Value) -> String {
+        self.0.intent(input)
+    }
+    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a> {
+        self.0.run(input, context)
+    }
+}
+
+#[test]
+fn another_description_of_a_tool_is_named() {
+    let (session, journal) = recorded();
+    let mut tools = tools();
+    tools[1] = Arc::new(Reworded(tools[1].clone()));
+    assert_eq!(path_of(&journal, session, &tools), "/tools/1/description");
+}
+
+#[test]
+fn another_way_of_the_loop_is_noticed() {
+    let (session, journal) = recorded();
+    // As if the second step had never been.
+    let mut steps = 0;
+    let shorter = Arc::new(MemoryJournal::default());
+    let mut log = shorter.create(session).unwrap();
+    for mut event in events(&journal, session) {
+        steps += u32::from(matches!(event.body, Body::StepStarted(_)));
+        if steps == 2 && !matches!(event.body, Body::TurnEnded(_)) {
+            continue;
+        }
+        for blob in event.body.blobs() {
+            log.blobs().put(&journal.blob(session, blob).unwrap()).unwrap();
+        }
+        event.seq = log.last().next();
+        log.append(&[event]).unwrap();
+    }
+    let report = replayed(session, &shorter, &tools());
+    assert!(matches!(report.differences[0].what, What::Requests { recorded: 1, now: 2 }), "{report:?}");
+}
