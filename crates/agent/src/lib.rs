@@ -25,3 +25,4 @@ pub use gate::Gate;
 pub use record::{Error, Feed};
 pub use replay::{Mismatch, Report, What, replay};
 pub use session::{FindModel, House, Limits, Session};
+pub use toolbox::specs;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_journal::Journal;
-use helve_models::{Dialogue, Target, ToolSpec};
+use helve_models::{Dialogue, Target};
 use helve_protocol::{
     Body, Clock, Cost, IdKind, Ids, MessageId, ModelName, ModelSwitched, NoteAdded, Outcome, Part,
     QueueChanged, SessionCreated, SessionId, SessionOpened, SessionState, TurnEnded, TurnLimits, TurnStarted,
@@ -18,7 +18,7 @@ use tracing::Instrument;
 use crate::gate::Gate;
 use crate::record::{Error, Feed, Recorder};
 use crate::recovery;
-use crate::toolbox::{self, Toolbox};
+use crate::toolbox::Toolbox;
 use crate::turn::{Turn, Work, dialogue_began};
 
 /// What a session needs from the house it lives in.
@@ -74,13 +74,6 @@ pub(crate) enum Task {
     Said { message: MessageId, parts: Vec<Part> },
     /// To go on where the last turn stopped.
     GoOn,
-}
-
-impl House {
-    /// What the model is told of the tools.
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        toolbox::specs(&self.tools)
-    }
 }
 
 impl Session {

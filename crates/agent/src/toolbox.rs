@@ -39,7 +39,7 @@ impl Toolbox {
 }
 
 /// What the model is told of tools.
-pub(crate) fn specs(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
+pub fn specs(tools: &[Arc<dyn Tool>]) -> Vec<ToolSpec> {
     let spec = |tool: &Arc<dyn Tool>| ToolSpec {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),

@@ -100,6 +100,8 @@ pub(crate) enum Work {
     Run(Run),
     /// Watch the whole loop at work on a sample project, with a scripted model, offline
     Demo,
+    /// Run recorded sessions again, offline, and prove that every request is the same
+    Replay(Replay),
     /// Show the settings, where each comes from, and where the files are
     #[command(subcommand)]
     Config(Config),
@@ -146,6 +148,7 @@ impl Work {
         match self {
             Work::Run(_) => "run",
             Work::Demo => "demo",
+            Work::Replay(_) => "replay",
             Work::Config(Config::Show { .. }) => "config.show",
             Work::Config(Config::Schema) => "config.schema",
             Work::Config(Config::Path { .. }) => "config.path",
@@ -177,11 +180,60 @@ pub(crate) struct Run {
     #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
     pub(crate) resume: Option<String>,
     /// Go on with the last session of this project
-    #[arg(long = "continue")]
+    #[arg(long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
+    /// Go on from another session, or from the end of one of its turns, in a session of its own
+    #[arg(long, value_name = "ID[@TURN]", conflicts_with_all = ["resume", "continue_last"])]
+    pub(crate) fork: Option<String>,
+    /// Read what to do from a file; words and piped text come after it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) instruction_file: Option<PathBuf>,
+    /// Show the model a picture or a PDF; can be given several times
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
+    /// What the standard input holds
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    pub(crate) input: InputForm,
+    /// Stop after so many steps (model requests)
+    #[arg(long, value_name = "N", visible_alias = "max-turns")]
+    pub(crate) max_steps: Option<String>,
+    /// Stop when so much was spent
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<String>,
+    /// Stop after so long, such as 90s or 10m
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) max_time: Option<String>,
     /// Let it change things without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+impl Run {
+    /// Whether it takes up what was there before.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.continue_last || self.resume.is_some()
+    }
+}
+
+impl Work {
+    /// The limits that the command line sets: key, value, and what the user typed.
+    pub(crate) fn limits(&self) -> Vec<(&'static str, String, &'static str)> {
+        let Work::Run(run) = self else { return Vec::new() };
+        let limits = [
+            ("limits.max_steps", &run.max_steps, "--max-steps"),
+            ("limits.max_cost", &run.max_cost, "--max-cost"),
+            ("limits.max_time", &run.max_time, "--max-time"),
+        ];
+        limits.into_iter().filter_map(|(key, value, shown)| Some((key, value.clone()?, shown))).collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputForm {
+    /// More of the instruction
+    Text,
+    /// Commands and queries, one JSON object a line, until it ends; questions are asked as events
+    StreamJson,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -257,6 +309,16 @@ pub(crate) enum Sessions {
         #[arg(short, long)]
         yes: bool,
     },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Replay {
+    /// The ids, their beginnings or their ends, or `last`
+    #[arg(required_unless_present = "all")]
+    pub(crate) ids: Vec<String>,
+    /// All sessions
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) all: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -11,6 +11,7 @@ mod places;
 mod screen;
 mod setup;
 mod text;
+mod wiring;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -47,7 +48,7 @@ fn print(command: Print) -> Result<Exit, Failure> {
 }
 
 fn work(command: Work, everywhere: &Everywhere) -> Result<Exit, Failure> {
-    let setup = Setup::new(everywhere)?;
+    let setup = Setup::new(everywhere, &command.limits())?;
     let mut screen = setup.screen();
     logs::start(&setup.places.logs(), setup.log_level());
     let name = command.name();

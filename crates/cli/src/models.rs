@@ -130,6 +130,14 @@ impl Models {
         }
     }
 
+    /// The model that a name means, or why there is none.
+    pub(crate) fn find(&self, name: &str) -> Result<Target, String> {
+        match name.strip_prefix(SCRIPT) {
+            Some(file) => script(&self.cwd.join(file), file).map_err(|failure| failure.to_string()),
+            None => self.router.find(name).map_err(|error| error.to_string()),
+        }
+    }
+
     /// The local servers, with the models that they have.
     pub(crate) async fn servers(&self) -> Vec<Server> {
         let mut asked = tokio::task::JoinSet::new();

@@ -29,7 +29,8 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn new(everywhere: &Everywhere) -> Result<Setup, Failure> {
+    /// `own` are flags of the command that stand for settings: key, value, and what the user typed.
+    pub(crate) fn new(everywhere: &Everywhere, own: &[(&str, String, &str)]) -> Result<Setup, Failure> {
         let cwd = working_folder(everywhere.cwd.as_deref())?;
         let places = Places::find()?;
         let root = project_root(&cwd);
@@ -40,7 +41,7 @@ impl Setup {
             user: places.user_settings(),
             project: Some(project_files(&root)),
             environment: environment(),
-            flags: flags(everywhere),
+            flags: flags(everywhere, own),
             trust: trust.as_ref().unwrap_or(&nobody),
         });
         Ok(Setup { places, cwd, root, config, trust })
@@ -128,7 +129,7 @@ fn environment() -> Vec<(String, String)> {
     pairs.filter_map(|(name, value)| Some((name.ok()?, value))).collect()
 }
 
-fn flags(everywhere: &Everywhere) -> Vec<Flag> {
+fn flags(everywhere: &Everywhere, own: &[(&str, String, &str)]) -> Vec<Flag> {
     let flag = |key: &str, value: &str, shown_as: &str| Flag {
         key: key.to_owned(),
         value: value.to_owned(),
@@ -138,7 +139,8 @@ fn flags(everywhere: &Everywhere) -> Vec<Flag> {
     let model = everywhere.model.iter().map(|name| flag("model", name, "--model"));
     let color = everywhere.color.iter().map(|when| flag("ui.color", when.name(), "--color"));
     let debug = everywhere.debug.then(|| flag("log.level", "debug", "--debug"));
-    set.chain(model).chain(color).chain(debug).collect()
+    let own = own.iter().map(|(key, value, shown_as)| flag(key, value, shown_as));
+    set.chain(model).chain(color).chain(debug).chain(own).collect()
 }
 
 /// The real time.

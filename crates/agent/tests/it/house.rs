@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use helve_agent::{Gate, House, Limits, Report, Session, replay};
+use helve_agent::{Gate, House, Limits, Report, Session, replay, specs};
 use helve_journal::{Journal, MemoryJournal};
 use helve_models::script::Script;
-use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts, ToolSpec};
+use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
 use helve_protocol::{Clock, Event, IdKind, Ids, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState};
 use helve_tools::{Read, Tool, Write};
 use uuid::Uuid;
@@ -69,13 +69,7 @@ pub(crate) fn dialogue_of(mut targets: Vec<Target>, house: &House) -> Dialogue {
 }
 
 pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> Prompt {
-    let spec = |tool: &Arc<dyn Tool>| ToolSpec {
-        name: tool.name().to_owned(),
-        description: tool.description().to_owned(),
-        schema: tool.schema(),
-    };
-    let tools = tools.iter().map(spec).collect();
-    Prompt { system: "You are Helve.".to_owned(), tools, ..Prompt::default() }
+    Prompt { system: "You are Helve.".to_owned(), tools: specs(tools), ..Prompt::default() }
 }
 
 /// Plays a session again, with the tools of this build.

@@ -5,18 +5,18 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
-use helve_agent::Session;
+use helve_agent::{Gate, Session};
 use helve_models::Target;
 use helve_models::script::Script;
 
-use super::run::{Front, dialogue, house, journal_failure, turn};
-use crate::args::{OutputForm, Run};
 use crate::failure::{Exit, Failure};
-use crate::models::{Models, block_on};
+use crate::models::Models;
 use crate::screen::{DIM, GOOD, HEADING, Screen};
 use crate::setup::Setup;
 use crate::text;
+use crate::wiring::{dialogue, house, session_failure};
 
 const FILES: [(&str, &str); 2] =
     [("greet.sh", include_str!("../demo/greet.sh")), ("test.sh", include_str!("../demo/test.sh"))];
@@ -71,22 +71,14 @@ fn unpack(temporary: &Path) -> io::Result<PathBuf> {
 }
 
 fn work(folder: &Path, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let options = Run {
-        prompt: Vec::new(),
-        output: OutputForm::Text,
-        quiet: false,
-        resume: None,
-        continue_last: false,
-        yes: true,
-    };
     let script = Script::parse(SCRIPT)
         .map_err(|error| Failure::new("the demo's script can't be read", error, "Report this."))?;
-    let models = Models::impatient(setup)?;
-    let mut house = house(&options, setup)?;
+    let models = Arc::new(Models::impatient(setup)?);
+    let mut house = house(setup, Gate::open(), &models)?;
     house.root = folder.to_owned();
     let dialogue = dialogue(&models, Target::script("script:demo", script), Vec::new(), &house);
-    let session = Session::create(house, dialogue).map_err(|error| journal_failure(&error))?;
-    block_on(turn(session, TASK.to_owned(), Front::new(&options), screen))?
+    let session = Session::create(house, dialogue).map_err(|error| session_failure(&error))?;
+    super::run::show(session, TASK, screen)
 }
 
 /// Whether the work is really done, whatever the model says.

@@ -8,6 +8,7 @@ mod models;
 mod models_list;
 mod models_probe;
 mod reference;
+mod replay;
 mod run;
 mod sessions;
 mod trust;
@@ -34,6 +35,7 @@ pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<E
     match command {
         Work::Demo => demo::run(setup, screen),
         Work::Run(options) => run::run(options, setup, screen),
+        Work::Replay(options) => replay::run(&options, setup, screen),
         Work::Config(command) => config::run(command, setup, screen),
         Work::Sessions(command) => sessions::run(command, setup, screen),
         Work::Trust(options) => trust::run(&options, setup, screen),

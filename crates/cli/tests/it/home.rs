@@ -1,5 +1,6 @@
 //! A person's machine, made for one test.
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,6 +11,25 @@ use helve_testkit::{Session, id};
 
 pub(crate) struct Home {
     folder: tempfile::TempDir,
+    /// Whether a model did something here, so that it can be played again.
+    has_worked: Cell<bool>,
+}
+
+/// Whatever a test let a model do can be played again, to the byte: in another home and folder, in another time zone,
+/// without the settings, the scripts and the servers that were there.
+impl Drop for Home {
+    fn drop(&mut self) {
+        if !self.has_worked.get() || std::thread::panicking() {
+            return;
+        }
+        let there = Home::new();
+        fs::rename(self.path().join("sessions"), there.path().join("sessions")).unwrap();
+        let mut command = there.helve(&["replay", "--all"]);
+        let Output { status, stdout, stderr } = command.env("TZ", "Pacific/Chatham").output().unwrap();
+        let told = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+        assert!(status.success(), "{told}");
+        assert!(told.contains("the same to the byte") && !told.contains("not kept"), "{told}");
+    }
 }
 
 /// What a run of the program gave.
@@ -25,7 +45,7 @@ impl Home {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::create_dir_all(folder.path().join("project/.git")).unwrap();
-        Home { folder }
+        Home { folder, has_worked: Cell::new(false) }
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -48,6 +68,8 @@ impl Home {
 
     /// The program, in the project, with nothing of this machine's environment but the way to other programs.
     pub(crate) fn helve(&self, words: &[&str]) -> Command {
+        let is_work = matches!(words.first(), Some(&("run" | "demo")));
+        self.has_worked.set(self.has_worked.get() || is_work);
         let mut command = Command::new(env!("CARGO_BIN_EXE_helve"));
         command.args(words).current_dir(self.project()).env_clear();
         command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.path()).env("TZ", "UTC");

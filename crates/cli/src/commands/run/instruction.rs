@@ -1,0 +1,129 @@
+//! What the model is to do: words, files, images and what is piped in.
+
+use std::fs;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use helve_agent::Session;
+use helve_protocol::{FilePart, Part, TextPart};
+
+use crate::args::Run;
+use crate::failure::Failure;
+use crate::setup::Setup;
+use crate::text;
+use crate::wiring::session_failure;
+
+/// A picture that is larger is refused by every provider.
+const MAX_FILE_BYTES: usize = 20 << 20;
+/// What people pipe in is text for a model, not a disk.
+const MAX_TEXT_BYTES: u64 = 8 << 20;
+
+/// What was asked, before there is a session.
+pub(super) struct Instruction {
+    text: String,
+    files: Vec<Attached>,
+}
+
+struct Attached {
+    name: String,
+    media_type: &'static str,
+    content: Vec<u8>,
+}
+
+impl Instruction {
+    pub(super) fn of(text: &str) -> Instruction {
+        Instruction { text: text.to_owned(), files: Vec::new() }
+    }
+
+    /// The instruction file, the words of the command line, and what is piped in, with blank lines between.
+    pub(super) fn read(options: &Run, setup: &Setup, takes_stdin: bool) -> Result<Instruction, Failure> {
+        let mut texts = Vec::new();
+        if let Some(file) = &options.instruction_file {
+            let read = fs::read_to_string(setup.cwd.join(file));
+            texts.push(read.map_err(|error| {
+                let what = format!("the instruction file {} can't be read", text::path(file));
+                Failure::usage(what, error, "Check the path; it must be a text file.")
+            })?);
+        }
+        texts.push(options.prompt.join(" "));
+        if takes_stdin && !std::io::stdin().is_terminal() {
+            texts.push(piped()?);
+        }
+        let said: Vec<&str> =
+            texts.iter().map(|text| text.trim_end()).filter(|text| !text.trim().is_empty()).collect();
+        let files: Result<_, _> =
+            options.image.iter().map(|image| attached(&setup.cwd.join(image), image)).collect();
+        Ok(Instruction { text: said.join("\n\n"), files: files? })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.files.is_empty()
+    }
+
+    /// The message, with its files kept beside the session's log.
+    pub(super) fn parts(self, session: &Session) -> Result<Vec<Part>, Failure> {
+        let text = Some(self.text).filter(|text| !text.is_empty());
+        let mut parts: Vec<Part> = text.map(|text| Part::Text(TextPart::said(text))).into_iter().collect();
+        for Attached { name, media_type, content } in self.files {
+            let content = session.keep(&content).map_err(|error| session_failure(&error))?;
+            parts.push(Part::File(FilePart { name, media_type: media_type.to_owned(), content }));
+        }
+        Ok(parts)
+    }
+}
+
+fn piped() -> Result<String, Failure> {
+    let wrong =
+        |why: String| Failure::usage("the piped input can't be used", why, "Pipe in less, and only text.");
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() as u64 > MAX_TEXT_BYTES {
+        return Err(wrong(format!("it is more than {}", text::bytes(MAX_TEXT_BYTES))));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))
+}
+
+fn attached(path: &Path, shown: &Path) -> Result<Attached, Failure> {
+    let wrong = |why: String| {
+        let what = format!("{} can't be shown to the model", text::path(shown));
+        Failure::usage(what, why, "Give a PNG, JPEG, GIF, WebP or PDF file.")
+    };
+    let content = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    if content.len() > MAX_FILE_BYTES {
+        return Err(wrong(format!("it has more than {}", text::bytes(MAX_FILE_BYTES as u64))));
+    }
+    let media_type =
+        media_type(&content).ok_or_else(|| wrong("it is none of the kinds that models see".to_owned()))?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Attached { name, media_type, content })
+}
+
+/// What a file is, by how it begins. Its name may say anything.
+fn media_type(content: &[u8]) -> Option<&'static str> {
+    let is_webp = content.starts_with(b"RIFF") && content.get(8..12) == Some(b"WEBP");
+    [
+        (content.starts_with(b"\x89PNG\r\n\x1a\n"), "image/png"),
+        (content.starts_with(b"\xff\xd8\xff"), "image/jpeg"),
+        (content.starts_with(b"GIF8"), "image/gif"),
+        (is_webp, "image/webp"),
+        (content.starts_with(b"%PDF-"), "application/pdf"),
+    ]
+    .into_iter()
+    .find_map(|(is_it, media_type)| is_it.then_some(media_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::media_type;
+
+    #[test]
+    fn a_file_is_known_by_how_it_begins() {
+        assert_eq!(media_type(b"\x89PNG\r\n\x1a\n...."), Some("image/png"));
+        assert_eq!(media_type(b"RIFF....WEBPVP8 "), Some("image/webp"));
+        assert_eq!(media_type(b"RIFF....WAVEfmt "), None);
+        assert_eq!(media_type(b"%PDF-1.7"), Some("application/pdf"));
+        assert_eq!(media_type(b"GIF"), None);
+        assert_eq!(media_type(b""), None);
+    }
+}

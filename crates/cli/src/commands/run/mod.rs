@@ -1,0 +1,317 @@
+//! `helve run`: one turn without the interface, or as many as a program asks for.
+
+mod front;
+mod input;
+mod instruction;
+mod progress;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use helve_agent::{Actor, Error, Feed, Gate, Handle, House, Session};
+use helve_journal::{FileJournal, Journal};
+use helve_models::Dialogue;
+use helve_protocol::{
+    Body, Command, Delivery, Event, IdKind, Outcome, Part, Prompt, Query, Reply, Seq, SessionId,
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::{InputForm, OutputForm, Run};
+use crate::failure::{Exit, Failure};
+use crate::models::{Models, block_on};
+use crate::screen::{self, Screen, WARN};
+use crate::setup::Setup;
+use crate::wiring::{dialogue, house, session_failure};
+use front::Front;
+use instruction::Instruction;
+
+pub(crate) fn run(options: Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let ran = start(&options, setup, screen);
+    if let Err(failure) = &ran
+        && options.output != OutputForm::Text
+    {
+        front::tell_failure(failure, screen)?;
+    }
+    ran
+}
+
+fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let is_text = options.input == InputForm::Text;
+    let instruction = Instruction::read(options, setup, is_text)?;
+    // Without a word, a session that broke off goes on.
+    if instruction.is_empty() && is_text && !options.goes_on() {
+        let hint = "Say what you want: `helve run \"fix the bug\"`.";
+        return Err(Failure::usage("nothing was run", "there is nothing to do", hint));
+    }
+    let models = Arc::new(Models::new(setup)?);
+    block_on(async {
+        let target = models.main().await?;
+        let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
+        let gate = match (options.yes, options.input) {
+            (true, _) => Gate::open(),
+            // Whoever sends commands can answer questions too.
+            (false, InputForm::StreamJson) => Gate::asking(),
+            (false, InputForm::Text) => Gate::shut(),
+        };
+        let house = house(setup, gate, &models)?;
+        let dialogue = dialogue(&models, target, fallbacks, &house);
+        let session = open(options, setup, house, dialogue)?;
+        let first = match instruction.is_empty() {
+            false => Some(submit(instruction.parts(&session)?)),
+            true if is_text => Some(Command::GoOn),
+            true => None,
+        };
+        talk(session, first, options.input, Front::new(options.output, options.quiet), screen).await
+    })?
+}
+
+/// One turn of a scripted model, as a person sees it.
+pub(super) fn show(session: Session, task: &str, screen: &mut Screen) -> Result<Exit, Failure> {
+    let parts = Instruction::of(task).parts(&session)?;
+    let front = Front::new(OutputForm::Text, false);
+    block_on(talk(session, Some(submit(parts)), InputForm::Text, front, screen))?
+}
+
+fn submit(parts: Vec<Part>) -> Command {
+    Command::Submit(Prompt { parts, delivery: Delivery::Queue })
+}
+
+/// Talks with a session until there is nothing more to say, and shows what happens.
+async fn talk(
+    session: Session,
+    first: Option<Command>,
+    input: InputForm,
+    mut front: Front,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
+    let (handle, actor) = session.listen();
+    let mut feed = handle.feed();
+    let worker = Worker::start(actor);
+    let is_single = input == InputForm::Text;
+    if let Some(command) = first {
+        handle.send(command).await;
+    }
+    let shown = follow(&handle, &mut feed, &worker, is_single, &mut front, screen).await;
+    // Whatever happened to our output, the turn ends in order.
+    handle.send(Command::ShutDown).await;
+    let session = worker.end().await?;
+    shown?;
+    drain(&mut feed, &mut front, screen).await?;
+    front.finish(&session, screen)
+}
+
+/// Shows events and takes lines until the session is done.
+async fn follow(
+    handle: &Handle,
+    feed: &mut Feed,
+    worker: &Worker,
+    is_single: bool,
+    front: &mut Front,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let mut lines = (!is_single).then(input::lines);
+    let mut signals = Signals::new()?;
+    let mut interrupts = 0;
+    loop {
+        let more = async {
+            match &mut lines {
+                Some(lines) => lines.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = signals.next() => {
+                interrupts += 1;
+                interrupt(handle, interrupts, front).await;
+            }
+            event = feed.next() => {
+                let Some(event) = event else { return Ok(()) };
+                front.show(&event, screen)?;
+                let is_over = matches!(event.body, Body::TurnEnded(_)) && (is_single || interrupts > 0);
+                if is_over || (lines.is_none() && !is_single && is_done(&event, handle).await) {
+                    return Ok(());
+                }
+            }
+            () = worker.done.cancelled() => return Ok(()),
+            line = more => match line {
+                Some(line) => {
+                    if let Some(reply) = input::take(line, handle).await {
+                        front.reply(&reply, screen)?;
+                    }
+                }
+                None => {
+                    lines = None;
+                    if is_idle(handle).await {
+                        return Ok(());
+                    }
+                }
+            },
+            () = front.tick() => {}
+        }
+    }
+}
+
+async fn is_done(event: &Event, handle: &Handle) -> bool {
+    matches!(event.body, Body::TurnEnded(_)) && is_idle(handle).await
+}
+
+/// Whether nothing runs, and nothing follows by itself.
+async fn is_idle(handle: &Handle) -> bool {
+    use helve_protocol::Status;
+    let status = match handle.ask(Query::State).await {
+        Reply::State { status, unfinished, .. } => (status, unfinished),
+        _ => return true,
+    };
+    let waits = matches!(handle.ask(Query::Queue).await, Reply::Queue { queue } if !queue.is_empty());
+    match status {
+        (Status::Idle, unfinished) => !waits || unfinished.is_some(),
+        _ => false,
+    }
+}
+
+/// The first time the turn ends in order; the second time the program does.
+#[expect(clippy::exit, reason = "somebody pressed Ctrl-C twice and wants out")]
+async fn interrupt(handle: &Handle, times: u32, front: &mut Front) {
+    front.clear();
+    if times > 1 {
+        std::process::exit(i32::from(Exit::Interrupted as u8));
+    }
+    screen::complain(&format!("{WARN}stopping; press Ctrl-C again to leave at once{WARN:#}"));
+    handle.send(Command::Interrupt).await;
+}
+
+/// Ctrl-C, and what a system sends that wants us to end.
+struct Signals([tokio::signal::unix::Signal; 3]);
+
+impl Signals {
+    fn new() -> Result<Signals, Failure> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| {
+                Failure::new("signals can't be heard", error, "Check the limits of this process.")
+            })
+        };
+        Ok(Signals([
+            listen(SignalKind::interrupt())?,
+            listen(SignalKind::terminate())?,
+            listen(SignalKind::hangup())?,
+        ]))
+    }
+
+    async fn next(&mut self) {
+        let [interrupt, terminate, hang_up] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    }
+}
+
+/// The session, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
+struct Worker {
+    thread: JoinHandle<Result<Result<Session, Error>, Failure>>,
+    /// Set when the session has ended.
+    done: CancellationToken,
+}
+
+impl Worker {
+    fn start(actor: Actor) -> Worker {
+        let done = CancellationToken::new();
+        let guard = done.clone().drop_guard();
+        let thread = std::thread::spawn(move || {
+            let _guard = guard;
+            block_on(actor.run())
+        });
+        Worker { thread, done }
+    }
+
+    async fn end(self) -> Result<Session, Failure> {
+        self.done.cancelled().await;
+        let ended = self.thread.join().unwrap_or_else(|_| {
+            let hint = "Report it with the log; `helve run --continue` goes on.";
+            Err(Failure::new("the turn broke off", "a mistake in Helve", hint))
+        });
+        ended?.map_err(|error| session_failure(&error))
+    }
+}
+
+/// What is left to be shown when the session has ended.
+async fn drain(feed: &mut Feed, front: &mut Front, screen: &mut Screen) -> Result<(), Failure> {
+    while let Ok(Some(event)) = tokio::time::timeout(std::time::Duration::ZERO, feed.next()).await {
+        front.show(&event, screen)?;
+    }
+    Ok(())
+}
+
+fn open(options: &Run, setup: &Setup, house: House, dialogue: Dialogue) -> Result<Session, Failure> {
+    let journal = setup.journal();
+    let id: Option<SessionId> = match (&options.resume, options.continue_last, &options.fork) {
+        (Some(id), ..) => Some(super::sessions::find(&journal, id)?),
+        (None, true, _) => Some(last_here(&journal, &setup.root)?),
+        (None, false, Some(place)) => Some(fork(&journal, place, &house)?),
+        (None, false, None) => None,
+    };
+    let opened = match id {
+        Some(id) => Session::open(house, dialogue, id),
+        None => Session::create(house, dialogue),
+    };
+    opened.map_err(|error| session_failure(&error))
+}
+
+fn last_here(journal: &FileJournal, root: &Path) -> Result<SessionId, Failure> {
+    let sessions =
+        journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+    let here =
+        sessions.iter().find(|summary| Path::new(&summary.workspace) == root && summary.parent.is_none());
+    here.map(|summary| summary.session).ok_or_else(|| {
+        let hint = "Leave --continue out, or go to the project of the session.";
+        Failure::usage("there is nothing to go on with", "this project has no session yet", hint)
+    })
+}
+
+/// Begins a session that goes on from another: from its end, or from the end of one of its turns.
+fn fork(journal: &FileJournal, place: &str, house: &House) -> Result<SessionId, Failure> {
+    let (id, turn) = place.split_once('@').unwrap_or((place, ""));
+    let parent = super::sessions::find(journal, id)?;
+    let failed = |error: &helve_journal::Error| Failure::journal("the session can't be forked", error);
+    let (mut ends, mut last) = (Vec::new(), Seq::START);
+    let read = journal.read(parent, Seq::START, &mut |event| {
+        last = event.seq;
+        if matches!(event.body, Body::TurnEnded(_)) {
+            ends.push(event.seq);
+        }
+        std::ops::ControlFlow::Continue(())
+    });
+    read.map_err(|error| failed(&error))?;
+    let at = match turn {
+        "" => last,
+        turn => {
+            let number = turn.parse::<usize>().ok().and_then(|turn| turn.checked_sub(1));
+            *number.and_then(|turn| ends.get(turn)).ok_or_else(|| {
+                let why = format!("it has {} turns, counted from 1", ends.len());
+                Failure::usage(format!("there is no turn {turn:?} in that session"), why, "Write ID@TURN.")
+            })?
+        }
+    };
+    let child: SessionId = house.ids.draw(IdKind::Session).into();
+    journal.fork(parent, at, child).map_err(|error| failed(&error))?;
+    Ok(child)
+}
+
+/// How the program ends after a turn.
+fn exit_of(outcome: Outcome, denied: bool) -> Exit {
+    match outcome {
+        // The model may find another way; if it gave up because of what was refused, that is told.
+        Outcome::EndTurn | Outcome::Goal if denied => Exit::Denied,
+        Outcome::EndTurn | Outcome::Goal => Exit::Fine,
+        Outcome::Cancelled => Exit::Interrupted,
+        Outcome::MaxTurns => Exit::Steps,
+        Outcome::Timeout => Exit::Time,
+        Outcome::Budget => Exit::Budget,
+        Outcome::Denied => Exit::Denied,
+        Outcome::Error | Outcome::NoCompletion => Exit::Error,
+    }
+}

@@ -1,0 +1,88 @@
+//! From settings to a session: the house that it lives in, and what its model is told.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+
+use helve_agent::{Error, Gate, House, Limits};
+use helve_models::{Dialogue, Prompt, Target};
+use helve_protocol::{IdKind, Ids, ModelName};
+use helve_tools::{Read, Shell, Tool, Write};
+use uuid::Uuid;
+
+use crate::failure::Failure;
+use crate::models::Models;
+use crate::setup::{Setup, SystemClock};
+
+const SYSTEM: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
+                      what you did. Keep your answers short.";
+
+/// Real ids, which sort by age.
+struct RealIds;
+
+impl Ids for RealIds {
+    fn draw(&self, _: IdKind) -> Uuid {
+        Uuid::now_v7()
+    }
+}
+
+/// The tools of this program.
+pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let keeper = std::env::current_exe()
+        .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
+    let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
+    Ok(vec![Arc::new(Read), Arc::new(Write), Arc::new(shell)])
+}
+
+/// The keys of providers are none of a command's business.
+fn is_secret(name: &std::ffi::OsStr) -> bool {
+    let keys = helve_models::VENDORS.iter().flat_map(|vendor| vendor.keys);
+    keys.into_iter().any(|(key, _)| name == *key)
+}
+
+pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<House, Failure> {
+    let limits = &setup.config()?.settings.limits;
+    let models = models.clone();
+    Ok(House {
+        journal: Arc::new(setup.journal()),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RealIds),
+        tools: tools()?,
+        gate,
+        limits: Limits {
+            steps: limits.max_steps,
+            cost: limits.max_cost.map(|dollars| dollars.0),
+            time: limits.max_time.map(Into::into),
+        },
+        models: Arc::new(move |name: &ModelName| models.find(name.as_str())),
+        root: setup.root.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+/// What the model is told by this build, whatever the machine.
+pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> Prompt {
+    Prompt { system: SYSTEM.to_owned(), tools: helve_agent::specs(tools), ..Prompt::default() }
+}
+
+pub(crate) fn dialogue(models: &Models, target: Target, fallbacks: Vec<Target>, house: &House) -> Dialogue {
+    let cache_key = Some(project_key(&house.root));
+    let prompt = Prompt { effort: models.effort, cache_key, ..prompt(&house.tools) };
+    Dialogue::new(models.client.clone(), target, fallbacks, prompt)
+}
+
+/// The sessions of one project begin alike. What the project is called is nobody's business.
+fn project_key(root: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    format!("helve-{:016x}", hasher.finish())
+}
+
+pub(crate) fn session_failure(error: &Error) -> Failure {
+    match error {
+        Error::Journal(error) => Failure::journal("the session can't go on", error),
+        Error::Blob(error) => {
+            Failure::new("the session can't go on", error, "Check the disk, then `helve doctor`.")
+        }
+    }
+}
