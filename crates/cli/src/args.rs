@@ -194,6 +194,9 @@ pub(crate) struct Run {
     /// What the standard input holds
     #[arg(long, value_name = "FORM", default_value = "text")]
     pub(crate) input: InputForm,
+    /// Do not offer this tool to the model; can be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) remove_tool: Vec<String>,
     /// Stop after so many steps (model requests)
     #[arg(long, value_name = "N", visible_alias = "max-turns")]
     pub(crate) max_steps: Option<String>,
@@ -216,15 +219,19 @@ impl Run {
 }
 
 impl Work {
-    /// The limits that the command line sets: key, value, and what the user typed.
-    pub(crate) fn limits(&self) -> Vec<(&'static str, String, &'static str)> {
+    /// The settings that flags of the command stand for: key, value, and what the user typed.
+    pub(crate) fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
         let Work::Run(run) = self else { return Vec::new() };
         let limits = [
             ("limits.max_steps", &run.max_steps, "--max-steps"),
             ("limits.max_cost", &run.max_cost, "--max-cost"),
             ("limits.max_time", &run.max_time, "--max-time"),
         ];
-        limits.into_iter().filter_map(|(key, value, shown)| Some((key, value.clone()?, shown))).collect()
+        let limits = limits.into_iter().filter_map(|(key, value, shown)| Some((key, value.clone()?, shown)));
+        let removed: Vec<String> = run.remove_tool.iter().map(|name| format!("{name:?}")).collect();
+        let removed = (!removed.is_empty())
+            .then(|| ("tools.remove", format!("[{}]", removed.join(", ")), "--remove-tool"));
+        limits.chain(removed).collect()
     }
 }
 

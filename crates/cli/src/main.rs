@@ -48,7 +48,7 @@ fn print(command: Print) -> Result<Exit, Failure> {
 }
 
 fn work(command: Work, everywhere: &Everywhere) -> Result<Exit, Failure> {
-    let setup = Setup::new(everywhere, &command.limits())?;
+    let setup = Setup::new(everywhere, &command.settings())?;
     let mut screen = setup.screen();
     logs::start(&setup.places.logs(), setup.log_level());
     let name = command.name();

@@ -26,7 +26,19 @@ impl Ids for RealIds {
     }
 }
 
-/// The tools of this program.
+/// The tools that the settings leave.
+fn offered(setup: &Setup) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let (mut tools, removed) = (tools()?, &setup.config()?.settings.tools.remove);
+    if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
+        let hint = format!("There are {}.", names.join(", "));
+        return Err(Failure::usage(format!("{name:?} can't be removed"), "there is no such tool", hint));
+    }
+    tools.retain(|tool| !removed.iter().any(|name| tool.name() == name));
+    Ok(tools)
+}
+
+/// All tools of this program.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
@@ -47,7 +59,7 @@ pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<H
         journal: Arc::new(setup.journal()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RealIds),
-        tools: tools()?,
+        tools: offered(setup)?,
         gate,
         limits: Limits {
             steps: limits.max_steps,

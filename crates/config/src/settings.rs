@@ -57,6 +57,10 @@ pub struct Settings {
     #[schemars(extend("x-untrusted" = "tighten"))]
     pub limits: Limits,
 
+    /// What the model can do.
+    #[schemars(extend("x-untrusted" = "ok"))]
+    pub tools: Tools,
+
     /// How actions are approved in general.
     #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
     pub permissions: Permissions,
@@ -246,6 +250,15 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits { max_steps: 50, max_cost: None, max_time: None, max_retry_time: Span::from_secs(300) }
     }
+}
+
+/// What the model can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tools {
+    /// Tools that the model is not offered, such as "shell".
+    #[schemars(extend("x-merge" = "append"))]
+    pub remove: Vec<String>,
 }
 
 /// How actions are approved in general.

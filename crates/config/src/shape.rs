@@ -352,6 +352,7 @@ mod tests {
                 "limits.max_cost",
                 "limits.max_time",
                 "limits.max_retry_time",
+                "tools.remove",
                 "ui.color",
                 "log.level",
             ]

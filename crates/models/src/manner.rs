@@ -22,6 +22,9 @@ pub struct Manner {
     pub max_output: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_key: Option<String>,
+    /// The tools that were offered.
+    #[serde(default)]
+    pub tools: Vec<String>,
 }
 
 impl Manner {
@@ -34,6 +37,7 @@ impl Manner {
             effort: prompt.effort,
             max_output: prompt.max_output,
             cache_key: prompt.cache_key.clone(),
+            tools: prompt.tools.iter().map(|tool| tool.name.clone()).collect(),
         }
     }
 
@@ -45,7 +49,8 @@ impl Manner {
     }
 
     /// A prompt that asks in the same manner.
-    pub fn prompt(&self, prompt: Prompt) -> Prompt {
+    pub fn prompt(&self, mut prompt: Prompt) -> Prompt {
+        prompt.tools.retain(|tool| self.tools.contains(&tool.name));
         Prompt {
             effort: self.effort,
             max_output: self.max_output,

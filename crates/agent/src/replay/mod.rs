@@ -163,15 +163,13 @@ impl Player<'_> {
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn Ids>) = (tape.clone(), tape.clone());
         let record = Recorder::new(Box::new(log), state, clock.clone(), ids.clone());
         let _ = tape.record.set(record.clone());
+        let offered = dialogue.manner().tools;
+        let tools = self.tools.iter().filter(|tool| offered.iter().any(|name| name == tool.name()));
         let house = House {
             journal: self.journal.clone(),
             clock,
             ids,
-            tools: self
-                .tools
-                .iter()
-                .map(|tool| Arc::new(Taped(tool.clone(), tape.clone())) as Arc<dyn Tool>)
-                .collect(),
+            tools: tools.map(|tool| Arc::new(Taped(tool.clone(), tape.clone())) as Arc<dyn Tool>).collect(),
             gate: Gate::recorded(tape.clone()),
             limits: limits_of(events),
             models: Arc::new(|_| Err("a replay asks nobody".to_owned())),

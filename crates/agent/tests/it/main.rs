@@ -1,5 +1,5 @@
 //! Turns, with a scripted model, real tools and a journal.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod commands;
 mod crashes;

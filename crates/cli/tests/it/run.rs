@@ -250,8 +250,144 @@ fn the_demo_mends_its_project_and_notices_when_it_does_not() {
     let ran = demo("/usr/bin:/bin");
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("both tests pass now") && ran.out.contains("✓ The test passes."), "{}", ran.out);
+    // Without `write` nothing can be mended, whatever the model would like to say.
+    let mut command = home.helve(&["demo", "--set", "tools.remove=['write']"]);
+    command.env("TMPDIR", home.project());
+    let ran = home.run_command(command);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(
+        !ran.out.contains("both tests pass now") && ran.err.contains("the test still fails"),
+        "{}",
+        ran.err
+    );
     // Without a shell the commands can't be run, and the model must not say that all is well.
     let ran = demo("/nowhere");
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     assert!(!ran.out.contains("both tests pass now"), "{}", ran.out);
+}
+
+fn last_result(ran: &crate::home::Ran) -> Value {
+    serde_json::from_str(ran.out.lines().last().unwrap()).unwrap()
+}
+
+#[test]
+fn a_program_may_talk_with_it() {
+    let home = home();
+    let words = ["run", "--model", "script:fix.toml", "--input", "stream-json", "--output", "stream-json"];
+    let mut child = home
+        .helve(&words)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to = child.stdin.take().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut next = |is_it: &dyn Fn(&Value) -> bool| loop {
+        let line: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        if is_it(&line) {
+            return line;
+        }
+    };
+    writeln!(to, r#"{{"type":"user","message":{{"role":"user","content":"fix it"}}}}"#).unwrap();
+    // It may change nothing unasked, and whoever sends commands can answer.
+    let asked = next(&|line| line["kind"] == "approval_requested");
+    assert_eq!(asked["data"]["effects"][0], "write a.txt (1 lines)");
+    let approval = asked["data"]["approval"].as_str().unwrap();
+    writeln!(to, r#"{{"query":"state"}}"#).unwrap();
+    assert_eq!(next(&|line| line["reply"].is_string())["status"], "waiting_for_person");
+    writeln!(to, r#"{{"command":"submit","parts":[{{"type":"text","text":"thanks"}}]}}"#).unwrap();
+    writeln!(to, "what?").unwrap();
+    assert_eq!(next(&|line| line["reply"].is_string())["reply"], "failed");
+    writeln!(to, r#"{{"command":"decide","approval":"{approval}","answer":{{"type":"once"}}}}"#).unwrap();
+    drop(to);
+    let result = next(&|line| line["type"] == "result");
+    assert_eq!(
+        (&result["answer"], &result["exit_code"]),
+        (&Value::from("You are welcome."), &Value::from(0))
+    );
+    assert!(child.wait().unwrap().success());
+    assert_eq!(content(&home), "new\n");
+}
+
+#[test]
+fn instructions_come_from_files_words_and_pictures() {
+    let home = home();
+    home.write("project/task.md", "Please fix\n");
+    let ran = run(&home, &["--yes", "--instruction-file", "task.md", "it", "now"]);
+    assert!(ran.out.ends_with("Fixed.\n"), "{}{}", ran.out, ran.err);
+    fs::write(home.project().join("shot"), b"\x89PNG\r\n\x1a\n and more").unwrap();
+    let seen = run(&home, &["--continue", "--image", "shot", "thanks"]);
+    assert_eq!(seen.out, "You are welcome.\n", "{}", seen.err);
+    let shown = home.run(&["sessions", "show", "last", "--json"]).out;
+    let messages: Vec<Value> = serde_json::from_str(&shown).unwrap();
+    assert_eq!(messages[0]["parts"][0]["text"], "Please fix\n\nit now");
+    assert!(shown.contains("image/png"), "{shown}");
+    let wrong = run(&home, &["--image", "a.txt", "look"]);
+    assert!(wrong.code == 2 && wrong.err.contains("a.txt can't be shown"), "{}", wrong.err);
+    assert_eq!(run(&home, &["--instruction-file", "nowhere", "look"]).code, 2);
+}
+
+#[test]
+fn a_session_goes_on_without_a_word_and_from_any_turn() {
+    let home = home();
+    let stopped = run(&home, &["--yes", "--max-steps", "1", "fix it"]);
+    assert_eq!(stopped.code, 10);
+    assert!(
+        stopped.err.contains("1 steps were made") && stopped.err.contains("--continue"),
+        "{}",
+        stopped.err
+    );
+    let ran = run(&home, &["--yes", "--continue"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Fixed.\n"), "{}", ran.err);
+    assert_eq!(run(&home, &["--continue", "thanks"]).out, "You are welcome.\n");
+    let list = home.run(&["sessions", "list", "--json"]).out;
+    let id = serde_json::from_str::<Value>(&list).unwrap()["session"].as_str().unwrap().to_owned();
+    let forked = run(&home, &["--fork", &format!("{id}@2"), "thanks"]);
+    assert_eq!(forked.out, "You are welcome.\n", "{}", forked.err);
+    assert_eq!(home.run(&["sessions", "list", "--json"]).out.lines().count(), 2);
+    let nowhere = run(&home, &["--fork", &format!("{id}@9"), "thanks"]);
+    assert!(nowhere.code == 2 && nowhere.err.contains("3 turns"), "{}", nowhere.err);
+}
+
+#[test]
+fn with_json_the_last_line_is_a_result_whatever_happened() {
+    let home = home();
+    home.write("project/broken.toml", "[[step]]\nfail = { status = 400, message = 'no' }");
+    for (words, code) in [
+        (&["--model", "script:nowhere.toml", "go"][..], 2),
+        (&["--model", "script:broken.toml", "go"], 1),
+        (&["--model", "script:fix.toml", "--resume", "nobody", "go"], 1),
+        (&["--model", "script:fix.toml", "--remove-tool", "fly", "go"], 2),
+        (&["--model", "script:fix.toml"], 2),
+    ] {
+        let mut command = home.helve(&[&["run", "--output", "json"], words].concat());
+        command.stdin(Stdio::null());
+        let ran = home.run_command(command);
+        let result = last_result(&ran);
+        assert_eq!((ran.code, &result["exit_code"]), (code, &Value::from(code)), "{words:?}: {}", ran.err);
+        assert!(result["error"]["what"].is_string(), "{words:?}: {result}");
+    }
+}
+
+#[test]
+fn a_tool_that_was_removed_is_not_offered() {
+    let home = home();
+    let ran = run(&home, &["--yes", "--remove-tool", "write", "fix it"]);
+    assert!(
+        ran.err.contains("There is no tool") && ran.err.contains("There are: read, shell"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(content(&home), "old\n");
+}
+
+#[test]
+fn a_changed_record_is_noticed() {
+    let home = home();
+    assert_eq!(run(&home, &["--yes", "fix it"]).code, 0);
+    let good = home.run(&["replay", "last"]);
+    assert_eq!(good.code, 0, "{}", good.out);
+    assert!(good.out.ends_with("3 requests in 1 turn, the same to the byte\n"), "{}", good.out);
+    assert_eq!(home.run(&["replay", "nobody"]).code, 1);
 }

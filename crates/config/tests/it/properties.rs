@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use helve_config::{
     Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
-    ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span, Timeouts, Ui,
-    Wire,
+    ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span, Timeouts, Tools,
+    Ui, Wire,
 };
 use helve_protocol::{Effort, Mode};
 use proptest::collection::{btree_map, vec};
@@ -126,7 +126,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         select(vec![Retry::Long, Retry::Short]),
         (span(), span(), span()),
     );
-    let lists = (vec(rule(), 0..4), hooks());
+    let lists = (vec(rule(), 0..4), hooks(), vec(name(), 0..3));
     let plain = (
         select(modes.to_vec()),
         select(vec![Color::Auto, Color::Always, Color::Never]),
@@ -140,7 +140,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             features,
             (providers, mcp, catalogue),
             (effort, retry, times),
-            (permission, hooks),
+            (permission, hooks, remove),
             (mode, color, level),
         )| {
             let (connect, first_byte, idle) = times;
@@ -153,6 +153,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 retry,
                 timeouts: Timeouts { connect, first_byte, idle },
                 limits,
+                tools: Tools { remove },
                 permissions: Permissions { mode },
                 permission,
                 hooks,
