@@ -8,8 +8,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use helve_journal::{FileJournal, Journal};
-use helve_protocol::{Event, History, Seq, SessionId};
+use helve_journal::{FileJournal, Journal, SessionLog};
+use helve_protocol::{Event, History, ModelName, Seq, SessionId, StepStarted};
 use helve_testkit::{Session, id};
 
 type Group = fn(&Path);
@@ -18,8 +18,13 @@ fn main() {
     let root = tempfile::tempdir().unwrap();
     // `cargo bench --bench journal -- listing` runs one of them.
     let wanted = std::env::args().find(|word| !word.starts_with('-') && !word.contains('/'));
-    let groups: [(&str, Group); 4] =
-        [("appending", appending), ("opening", opening), ("listing", listing), ("forking", forking)];
+    let groups: [(&str, Group); 5] = [
+        ("appending", appending),
+        ("segments", segments),
+        ("opening", opening),
+        ("listing", listing),
+        ("forking", forking),
+    ];
     for (name, group) in groups {
         if wanted.as_deref().is_none_or(|wanted| wanted == name) {
             let folder = root.path().join(name);
@@ -92,6 +97,62 @@ fn appending(root: &Path) {
     row("append 10,000 events, one by one", ours(1, 1, false), "write", raw("a", 1, false), "");
     row("append 10,000 events, in batches of 10", ours(2, 10, false), "write", raw("b", 10, false), "");
     row("append 10,000 events, each synced", ours(3, 1, true), "write + fdatasync", raw("c", 1, true), "");
+}
+
+/// A segment of a request: 2 KB of JSON with some code in it, another for each number.
+fn segment(n: usize) -> Vec<u8> {
+    let line = |k: usize| format!("    let value_{} = lookup(table, {})?;\\n", n * 31 + k, n * 17 + k * k);
+    let text: String = (0..)
+        .map(line)
+        .scan(0, |bytes, line| (*bytes < 1950).then(|| (*bytes += line.len(), line).1))
+        .collect();
+    format!(r#"{{"role":"tool","tool_call_id":"call_{n}","content":"{text}"}}"#).into_bytes()
+}
+
+fn segments(root: &Path) {
+    let count = 1_000;
+    let all: Vec<Vec<u8>> = (0..count).map(segment).collect();
+    let mut file = OpenOptions::new().append(true).create_new(true).open(root.join("plain")).unwrap();
+    let plain = time(|| all.iter().for_each(|segment| file.write_all(segment).unwrap()));
+    let journal = FileJournal::new(root);
+    let log = journal.create(id(1)).unwrap();
+    let put_all = |log: &dyn SessionLog| {
+        let blobs = log.blobs();
+        all.iter().map(|segment| blobs.put_soon(segment).unwrap()).collect::<Vec<_>>()
+    };
+    let new = time(|| put_all(&*log));
+    drop(log);
+    row("put 1,000 segments of 2 KB", new, "write", plain, "≤ 200 ms");
+    let log = journal.open(id(1), &mut |_| {}).unwrap();
+    row("put them again after reopening", time(|| put_all(&*log)), "write", plain, "");
+    row("put them once more", time(|| put_all(&*log)), "write", plain, "");
+    let blobs = put_all(&*log);
+    drop(log);
+    let log = journal.open(id(1), &mut |_| {}).unwrap();
+    let first = time(|| log.blobs().get(*blobs.last().unwrap()).unwrap());
+    row("find one of 1,000 after opening", first, "write", plain, "");
+
+    let steps = |n: u64, segments_a_step: usize| {
+        let mut session = Session::new(id(n));
+        let mut log = journal.create(id(n)).unwrap();
+        time(|| {
+            for segments in all.chunks(2) {
+                let segments = segments.iter().take(segments_a_step);
+                let segments = segments.map(|segment| log.blobs().put_soon(segment).unwrap()).collect();
+                let (message, request) = (session.draw(), session.draw());
+                let model = ModelName::new("test/model");
+                let step = StepStarted { message, request, model, number: 1, kept: 0, segments };
+                log.append(&[session.event(step)]).unwrap();
+            }
+        })
+    };
+    row(
+        "record 500 requests, two new segments each",
+        steps(2, 2),
+        "the same without",
+        steps(3, 0),
+        "≤ 100 ms",
+    );
 }
 
 fn opening(root: &Path) {

@@ -1,18 +1,20 @@
-//! Large payloads, each in a file named by its hash.
+//! Payloads by their hash: large ones in files of their own, small ones in the session's pack.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::{BlobError, BlobId, Blobs};
 
 use crate::error::At;
+use crate::log::SessionFolder;
+use crate::pack::Pack;
 use crate::{Error, MAX_BLOB_BYTES, Result, disk};
 
 /// Fast, and small enough: a payload is written while somebody waits.
-const COMPRESSION_LEVEL: i32 = 3;
+pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 const UNFINISHED: &str = ".unfinished-";
 
 /// The blobs of a session. Those of its ancestors are read, never written.
@@ -20,47 +22,148 @@ const UNFINISHED: &str = ".unfinished-";
 pub(crate) struct FileBlobs {
     folder: PathBuf,
     ancestors: Vec<PathBuf>,
+    packs: Mutex<Packs>,
     /// Those that are known to be safe on disk.
     safe: Mutex<HashSet<BlobId>>,
-    /// Held while a blob is written: several may be put at once, and the same one too.
+    /// Held while a file is written: several may be put at once, and the same one too.
     writing: Mutex<()>,
 }
 
+/// The packs of a session and of its ancestors.
+#[derive(Debug)]
+struct Packs {
+    own: Pack,
+    ancestors: Vec<Pack>,
+    writer: Writer,
+}
+
+/// Who may append to the session's pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// We own the session.
+    Us,
+    SomebodyElse,
+}
+
+impl Packs {
+    fn all(&mut self) -> impl Iterator<Item = &mut Pack> {
+        std::iter::once(&mut self.own).chain(&mut self.ancestors)
+    }
+
+    fn contain(&mut self, blob: BlobId) -> Result<bool> {
+        if self.own.contains(blob)? {
+            return Ok(true);
+        }
+        for pack in &mut self.ancestors {
+            if pack.contains(blob)? {
+                // An ancestor may be at work, and syncs its pack when it has to, not when we do.
+                return pack.sync().map(|()| true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a payload can be read from a pack, and will be as safe as the session's own.
+    fn hold_whole(&mut self, blob: BlobId) -> bool {
+        let is_whole = |pack: &mut Pack| matches!(pack.load(blob), Ok(Some(_)));
+        is_whole(&mut self.own) || self.ancestors.iter_mut().any(|pack| is_whole(pack) && pack.sync().is_ok())
+    }
+}
+
 impl FileBlobs {
-    pub(crate) fn new(folder: PathBuf, ancestors: Vec<PathBuf>) -> FileBlobs {
-        FileBlobs { folder, ancestors, safe: Mutex::default(), writing: Mutex::default() }
+    /// The ancestors come with the youngest first.
+    pub(crate) fn new(own: &SessionFolder, ancestors: &[&SessionFolder]) -> FileBlobs {
+        let pack = |folder: &SessionFolder| Pack::new(folder.path.clone(), folder.session);
+        let packs = Packs {
+            own: pack(own),
+            ancestors: ancestors.iter().map(|folder| pack(folder)).collect(),
+            writer: Writer::SomebodyElse,
+        };
+        FileBlobs {
+            folder: own.blobs(),
+            ancestors: ancestors.iter().map(|folder| folder.blobs()).collect(),
+            packs: Mutex::new(packs),
+            safe: Mutex::default(),
+            writing: Mutex::default(),
+        }
     }
 
     pub(crate) fn name(blob: BlobId) -> String {
         format!("{blob}.zst")
     }
 
+    fn packs(&self) -> MutexGuard<'_, Packs> {
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn safe(&self) -> MutexGuard<'_, HashSet<BlobId>> {
+        self.safe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Called while the session is ours, and no more when it is not.
+    pub(crate) fn own_pack(&self) {
+        self.packs().writer = Writer::Us;
+    }
+
+    pub(crate) fn disown_pack(&self) {
+        self.packs().writer = Writer::SomebodyElse;
+    }
+
+    /// Makes what was put soon survive the end of the machine.
+    pub(crate) fn sync(&self) -> Result<()> {
+        self.packs().own.sync()
+    }
+
     /// Whether an event may name the blob.
-    pub(crate) fn is_safe(&self, blob: BlobId) -> bool {
-        let mut safe = self.safe.lock().unwrap_or_else(PoisonError::into_inner);
-        if safe.contains(&blob) {
-            return true;
+    pub(crate) fn may_be_named(&self, blob: BlobId) -> Result<bool> {
+        if self.safe().contains(&blob) {
+            return Ok(true);
+        }
+        if self.packs().contain(blob)? {
+            return Ok(true);
         }
         // Whatever has its final name was complete before it got it.
         let found = self.folders().any(|folder| folder.join(FileBlobs::name(blob)).exists());
         if found {
-            safe.insert(blob);
+            self.safe().insert(blob);
         }
-        found
+        Ok(found)
     }
 
     pub(crate) fn store(&self, content: &[u8]) -> Result<BlobId> {
-        if content.len() > MAX_BLOB_BYTES {
-            return Err(Error::TooLarge { what: "a payload", bytes: content.len(), limit: MAX_BLOB_BYTES });
-        }
-        let blob = BlobId::from_hash(*blake3::hash(content).as_bytes());
+        let blob = id_of(hash(content)?);
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.safe.lock().unwrap_or_else(PoisonError::into_inner).contains(&blob);
+        let known = self.safe().contains(&blob);
         // One that was left by an earlier process may be damaged: then it is written anew.
-        if !known && self.load(blob).is_err() {
+        if !known && !self.is_whole_in_file(blob) && !self.is_safe_in_pack(blob) {
             self.write(blob, content)?;
         }
-        self.safe.lock().unwrap_or_else(PoisonError::into_inner).insert(blob);
+        self.safe().insert(blob);
+        Ok(blob)
+    }
+
+    fn is_whole_in_file(&self, blob: BlobId) -> bool {
+        matches!(self.load_file(blob), Ok(Some(_)))
+    }
+
+    fn is_safe_in_pack(&self, blob: BlobId) -> bool {
+        let mut packs = self.packs();
+        packs.hold_whole(blob) && packs.own.sync().is_ok()
+    }
+
+    pub(crate) fn store_soon(&self, content: &[u8]) -> Result<BlobId> {
+        let hash = hash(content)?;
+        let blob = id_of(hash);
+        let mut packs = self.packs();
+        // A pack that is not ours is left alone. A file of its own is dearer, and always right.
+        if packs.writer == Writer::SomebodyElse || !packs.own.takes_more()? {
+            drop(packs);
+            return self.store(content);
+        }
+        let known = packs.own.was_put_here(blob)? || self.safe().contains(&blob);
+        if !known && !self.is_whole_in_file(blob) && !packs.hold_whole(blob) {
+            packs.own.append(hash, content)?;
+        }
         Ok(blob)
     }
 
@@ -95,16 +198,33 @@ impl FileBlobs {
     }
 
     pub(crate) fn load(&self, blob: BlobId) -> Result<Vec<u8>> {
+        // What is damaged in one place may be whole in another.
+        let file = self.load_file(blob);
+        if let Ok(Some(content)) = file {
+            return Ok(content);
+        }
+        let mut failed = file.err();
+        for pack in self.packs().all() {
+            match pack.load(blob) {
+                Ok(Some(content)) => return Ok(content),
+                Ok(None) => {}
+                Err(error) => drop(failed.get_or_insert(error)),
+            }
+        }
+        Err(failed.unwrap_or(Error::BlobMissing(blob)))
+    }
+
+    fn load_file(&self, blob: BlobId) -> Result<Option<Vec<u8>>> {
         let name = FileBlobs::name(blob);
         for folder in self.folders() {
             let path = folder.join(&name);
             if let Some(file) =
                 disk::if_exists(disk::open_file(&path, fs::OpenOptions::new().read(true)), &path)?
             {
-                return decompress(file, blob);
+                return decompress(file, blob).map(Some);
             }
         }
-        Err(Error::BlobMissing(blob))
+        Ok(None)
     }
 
     fn folders(&self) -> impl Iterator<Item = &PathBuf> {
@@ -123,19 +243,34 @@ impl FileBlobs {
     }
 }
 
+fn hash(content: &[u8]) -> Result<blake3::Hash> {
+    if content.len() > MAX_BLOB_BYTES {
+        return Err(Error::TooLarge { what: "a payload", bytes: content.len(), limit: MAX_BLOB_BYTES });
+    }
+    Ok(blake3::hash(content))
+}
+
+fn id_of(hash: blake3::Hash) -> BlobId {
+    BlobId::from_hash(*hash.as_bytes())
+}
+
 fn decompress(file: File, blob: BlobId) -> Result<Vec<u8>> {
     let mut content = Vec::new();
     // A damaged file may claim any size, so one byte more than the limit is enough to know.
     let limit = MAX_BLOB_BYTES as u64 + 1;
     let decoder = zstd::stream::read::Decoder::new(file);
     let read = decoder.and_then(|decoder| decoder.take(limit).read_to_end(&mut content));
-    let intact = read.is_ok() && BlobId::from_hash(*blake3::hash(&content).as_bytes()) == blob;
+    let intact = read.is_ok() && id_of(blake3::hash(&content)) == blob;
     if intact { Ok(content) } else { Err(Error::BlobDamaged(blob)) }
 }
 
 impl Blobs for FileBlobs {
     fn put(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         self.store(content).map_err(|error| BlobError(Box::new(error)))
+    }
+
+    fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+        self.store_soon(content).map_err(|error| BlobError(Box::new(error)))
     }
 
     fn get(&self, blob: BlobId) -> Result<Vec<u8>, BlobError> {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use helve_protocol::{Body, Seq, SessionId};
+use helve_protocol::{BlobId, Body, Seq, SessionId};
 
 use crate::error::At;
 use crate::files::{DYING, FileJournal, UNBORN};
@@ -67,9 +67,14 @@ impl FileJournal {
         }
         blobs.sort_unstable();
         blobs.dedup();
+        findings.extend(self.unreadable(session, &blobs).map(Finding::Blob));
         findings
-            .extend(blobs.into_iter().filter_map(|blob| self.blob(session, blob).err()).map(Finding::Blob));
-        findings
+    }
+
+    /// What is wrong with each of a session's payloads that can't be had.
+    fn unreadable(&self, session: SessionId, blobs: &[BlobId]) -> impl Iterator<Item = Error> {
+        let kept = self.lineage(session).map(|lineage| lineage.blobs());
+        blobs.iter().filter_map(move |blob| kept.as_ref().ok()?.load(*blob).err())
     }
 
     /// Sets a damaged log aside, whole, and goes on with the part of it that can be trusted. `None` if there is nothing to

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use helve_protocol::{BlobId, Event, Seq, SessionId, SessionSummary};
 
@@ -242,8 +242,8 @@ impl Journal for FileJournal {
     fn create(&self, session: SessionId) -> Result<Box<dyn SessionLog>> {
         let (file, end) = self.create_with(&Header::new(session, None))?;
         let folder = self.folder(session);
-        let blobs = FileBlobs::new(folder.blobs(), Vec::new());
-        Ok(Box::new(FileLog::new(&folder, file, end, Arc::new(blobs))))
+        let blobs = FileBlobs::new(&folder, &[]);
+        Ok(Box::new(FileLog::new(&folder, file, end, blobs)))
     }
 
     fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>> {
@@ -255,7 +255,7 @@ impl Journal for FileJournal {
         let blobs = lineage.blobs();
         blobs.tidy()?;
         folder.sign();
-        Ok(Box::new(FileLog::new(&folder, file, end, Arc::new(blobs))))
+        Ok(Box::new(FileLog::new(&folder, file, end, blobs)))
     }
 
     fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending> {

@@ -19,6 +19,7 @@ mod line;
 mod lineage;
 mod log;
 mod memory;
+mod pack;
 mod reader;
 
 use std::ops::ControlFlow;
@@ -75,7 +76,7 @@ pub trait SessionLog: Send {
     /// Makes everything that was acknowledged survive the end of the machine.
     fn sync(&mut self) -> Result<()>;
 
-    /// Where the session's large payloads go. They are safe before `put` returns.
+    /// Where the session's payloads go. Those that were put soon are safe with the next event that needs a sync.
     fn blobs(&self) -> Arc<dyn Blobs>;
 }
 

@@ -82,8 +82,8 @@ impl Lineage {
     }
 
     pub(crate) fn blobs(&self) -> FileBlobs {
-        let ancestors = self.ancestors.iter().rev().map(|generation| generation.folder.blobs());
-        FileBlobs::new(self.own.folder.blobs(), ancestors.collect())
+        let ancestors: Vec<_> = self.ancestors.iter().rev().map(|generation| &generation.folder).collect();
+        FileBlobs::new(&self.own.folder, &ancestors)
     }
 
     /// Tells all events in order. What is damaged in one log does not keep the others from being told, but the ending

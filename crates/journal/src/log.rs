@@ -12,6 +12,7 @@ use crate::blobs::FileBlobs;
 use crate::error::At;
 use crate::find::find_event;
 use crate::line::{self, ForkPoint, Header, Tip};
+use crate::pack::Pack;
 use crate::reader::LogReader;
 use crate::{Error, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog, disk};
 
@@ -54,11 +55,13 @@ impl SessionFolder {
         Ok(LogReader::of_any_version(self.open()?, &self.log(), self.session)?.header)
     }
 
-    /// One of the log's own events as the place of a fork. It is on disk then: a fork must not outlive what it lives on.
+    /// One of the log's own events as the place of a fork. It is on disk then, with what it names: a fork must not outlive
+    /// what it lives on.
     pub(crate) fn fork_point(&self, asked: SessionId, seq: Seq) -> Result<ForkPoint> {
         let path = self.log();
         let first_line = self.reader()?.offset;
         let file = self.open()?;
+        Pack::new(self.path.clone(), self.session).sync()?;
         file.sync_data().at(&path)?;
         let found = find_event(&file, first_line, seq).at(&path)?;
         let tip = found.map_err(|last| Error::NoSuchEvent { session: asked, seq, last })?;
@@ -158,13 +161,15 @@ impl LogEnd {
 }
 
 impl FileLog {
-    pub(crate) fn new(folder: &SessionFolder, file: File, end: LogEnd, blobs: Arc<FileBlobs>) -> FileLog {
+    /// The file is locked: the session is ours, and so is its pack.
+    pub(crate) fn new(folder: &SessionFolder, file: File, end: LogEnd, blobs: FileBlobs) -> FileLog {
+        blobs.own_pack();
         FileLog {
             session: folder.session,
             path: folder.log(),
             file,
             end,
-            blobs,
+            blobs: Arc::new(blobs),
             doubt: None,
             buffer: Vec::new(),
         }
@@ -196,10 +201,12 @@ impl FileLog {
         if event.seq != last.next() {
             return Err(Error::OutOfOrder { session: self.session, last, found: event.seq });
         }
-        match event.body.blobs().into_iter().find(|blob| !self.blobs.is_safe(*blob)) {
-            Some(blob) => Err(Error::BlobMissing(blob)),
-            None => Ok(()),
+        for blob in event.body.blobs() {
+            if !self.blobs.may_be_named(blob)? {
+                return Err(Error::BlobMissing(blob));
+            }
         }
+        Ok(())
     }
 
     /// What is acknowledged must be readable again: one line, and not too deep.
@@ -224,6 +231,15 @@ impl FileLog {
     /// After a failed sync nobody knows what is on disk, and asking again may lie: nothing more is promised.
     fn sync_data(&mut self) -> Result<()> {
         let synced = self.file.sync_data().at(&self.path);
+        if let Err(error) = &synced {
+            self.doubt = Some(error.to_string());
+        }
+        synced
+    }
+
+    /// What events name is on disk before they are.
+    fn sync_blobs(&mut self) -> Result<()> {
+        let synced = self.blobs.sync();
         if let Err(error) = &synced {
             self.doubt = Some(error.to_string());
         }
@@ -272,11 +288,15 @@ impl SessionLog for FileLog {
     fn append(&mut self, events: &[Event]) -> Result<()> {
         self.check_no_doubt()?;
         let end = self.seal(events)?;
+        let needs_sync = events.iter().any(|event| event.body.needs_sync());
+        if needs_sync {
+            self.sync_blobs()?;
+        }
         if let Err(error) = self.file.write_all(&self.buffer).at(&self.path) {
             self.undo_write(&error);
             return Err(error);
         }
-        if events.iter().any(|event| event.body.needs_sync()) {
+        if needs_sync {
             self.sync_data()?;
             self.check_still_in_place()?;
         } else {
@@ -288,12 +308,20 @@ impl SessionLog for FileLog {
 
     fn sync(&mut self) -> Result<()> {
         self.check_no_doubt()?;
+        self.sync_blobs()?;
         self.sync_data()?;
         self.check_still_in_place()
     }
 
     fn blobs(&self) -> Arc<dyn Blobs> {
         self.blobs.clone()
+    }
+}
+
+impl Drop for FileLog {
+    /// Blobs may be in use for longer; the pack belongs to who owns the session.
+    fn drop(&mut self) {
+        self.blobs.disown_pack();
     }
 }
 

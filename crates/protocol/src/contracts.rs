@@ -45,8 +45,8 @@ pub trait Ids: Send + Sync {
 pub trait Blobs: Send + Sync {
     /// On return the content is safe on disk, so that an event may name it.
     fn put(&self, content: &[u8]) -> Result<BlobId, BlobError>;
-    /// Cheaper: on return an event may name it. It survives the end of the process, and the end of the machine as soon as
-    /// an event that needs a sync is acknowledged.
+    /// On return an event may name the content. It survives the end of the process, and the end of the machine as soon as an
+    /// event that needs a sync is acknowledged. Where nothing is cheaper, it is safe at once.
     fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         self.put(content)
     }

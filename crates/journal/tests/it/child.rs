@@ -45,6 +45,8 @@ fn child_process() {
         "store" => store_one_turn(&journal, session),
         "mend" => mend(&journal, session),
         "fail-to-sync" => fail_to_sync(&journal, session),
+        "fail-to-sync-pack" => fail_to_sync_pack(&journal, session),
+        "fill-pack" => fill_the_disk_with_segments(&journal, session, &root),
         "own" => own(&journal, session),
         "race" => race(&journal),
         "list" => list_often(&journal),
@@ -80,6 +82,10 @@ fn numbered(session: &mut Session, log: &dyn helve_journal::SessionLog, round: u
             let file = FilePart { name: seq.to_string(), media_type: "text/plain".to_owned(), content };
             session.event(UserMessage { message: id(seq), parts: vec![Part::File(file)] })
         }
+        1 | 5 => {
+            let segments = segments_of(seq).map(|segment| log.blobs().put_soon(&segment).unwrap());
+            crate::pack::step(session, segments.to_vec())
+        }
         _ => session.says(&text_of(seq)),
     }
 }
@@ -90,6 +96,12 @@ pub(crate) fn text_of(seq: u64) -> String {
 
 pub(crate) fn blob_of(seq: u64) -> String {
     format!("blob {seq} ").repeat(500)
+}
+
+/// A new segment, and one that many steps share.
+pub(crate) fn segments_of(seq: u64) -> [Vec<u8>; 2] {
+    let size = usize::try_from(seq * 37 % 20_000).unwrap();
+    [crate::support::noise(seq, size), format!("the same for {} ", seq / 50).repeat(100).into_bytes()]
 }
 
 /// A turn with a blob and a changing tool, for a look at the order of system calls.
@@ -112,8 +124,18 @@ fn store_one_turn(journal: &FileJournal, id: SessionId) {
     log.append(&[session.event(ToolStarted { call: helve_testkit::id(79), class: ToolClass::Changes })])
         .unwrap();
     say("started-changing");
+    let segments = vec![log.blobs().put_soon(b"a segment").unwrap()];
+    log.append(&[crate::pack::step(&mut session, segments)]).unwrap();
+    say("asked");
     log.append(&[session.ends()]).unwrap();
     say("ended");
+    let segments = vec![log.blobs().put_soon(b"a second segment").unwrap()];
+    log.append(&[crate::pack::step(&mut session, segments)]).unwrap();
+    log.sync().unwrap();
+    say("synced");
+    log.append(&[session.ends()]).unwrap();
+    say("ended-again");
+    log.blobs().put_soon(b"one for the fork").unwrap();
     log.append(&[session.says("not synced")]).unwrap();
     journal.fork(id, log.last(), helve_testkit::id(99)).unwrap();
     say("forked");
@@ -147,6 +169,23 @@ fn fail_to_sync(journal: &FileJournal, id: SessionId) {
     say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
     let failed = log.blobs().put(b"content").unwrap_err();
     say(format_args!("blob: {}", matches!(failed.0.downcast_ref(), Some(Error::Io { .. }))));
+}
+
+/// The same, when it is the pack that can't be synced.
+fn fail_to_sync_pack(journal: &FileJournal, id: SessionId) {
+    let mut session = Session::new(id);
+    let mut log = journal.create(id).unwrap();
+    let segment = log.blobs().put_soon(b"segment").unwrap();
+    log.append(&[crate::pack::step(&mut session, vec![segment])]).unwrap();
+    let failed = log.append(&[session.clone().ends()]).unwrap_err();
+    say(format_args!("append: {}", matches!(failed, Error::Io { .. })));
+    let refused = log.append(&[session.says("hello")]).unwrap_err();
+    say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
+    let refused = log.blobs().put_soon(b"another").unwrap_err();
+    say(format_args!("segment: {}", matches!(refused.0.downcast_ref(), Some(Error::InDoubt { .. }))));
+    drop(log);
+    let (events, ending) = crate::support::read(journal, id).unwrap();
+    say(format_args!("read {}: {ending:?}", events.len()));
 }
 
 /// Owns a session until it is killed or its input ends.
@@ -207,6 +246,34 @@ fn fill_the_disk(journal: &FileJournal, id: SessionId, root: &Path) {
     drop(log);
     let (events, ending) = crate::support::read(journal, id).unwrap();
     say(format_args!("read {}: {ending:?}", events.len()));
+}
+
+/// Puts segments until the disk is full, makes room, and goes on.
+fn fill_the_disk_with_segments(journal: &FileJournal, id: SessionId, root: &Path) {
+    let filler = root.join("home").join("filler");
+    std::fs::create_dir_all(root.join("home")).unwrap();
+    std::fs::write(&filler, vec![1; 64 << 10]).unwrap();
+    let mut session = Session::new(id);
+    let mut log = journal.create(id).unwrap();
+    log.append(&[session.created()]).unwrap();
+    let segment = |n: u64| crate::support::noise(n, 3000);
+    let mut put = Vec::new();
+    let error = loop {
+        match log.blobs().put_soon(&segment(put.len() as u64)) {
+            Ok(blob) => put.push(blob),
+            Err(error) => break error,
+        }
+    };
+    say(format_args!("full after {}: {}", put.len(), kind(error.0.downcast_ref().unwrap())));
+    std::fs::remove_file(filler).unwrap();
+    for _ in 0..3 {
+        put.push(log.blobs().put_soon(&segment(put.len() as u64)).unwrap());
+    }
+    log.append(&[crate::pack::step(&mut session, put.clone()), session.ends()]).unwrap();
+    drop(log);
+    let is_whole = |(n, blob): (u64, &BlobId)| journal.blob(id, *blob).is_ok_and(|read| read == segment(n));
+    let whole = (0..).zip(&put).filter(|pair| is_whole(*pair)).count();
+    say(format_args!("put {}, read {whole}, wrong {}", put.len(), journal.examine(id).len()));
 }
 
 /// Tries everything that writes, as somebody who may not.

@@ -146,6 +146,20 @@ fn a_blob_comes_back_and_must_be_there_before_it_is_named() {
 }
 
 #[test]
+fn what_was_put_soon_may_be_named_at_once() {
+    on_both(|journal| {
+        let mut session = Session::new(id(1));
+        let mut log = journal.create(session.id).unwrap();
+        let segment = log.blobs().put_soon(b"a segment").unwrap();
+        assert_eq!(log.blobs().put(b"a segment").unwrap(), segment);
+        log.append(&[session.created(), crate::pack::step(&mut session, vec![segment])]).unwrap();
+        assert_eq!(log.blobs().get(segment).unwrap(), b"a segment");
+        drop(log);
+        assert_eq!(journal.blob(session.id, segment).unwrap(), b"a segment");
+    });
+}
+
+#[test]
 fn the_same_payload_may_be_put_by_many_at_once() {
     on_both(|journal| {
         let blobs = journal.create(id(1)).unwrap().blobs();

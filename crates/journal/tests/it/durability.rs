@@ -64,8 +64,9 @@ fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
     find(blob, folder, &["write(", "log.jsonl", "user_message"]);
 
     // A fork: what it lives on comes first.
-    let forked = &calls[told("ended")..told("forked")];
-    let parent = find(forked, 0, &["fdatasync(", "log.jsonl"]);
+    let forked = &calls[told("ended-again")..told("forked")];
+    let pack = find(forked, 0, &["fdatasync(", "segments.pack"]);
+    let parent = find(forked, pack, &["fdatasync(", "log.jsonl"]);
     let header = find(forked, parent, &["write(", ".new-", "forked_from"]);
     find(forked, header, &["sync(", ".new-", "log.jsonl"]);
 
@@ -75,12 +76,28 @@ fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
 
     // A change, and the end of a turn.
     for (before, after, kind) in
-        [("started-reading", "started-changing", "tool_started"), ("started-changing", "ended", "turn_ended")]
+        [("started-reading", "started-changing", "tool_started"), ("asked", "ended", "turn_ended")]
     {
         let calls = &calls[told(before)..told(after)];
         let written = find(calls, 0, &["write(", "log.jsonl", kind]);
         find(calls, written, &["fdatasync(", "log.jsonl", "= 0"]);
     }
+
+    // A segment costs a write, and is on disk with its name before the next event that must be.
+    let asked = &calls[told("started-changing")..told("asked")];
+    assert_eq!((count(asked, &["write(", "segments.pack"]), count(asked, &["sync("])), (1, 0));
+    let ended = &calls[told("asked")..told("ended")];
+    let pack = find(ended, 0, &["fdatasync(", "segments.pack", "= 0"]);
+    let name = find(ended, pack, &["fsync(", "sessions/0190", "= 0"]);
+    let event = find(ended, name, &["write(", "log.jsonl", "turn_ended"]);
+    find(ended, event, &["fdatasync(", "log.jsonl", "= 0"]);
+
+    // Only what is new is synced: the name was, and at the end of the next turn so is the content.
+    let synced = &calls[told("ended")..told("synced")];
+    let pack = find(synced, 0, &["fdatasync(", "segments.pack", "= 0"]);
+    find(synced, pack, &["fdatasync(", "log.jsonl", "= 0"]);
+    assert_eq!(count(synced, &["sync("]), 2);
+    assert_eq!(count(&calls[told("synced")..told("ended-again")], &["sync("]), 1);
 }
 
 #[test]
@@ -110,21 +127,34 @@ fn what_is_mended_is_safe_before_it_takes_its_place() {
     find(mended, renamed, &["fsync(", "sessions/0190"]);
 }
 
-/// After a failed sync nobody knows what is on disk, so nothing more is promised.
-#[test]
-fn a_failed_sync_puts_the_log_in_doubt() {
+/// What a child says in a role where every sync of data fails.
+fn said_without_syncs(role: &str) -> Option<Vec<String>> {
     let works =
         Command::new("strace").args(["-e", "inject=fdatasync:error=EIO", "-o", "/dev/null", "true"]).output();
     if !works.is_ok_and(|output| output.status.success()) {
-        return skip("a_failed_sync", "strace can't make system calls fail here");
+        skip("a_failed_sync", "strace can't make system calls fail here");
+        return None;
     }
     let root = tempfile::tempdir().unwrap();
     let strace =
         ["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"];
-    let mut child = child::role(&strace, "fail-to-sync", root.path(), id(1)).spawn().unwrap();
+    let mut child = child::role(&strace, role, root.path(), id(1)).spawn().unwrap();
     let said: Vec<String> = child::lines(&mut child).collect();
     assert!(child.wait().unwrap().success(), "{said:?}");
+    Some(said)
+}
+
+/// After a failed sync nobody knows what is on disk, so nothing more is promised.
+#[test]
+fn a_failed_sync_puts_the_log_in_doubt() {
+    let Some(said) = said_without_syncs("fail-to-sync") else { return };
     assert_eq!(said, ["append: true", "in doubt: true", "in doubt: true", "blob: true"]);
+}
+
+#[test]
+fn a_failed_sync_of_the_pack_does_so_too_and_nothing_is_written() {
+    let Some(said) = said_without_syncs("fail-to-sync-pack") else { return };
+    assert_eq!(said, ["append: true", "in doubt: true", "segment: true", "read 1: Whole"]);
 }
 
 #[test]

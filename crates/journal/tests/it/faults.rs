@@ -44,6 +44,20 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_disk_full_of_segments_is_told_and_none_is_lost() {
+    let root = tempfile::tempdir().unwrap();
+    let script = "mount -t tmpfs -o size=256k tmpfs HOME";
+    let Some(said) = with_mount("a_disk_full_of_segments", "fill-pack", id(1), root.path(), script) else {
+        return;
+    };
+    let [full, read] = said.as_slice() else { panic!("{said:?}") };
+    assert!(full.ends_with(": no space"), "{said:?}");
+    let put: u64 = full.split([' ', ':']).nth(2).unwrap().parse().unwrap();
+    assert!(put > 10);
+    assert_eq!(*read, format!("put {0}, read {0}, wrong 0", put + 3));
+}
+
+#[test]
 fn a_read_only_folder_is_told_and_can_be_read() {
     let root = tempfile::tempdir().unwrap();
     let journal = FileJournal::new(root.path().join("home"));
@@ -90,6 +104,8 @@ fn a_session_removed_underneath_is_told_at_once() {
     fs::remove_dir_all(root.path().join("sessions")).unwrap();
     let blob = log.blobs().put(b"content").unwrap_err();
     assert!(matches!(blob.0.downcast_ref(), Some(Error::Gone { .. })), "{blob}");
+    let segment = log.blobs().put_soon(b"segment").unwrap_err();
+    assert!(matches!(segment.0.downcast_ref(), Some(Error::Gone { .. })), "{segment}");
     let refused = log.append(&[session.says("hello")]);
     assert!(matches!(refused, Err(Error::Gone { .. })), "{refused:?}");
     let again = log.append(&[session.says("hello")]);

@@ -4,11 +4,11 @@ use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
 use helve_journal::{Ending, FileJournal, Journal};
-use helve_protocol::{Body, Event, Part, Seq};
+use helve_protocol::{BlobId, Body, Event, Part, Seq};
 use helve_testkit::id;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-use crate::child::{self, blob_of, text_of};
+use crate::child::{self, blob_of, segments_of, text_of};
 use crate::support::read;
 
 const KILLS: u32 = 300;
@@ -67,7 +67,15 @@ fn killed_at_random_moments_nothing_acknowledged_is_lost() {
 
 /// Each event tells by its number what must be in it.
 fn assert_as_written(journal: &FileJournal, event: &Event) {
-    let Body::UserMessage(message) = &event.body else { return };
+    let message = match &event.body {
+        Body::UserMessage(message) => message,
+        Body::StepStarted(step) => {
+            let read = |blob: &BlobId| journal.blob(event.session, *blob).unwrap();
+            assert_eq!(step.segments.iter().map(read).collect::<Vec<_>>(), segments_of(event.seq.0));
+            return;
+        }
+        _ => return,
+    };
     match &message.parts[0] {
         Part::Text(text) => assert_eq!(text.text, text_of(event.seq.0)),
         Part::File(file) => {

@@ -10,4 +10,5 @@ mod faults;
 mod format;
 mod kill;
 mod ownership;
+mod pack;
 mod support;

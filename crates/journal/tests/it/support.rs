@@ -51,3 +51,10 @@ pub(crate) fn file_journal() -> (tempfile::TempDir, FileJournal) {
     let journal = FileJournal::new(root.path());
     (root, journal)
 }
+
+/// Bytes that can't be compressed, the same for the same number.
+pub(crate) fn noise(n: u64, bytes: usize) -> Vec<u8> {
+    let mut noise = vec![0; bytes];
+    blake3::Hasher::new().update(&n.to_le_bytes()).finalize_xof().fill(&mut noise);
+    noise
+}
