@@ -1,1 +1,7 @@
-//! What is worked on: the files of a project.
+//! What is worked on: files as text, and the merging of what several hands did to them.
+
+mod merge;
+mod text;
+
+pub use merge::{Conflict, Hunk, Merged, NumberedLines, merge};
+pub use text::{Encoding, Endings, Line, NotText, TextFile, lines, main_ending, read_lossily};

@@ -1,0 +1,245 @@
+//! What two hands did to one text, put together.
+//!
+//! Lines are compared without their endings, so that an editor that turns every `\n` into `\r\n` is in nobody's way.
+//! Changes that touch each other are a conflict, even if no line is in both: what stands between them is no longer
+//! there to say in which order they belong.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
+
+use crate::text::{Endings, Line, lines, main_ending};
+
+/// What came of a merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Merged {
+    /// Both sides are in the text. The hunks are what the user did, where it stands now.
+    Clean { text: String, by_user: Vec<Hunk> },
+    /// Nothing is merged: both sides changed the same places.
+    Conflict(Vec<Conflict>),
+}
+
+/// Lines in the place of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunk {
+    pub before: Vec<String>,
+    pub after: NumberedLines,
+}
+
+/// A place that both sides changed, each in its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    pub seen: NumberedLines,
+    pub wanted: NumberedLines,
+    pub there: NumberedLines,
+}
+
+/// Lines without their endings, and the number of the first, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumberedLines {
+    pub first: usize,
+    pub lines: Vec<String>,
+}
+
+/// Merges what the agent wants with what is there now, both made from what the agent had seen.
+pub fn merge(seen: &str, wanted: &str, there: &str) -> Merged {
+    let [base, agent, user] = [seen, wanted, there].map(|text| lines(text).collect::<Vec<_>>());
+    let stretches = stretches(&base, &agent, &user);
+    let conflicts: Vec<Conflict> = stretches
+        .iter()
+        .filter(|stretch| stretch.by == By::Rivals)
+        .map(|stretch| Conflict {
+            seen: numbered(&base, &stretch.base),
+            wanted: numbered(&agent, &stretch.agent),
+            there: numbered(&user, &stretch.user),
+        })
+        .collect();
+    if !conflicts.is_empty() {
+        return Merged::Conflict(conflicts);
+    }
+    let mut sheet = Sheet::new(seen, there);
+    for stretch in &stretches {
+        sheet.add(stretch, &base, &agent, &user);
+    }
+    Merged::Clean { text: sheet.text, by_user: sheet.by_user }
+}
+
+/// Who changed a stretch of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Nobody,
+    Agent,
+    User,
+    /// In the same way.
+    Both,
+    /// In different ways.
+    Rivals,
+}
+
+/// The same place in the three texts.
+struct Stretch {
+    by: By,
+    base: Range<usize>,
+    agent: Range<usize>,
+    user: Range<usize>,
+}
+
+/// A text that grows by lines.
+struct Sheet {
+    text: String,
+    lines: usize,
+    /// How its lines end where nobody says it.
+    ending: &'static str,
+    /// The user turned all line endings from the one to the other.
+    turned: Option<(&'static str, &'static str)>,
+    by_user: Vec<Hunk>,
+}
+
+impl Sheet {
+    fn new(seen: &str, there: &str) -> Sheet {
+        let turned = match (Endings::of(seen), Endings::of(there)) {
+            (Endings::Lf, Endings::CrLf) => Some(("\n", "\r\n")),
+            (Endings::CrLf, Endings::Lf) => Some(("\r\n", "\n")),
+            _ => None,
+        };
+        Sheet { text: String::new(), lines: 0, ending: main_ending(there), turned, by_user: Vec::new() }
+    }
+
+    fn add(&mut self, stretch: &Stretch, base: &[Line<'_>], agent: &[Line<'_>], user: &[Line<'_>]) {
+        let [base, agent, user] = [(base, &stretch.base), (agent, &stretch.agent), (user, &stretch.user)]
+            .map(|(all, range)| part(all, range));
+        match stretch.by {
+            By::Nobody => {
+                for ((base, agent), user) in base.iter().zip(agent).zip(user) {
+                    let ending = if user.ending == base.ending { agent.ending } else { user.ending };
+                    self.push(user.content, ending);
+                }
+            }
+            By::Agent => {
+                for line in agent {
+                    let turned = self.turned.filter(|(from, _)| *from == line.ending);
+                    self.push(line.content, turned.map_or(line.ending, |(_, to)| to));
+                }
+            }
+            By::User => {
+                let after = NumberedLines { first: self.lines + 1, lines: contents(user) };
+                self.by_user.push(Hunk { before: contents(base), after });
+                user.iter().for_each(|line| self.push(line.content, line.ending));
+            }
+            By::Both | By::Rivals => user.iter().for_each(|line| self.push(line.content, line.ending)),
+        }
+    }
+
+    fn push(&mut self, content: &str, ending: &str) {
+        // What was a last line without an ending may no longer be the last.
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push_str(self.ending);
+        }
+        self.text.push_str(content);
+        self.text.push_str(ending);
+        self.lines += 1;
+    }
+}
+
+fn part<'a, 'b>(lines: &'b [Line<'a>], range: &Range<usize>) -> &'b [Line<'a>] {
+    lines.get(range.clone()).unwrap_or_default()
+}
+
+fn contents(lines: &[Line<'_>]) -> Vec<String> {
+    lines.iter().map(|line| line.content.to_owned()).collect()
+}
+
+fn numbered(lines: &[Line<'_>], range: &Range<usize>) -> NumberedLines {
+    NumberedLines { first: range.start + 1, lines: contents(part(lines, range)) }
+}
+
+/// The three texts, cut into the places where nobody changed anything and those where somebody did.
+fn stretches(base: &[Line<'_>], agent: &[Line<'_>], user: &[Line<'_>]) -> Vec<Stretch> {
+    let mut sides = [Side::new(base, agent), Side::new(base, user)];
+    let mut stretches = Vec::new();
+    let mut cursor = 0;
+    while let Some(start) = sides.iter().filter_map(Side::next_start).min() {
+        stretches.push(stretch(
+            By::Nobody,
+            cursor..start,
+            sides.each_mut().map(|side| side.keep(start - cursor)),
+        ));
+        let mut end = start;
+        let mut grown = sides.each_ref().map(|_| Grown::default());
+        // Each side's next change may reach further, and then touch the next one of the other.
+        while sides.iter_mut().zip(&mut grown).any(|(side, grown)| side.take(&mut end, grown)) {}
+        let by = match grown.each_ref().map(|grown| grown.changes) {
+            [_, 0] => By::Agent,
+            [0, _] => By::User,
+            _ => By::Rivals,
+        };
+        let [of_agent, of_user] = &mut sides;
+        let [by_agent, by_user] = &grown;
+        let ranges = [of_agent.go_on(end - start, by_agent), of_user.go_on(end - start, by_user)];
+        stretches.push(stretch(by, start..end, ranges));
+        if let Some(last) = stretches.last_mut()
+            && last.by == By::Rivals
+            && contents(part(agent, &last.agent)) == contents(part(user, &last.user))
+        {
+            last.by = By::Both;
+        }
+        cursor = end;
+    }
+    let rest = base.len() - cursor;
+    stretches.push(stretch(By::Nobody, cursor..base.len(), sides.each_mut().map(|side| side.keep(rest))));
+    stretches
+}
+
+fn stretch(by: By, base: Range<usize>, [agent, user]: [Range<usize>; 2]) -> Stretch {
+    Stretch { by, base, agent, user }
+}
+
+/// One side's changes, walked along the base.
+struct Side {
+    changes: VecDeque<(Range<usize>, Range<usize>)>,
+    /// Where we are in this side's text.
+    at: usize,
+}
+
+/// What one side did in a stretch.
+#[derive(Default)]
+struct Grown {
+    changes: usize,
+    removed: usize,
+    added: usize,
+}
+
+impl Side {
+    fn new(base: &[Line<'_>], side: &[Line<'_>]) -> Side {
+        let ops = capture_diff_slices_by_key(Algorithm::Myers, base, side, |line| line.content);
+        let changes = ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+        Side { changes: changes.map(|op| (op.old_range(), op.new_range())).collect(), at: 0 }
+    }
+
+    fn next_start(&self) -> Option<usize> {
+        self.changes.front().map(|(base, _)| base.start)
+    }
+
+    fn keep(&mut self, lines: usize) -> Range<usize> {
+        self.go_on(lines, &Grown::default())
+    }
+
+    fn go_on(&mut self, base_lines: usize, grown: &Grown) -> Range<usize> {
+        let start = self.at;
+        self.at = start + base_lines + grown.added - grown.removed;
+        start..self.at
+    }
+
+    /// Takes the next change if it touches the stretch.
+    fn take(&mut self, end: &mut usize, grown: &mut Grown) -> bool {
+        let Some((base, side)) = self.changes.pop_front_if(|(base, _)| base.start <= *end) else {
+            return false;
+        };
+        *end = base.end.max(*end);
+        grown.changes += 1;
+        grown.removed += base.len();
+        grown.added += side.len();
+        true
+    }
+}

@@ -1,0 +1,255 @@
+//! Files as text, and back, without losing a byte.
+//!
+//! The text keeps its line endings as they are; only the byte order mark is taken off, because nobody means it when they
+//! speak of the first line. Whoever edits looks at [`Line`]s, whose endings stand beside their content.
+
+use thiserror::Error;
+
+/// The text of a file, with what is needed to write it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    pub text: String,
+    pub encoding: Encoding,
+}
+
+/// How a text stands in its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    #[default]
+    Utf8,
+    Utf8WithMark,
+    /// Always with its mark: without one it can't be told from other bytes.
+    Utf16Le,
+    Utf16Be,
+}
+
+/// Why a file can't be edited as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NotText {
+    #[error("it is not a text file (byte {at} is zero)")]
+    Binary { at: usize },
+    #[error("it is not valid UTF-8 (line {line}); an edit would damage what can't be read")]
+    BadUtf8 { line: usize },
+    #[error("it is not valid UTF-16 (byte {at}); an edit would damage what can't be read")]
+    BadUtf16 { at: usize },
+}
+
+/// Which line endings a text has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endings {
+    /// There is no line that ends.
+    None,
+    Lf,
+    CrLf,
+    Mixed,
+}
+
+const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+const UTF16_LE_MARK: [u8; 2] = [0xff, 0xfe];
+const UTF16_BE_MARK: [u8; 2] = [0xfe, 0xff];
+
+impl Encoding {
+    /// What the first bytes say, and the bytes after the mark.
+    fn of(bytes: &[u8]) -> (Encoding, &[u8]) {
+        let marks: [(Encoding, &[u8]); 3] = [
+            (Encoding::Utf8WithMark, &UTF8_MARK),
+            (Encoding::Utf16Le, &UTF16_LE_MARK),
+            (Encoding::Utf16Be, &UTF16_BE_MARK),
+        ];
+        let marked = marks.iter().find_map(|(encoding, mark)| Some((*encoding, bytes.strip_prefix(*mark)?)));
+        marked.unwrap_or((Encoding::Utf8, bytes))
+    }
+}
+
+impl TextFile {
+    pub fn read(bytes: &[u8]) -> Result<TextFile, NotText> {
+        let (encoding, content) = Encoding::of(bytes);
+        let text = match encoding {
+            Encoding::Utf8 | Encoding::Utf8WithMark => utf8(content)?,
+            Encoding::Utf16Le => utf16(content, u16::from_le_bytes)?,
+            Encoding::Utf16Be => utf16(content, u16::from_be_bytes)?,
+        };
+        Ok(TextFile { text, encoding })
+    }
+
+    /// The same file with another text.
+    pub fn with(&self, text: String) -> TextFile {
+        TextFile { text, encoding: self.encoding }
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let units = |mark: [u8; 2], bytes: fn(u16) -> [u8; 2]| {
+            mark.into_iter().chain(self.text.encode_utf16().flat_map(bytes)).collect()
+        };
+        match self.encoding {
+            Encoding::Utf8 => self.text.as_bytes().to_vec(),
+            Encoding::Utf8WithMark => [&UTF8_MARK, self.text.as_bytes()].concat(),
+            Encoding::Utf16Le => units(UTF16_LE_MARK, u16::to_le_bytes),
+            Encoding::Utf16Be => units(UTF16_BE_MARK, u16::to_be_bytes),
+        }
+    }
+
+    pub fn endings(&self) -> Endings {
+        Endings::of(&self.text)
+    }
+}
+
+impl Endings {
+    pub fn of(text: &str) -> Endings {
+        match count_endings(text) {
+            (0, 0) => Endings::None,
+            (_, 0) => Endings::Lf,
+            (0, _) => Endings::CrLf,
+            _ => Endings::Mixed,
+        }
+    }
+}
+
+/// The text for somebody who only reads: what is not valid is shown as U+FFFD.
+pub fn read_lossily(bytes: &[u8]) -> Result<String, NotText> {
+    match TextFile::read(bytes) {
+        Ok(file) => Ok(file.text),
+        Err(binary @ NotText::Binary { .. }) => Err(binary),
+        Err(NotText::BadUtf8 { .. }) => Ok(String::from_utf8_lossy(Encoding::of(bytes).1).into_owned()),
+        Err(NotText::BadUtf16 { .. }) => lossy_utf16(bytes),
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<String, NotText> {
+    no_zero(bytes)?;
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let valid = bytes.iter().take(error.valid_up_to());
+        NotText::BadUtf8 { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
+    })?;
+    Ok(text.to_owned())
+}
+
+fn no_zero(bytes: &[u8]) -> Result<(), NotText> {
+    match bytes.iter().position(|byte| *byte == 0) {
+        Some(at) => Err(NotText::Binary { at }),
+        None => Ok(()),
+    }
+}
+
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotText> {
+    let (pairs, rest) = bytes.as_chunks::<2>();
+    let units = || pairs.iter().map(|pair| unit(*pair));
+    if let Some(at) = units().position(|unit| unit == 0) {
+        return Err(NotText::Binary { at: 2 + 2 * at });
+    }
+    let mut text = String::with_capacity(bytes.len());
+    let mut at = 2;
+    for letter in char::decode_utf16(units()) {
+        let letter = letter.map_err(|_| NotText::BadUtf16 { at })?;
+        at += 2 * letter.len_utf16();
+        text.push(letter);
+    }
+    if rest.is_empty() { Ok(text) } else { Err(NotText::BadUtf16 { at }) }
+}
+
+fn lossy_utf16(bytes: &[u8]) -> Result<String, NotText> {
+    let (encoding, content) = Encoding::of(bytes);
+    let unit = if encoding == Encoding::Utf16Be { u16::from_be_bytes } else { u16::from_le_bytes };
+    let (pairs, rest) = content.as_chunks::<2>();
+    let letters = char::decode_utf16(pairs.iter().map(|pair| unit(*pair)));
+    let letters = letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
+    Ok(letters.chain(rest.iter().map(|_| char::REPLACEMENT_CHARACTER)).collect())
+}
+
+/// A line without its ending, and its ending: `\n`, `\r\n`, or nothing where the text ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    pub content: &'a str,
+    pub ending: &'a str,
+}
+
+/// The lines of a text. Put together they are the text again.
+pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    text.split_inclusive('\n').map(|line| {
+        let content = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+        let (content, ending) = line.split_at_checked(content.len()).unwrap_or((line, ""));
+        Line { content, ending }
+    })
+}
+
+/// How most lines of a text end.
+pub fn main_ending(text: &str) -> &'static str {
+    let (lf, crlf) = count_endings(text);
+    if crlf > lf { "\r\n" } else { "\n" }
+}
+
+fn count_endings(text: &str) -> (usize, usize) {
+    lines(text).fold((0, 0), |(lf, crlf), line| match line.ending {
+        "\n" => (lf + 1, crlf),
+        "\r\n" => (lf, crlf + 1),
+        _ => (lf, crlf),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encodings() -> impl Strategy<Value = Encoding> {
+        prop_oneof![
+            Just(Encoding::Utf8),
+            Just(Encoding::Utf8WithMark),
+            Just(Encoding::Utf16Le),
+            Just(Encoding::Utf16Be)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(text in r"([a-zé€😀]|\r|\n|\r\n){0,60}", encoding in encodings()) {
+            let file = TextFile { text, encoding };
+            prop_assert_eq!(TextFile::read(&file.to_bytes()).unwrap(), file);
+        }
+
+        #[test]
+        fn what_is_read_is_written_again(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(file) = TextFile::read(&bytes) {
+                prop_assert_eq!(file.to_bytes(), bytes);
+            }
+        }
+
+        #[test]
+        fn marked_bytes_are_kept_or_refused(mark in 0..3_usize, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let mark: &[u8] = [&UTF8_MARK[..], &UTF16_LE_MARK, &UTF16_BE_MARK][mark];
+            let bytes = [mark, &bytes].concat();
+            match TextFile::read(&bytes) {
+                Ok(file) => prop_assert_eq!(file.to_bytes(), bytes),
+                Err(NotText::Binary { .. }) => prop_assert!(read_lossily(&bytes).is_err()),
+                Err(_) => prop_assert!(read_lossily(&bytes).unwrap().contains(char::REPLACEMENT_CHARACTER)),
+            }
+        }
+
+        #[test]
+        fn lines_make_up_the_text(text in r"([ab]|\r|\n|\r\n){0,40}") {
+            let again: String = lines(&text).flat_map(|line| [line.content, line.ending]).collect();
+            prop_assert_eq!(again, text);
+        }
+    }
+
+    #[test]
+    fn reasons_say_where() {
+        assert_eq!(TextFile::read(b"ab\0c"), Err(NotText::Binary { at: 2 }));
+        assert_eq!(TextFile::read(b"a\nb\xff\n"), Err(NotText::BadUtf8 { line: 2 }));
+        assert_eq!(TextFile::read(b"\xff\xfea\0\x00\xd8"), Err(NotText::BadUtf16 { at: 4 }));
+        assert_eq!(TextFile::read(b"\xff\xfea\0b"), Err(NotText::BadUtf16 { at: 4 }));
+        assert_eq!(read_lossily(b"a\xff"), Ok("a\u{fffd}".to_owned()));
+        assert!(read_lossily(b"a\0").is_err());
+    }
+
+    #[test]
+    fn endings_are_told() {
+        let endings = |text: &str| TextFile::read(text.as_bytes()).unwrap().endings();
+        assert_eq!(endings("a"), Endings::None);
+        assert_eq!(endings("a\nb"), Endings::Lf);
+        assert_eq!(endings("a\r\nb\r\n"), Endings::CrLf);
+        assert_eq!(endings("a\r\nb\n"), Endings::Mixed);
+        assert_eq!(main_ending("a\r\nb\n\r\n"), "\r\n");
+    }
+}
