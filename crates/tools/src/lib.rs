@@ -4,6 +4,7 @@
 //! Tools never ask and never decide. What goes wrong is told to the model in words that say what to do next
 //! ([`ToolFailure`]).
 
+pub mod editing;
 mod read;
 mod shell;
 mod tool;

@@ -4,4 +4,4 @@ mod merge;
 mod text;
 
 pub use merge::{Conflict, Hunk, Merged, NumberedLines, merge};
-pub use text::{Encoding, Endings, Line, NotText, TextFile, lines, main_ending, read_lossily};
+pub use text::{Encoding, Endings, Line, NotText, Sheet, TextFile, lines, main_ending, read_lossily};

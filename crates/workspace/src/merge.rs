@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
 
-use crate::text::{Endings, Line, lines, main_ending};
+use crate::text::{Endings, Line, Sheet, lines, main_ending};
 
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,11 +58,11 @@ pub fn merge(seen: &str, wanted: &str, there: &str) -> Merged {
     if !conflicts.is_empty() {
         return Merged::Conflict(conflicts);
     }
-    let mut sheet = Sheet::new(seen, there);
+    let mut merged = Assembly::new(seen, there);
     for stretch in &stretches {
-        sheet.add(stretch, &base, &agent, &user);
+        merged.add(stretch, &base, &agent, &user);
     }
-    Merged::Clean { text: sheet.text, by_user: sheet.by_user }
+    Merged::Clean { text: merged.sheet.into_text(), by_user: merged.by_user }
 }
 
 /// Who changed a stretch of lines.
@@ -85,25 +85,22 @@ struct Stretch {
     user: Range<usize>,
 }
 
-/// A text that grows by lines.
-struct Sheet {
-    text: String,
-    lines: usize,
-    /// How its lines end where nobody says it.
-    ending: &'static str,
+/// The merged text as it grows.
+struct Assembly {
+    sheet: Sheet<'static>,
     /// The user turned all line endings from the one to the other.
     turned: Option<(&'static str, &'static str)>,
     by_user: Vec<Hunk>,
 }
 
-impl Sheet {
-    fn new(seen: &str, there: &str) -> Sheet {
+impl Assembly {
+    fn new(seen: &str, there: &str) -> Assembly {
         let turned = match (Endings::of(seen), Endings::of(there)) {
             (Endings::Lf, Endings::CrLf) => Some(("\n", "\r\n")),
             (Endings::CrLf, Endings::Lf) => Some(("\r\n", "\n")),
             _ => None,
         };
-        Sheet { text: String::new(), lines: 0, ending: main_ending(there), turned, by_user: Vec::new() }
+        Assembly { sheet: Sheet::new(main_ending(there)), turned, by_user: Vec::new() }
     }
 
     fn add(&mut self, stretch: &Stretch, base: &[Line<'_>], agent: &[Line<'_>], user: &[Line<'_>]) {
@@ -113,32 +110,22 @@ impl Sheet {
             By::Nobody => {
                 for ((base, agent), user) in base.iter().zip(agent).zip(user) {
                     let ending = if user.ending == base.ending { agent.ending } else { user.ending };
-                    self.push(user.content, ending);
+                    self.sheet.push(user.content, ending);
                 }
             }
             By::Agent => {
                 for line in agent {
                     let turned = self.turned.filter(|(from, _)| *from == line.ending);
-                    self.push(line.content, turned.map_or(line.ending, |(_, to)| to));
+                    self.sheet.push(line.content, turned.map_or(line.ending, |(_, to)| to));
                 }
             }
             By::User => {
-                let after = NumberedLines { first: self.lines + 1, lines: contents(user) };
+                let after = NumberedLines { first: self.sheet.lines() + 1, lines: contents(user) };
                 self.by_user.push(Hunk { before: contents(base), after });
-                user.iter().for_each(|line| self.push(line.content, line.ending));
+                user.iter().for_each(|line| self.sheet.push(line.content, line.ending));
             }
-            By::Both | By::Rivals => user.iter().for_each(|line| self.push(line.content, line.ending)),
+            By::Both | By::Rivals => user.iter().for_each(|line| self.sheet.push(line.content, line.ending)),
         }
-    }
-
-    fn push(&mut self, content: &str, ending: &str) {
-        // What was a last line without an ending may no longer be the last.
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.text.push_str(self.ending);
-        }
-        self.text.push_str(content);
-        self.text.push_str(ending);
-        self.lines += 1;
     }
 }
 

@@ -172,6 +172,39 @@ pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
+/// A text that is put together from lines.
+#[derive(Clone, Debug)]
+pub struct Sheet<'a> {
+    text: String,
+    lines: usize,
+    /// How a line ends that has to and does not say how.
+    ending: &'a str,
+}
+
+impl<'a> Sheet<'a> {
+    pub fn new(ending: &'a str) -> Sheet<'a> {
+        Sheet { text: String::new(), lines: 0, ending }
+    }
+
+    pub fn push(&mut self, content: &str, ending: &str) {
+        // What was a last line without an ending may no longer be the last.
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push_str(self.ending);
+        }
+        self.text.push_str(content);
+        self.text.push_str(ending);
+        self.lines += 1;
+    }
+
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
 /// How most lines of a text end.
 pub fn main_ending(text: &str) -> &'static str {
     let (lf, crlf) = count_endings(text);

@@ -1,0 +1,391 @@
+//! Making the changes of a patch, to all files or to none.
+
+use std::collections::HashMap;
+
+use helve_workspace::{Sheet, main_ending};
+
+use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
+use super::nearest::{Near, nearest, shown};
+use super::patch::{Hunk, Mark, Operation, Patch, PatchError, PatchProblem};
+use super::shift::Shift;
+
+/// What there is at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    Text(String),
+    /// A file that can't be edited, and why.
+    NotText(String),
+    Folder,
+    Missing,
+}
+
+/// What shall be at a path when the patch is applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileResult {
+    pub path: String,
+    /// Nothing if the file is deleted.
+    pub text: Option<String>,
+    /// Where a file stood that was moved here; it is encoded as that one was.
+    pub moved_from: Option<String>,
+    /// Whether there was a file before.
+    pub was_there: bool,
+}
+
+/// What the patch makes of the files, each once, in the order in which it speaks of them. Nothing is written.
+pub fn apply_patch(patch: &Patch, find: impl FnMut(&str) -> Found) -> Result<Vec<FileResult>, PatchError> {
+    let mut desk = Desk { find, results: Vec::new(), places: HashMap::new() };
+    for operation in &patch.operations {
+        desk.apply(operation)?;
+    }
+    // What the patch itself made and took away again was never there.
+    desk.results.retain(|result| result.was_there || result.text.is_some());
+    Ok(desk.results)
+}
+
+/// The files as the operations so far have left them.
+struct Desk<F> {
+    find: F,
+    results: Vec<FileResult>,
+    places: HashMap<String, usize>,
+}
+
+impl<F: FnMut(&str) -> Found> Desk<F> {
+    fn apply(&mut self, operation: &Operation) -> Result<(), PatchError> {
+        match operation {
+            Operation::Add { line, path, text } => {
+                let was_there = self.is_file(path, *line)?;
+                self.put(path, Some(text.clone()), None, was_there);
+            }
+            Operation::Delete { line, path, hunks } => {
+                if !self.is_file(path, *line)? {
+                    return Err(PatchProblem::Missing(path.clone()).at(*line));
+                }
+                if !hunks.is_empty() && !change(path, &self.text(path, *line)?, hunks)?.is_empty() {
+                    return Err(PatchProblem::NotAllDeleted(path.clone()).at(*line));
+                }
+                self.put(path, None, None, true);
+            }
+            Operation::Update { line, path, moved_to, hunks } => {
+                let text = change(path, &self.text(path, *line)?, hunks)?;
+                match moved_to.as_ref().filter(|to| plain_path(to) != plain_path(path)) {
+                    Some(to) => {
+                        let was_there = self.is_file(to, *line)?;
+                        let origin = self.origin(path);
+                        self.put(path, None, None, true);
+                        self.put(to, Some(text), origin, was_there);
+                    }
+                    None => {
+                        let origin = self.origin(path).filter(|origin| *origin != plain_path(path));
+                        self.put(path, Some(text), origin, true);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the patch has made of a path so far, if it spoke of it.
+    fn result(&self, path: &str) -> Option<&FileResult> {
+        self.places.get(path).and_then(|place| self.results.get(*place))
+    }
+
+    /// Where a file stood before the patch; nothing if the patch made it.
+    fn origin(&self, path: &str) -> Option<String> {
+        let path = plain_path(path);
+        match self.result(&path) {
+            Some(result) => result.moved_from.clone().or_else(|| result.was_there.then_some(path)),
+            None => Some(path),
+        }
+    }
+
+    fn look(&mut self, path: &str) -> Found {
+        let path = plain_path(path);
+        match self.result(&path) {
+            Some(FileResult { text: Some(text), .. }) => Found::Text(text.clone()),
+            Some(_) => Found::Missing,
+            None => (self.find)(&path),
+        }
+    }
+
+    fn is_file(&mut self, path: &str, line: usize) -> Result<bool, PatchError> {
+        match self.look(path) {
+            Found::Text(_) | Found::NotText(_) => Ok(true),
+            Found::Missing => Ok(false),
+            Found::Folder => Err(PatchProblem::Folder(path.to_owned()).at(line)),
+        }
+    }
+
+    fn text(&mut self, path: &str, line: usize) -> Result<String, PatchError> {
+        let problem = match self.look(path) {
+            Found::Text(text) => return Ok(text),
+            Found::NotText(reason) => PatchProblem::NotText { path: path.to_owned(), reason },
+            Found::Folder => PatchProblem::Folder(path.to_owned()),
+            Found::Missing => PatchProblem::Missing(path.to_owned()),
+        };
+        Err(problem.at(line))
+    }
+
+    fn put(&mut self, path: &str, text: Option<String>, moved_from: Option<String>, was_there: bool) {
+        let path = plain_path(path);
+        let place = self.places.get(&path).copied();
+        match place.and_then(|place| self.results.get_mut(place)) {
+            Some(result) => {
+                result.text = text;
+                result.moved_from = moved_from;
+            }
+            None => {
+                self.places.insert(path.clone(), self.results.len());
+                self.results.push(FileResult { path, text, moved_from, was_there });
+            }
+        }
+    }
+}
+
+/// `./x` is `x`.
+fn plain_path(path: &str) -> String {
+    path.trim_start_matches("./").to_owned()
+}
+
+/// How many places a hunk is looked for at.
+const PLACES: usize = 100;
+/// How many places are shown.
+const SHOWN: usize = 10;
+
+fn change(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
+    let mut file = File { path, blocks: Blocks::new(text), placed: Vec::new(), cursor: 0, drift: 0 };
+    for hunk in hunks {
+        let placed = file.place(hunk)?;
+        file.cursor = placed.start + placed.old_count();
+        file.placed.push(placed);
+    }
+    file.placed.sort_by_key(|placed| placed.start);
+    file.check_overlaps()?;
+    Ok(file.write(main_ending(text)))
+}
+
+/// A hunk with the line that it begins at, counted from 0.
+struct Placed<'a> {
+    hunk: &'a Hunk,
+    /// Its lines, without a blank one at the end that is not in the file.
+    count: usize,
+    start: usize,
+    shift: Shift,
+}
+
+impl Placed<'_> {
+    fn old_count(&self) -> usize {
+        self.hunk.lines.iter().take(self.count).filter(|line| line.mark != Mark::Add).count()
+    }
+}
+
+struct File<'a> {
+    path: &'a str,
+    blocks: Blocks<'a>,
+    placed: Vec<Placed<'a>>,
+    /// Where the last hunk ends.
+    cursor: usize,
+    /// How far the last hunk stood from where it said.
+    drift: isize,
+}
+
+impl<'a> File<'a> {
+    fn place(&mut self, hunk: &'a Hunk) -> Result<Placed<'a>, PatchError> {
+        let after_anchors = self.after_anchors(hunk)?;
+        let old: Vec<&str> = hunk
+            .lines
+            .iter()
+            .filter(|line| line.mark != Mark::Add)
+            .map(|line| line.content.as_str())
+            .collect();
+        let count = hunk.lines.len();
+        if old.is_empty() {
+            let start = self.place_of_addition(hunk, after_anchors)?;
+            return Ok(Placed { hunk, count, start, shift: Shift::None });
+        }
+        if let Some((start, shift)) = self.find(hunk, &old, after_anchors)? {
+            return Ok(Placed { hunk, count, start, shift });
+        }
+        // A blank line at the end of a hunk is often the patch's and not the file's.
+        let ends_blank =
+            hunk.lines.last().is_some_and(|line| line.mark == Mark::Keep && line.content.is_empty());
+        if let [shorter @ .., _] = old.as_slice()
+            && ends_blank
+            && !shorter.is_empty()
+            && let Some((start, shift)) = self.find(hunk, shorter, after_anchors)?
+        {
+            return Ok(Placed { hunk, count: count - 1, start, shift });
+        }
+        let nearest = nearest(&self.blocks.lines, &old);
+        Err(PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: hunk.is_at_end, nearest }
+            .at(hunk.line))
+    }
+
+    /// The line after the anchors, if the hunk has any.
+    fn after_anchors(&self, hunk: &Hunk) -> Result<Option<usize>, PatchError> {
+        let mut at = None;
+        for anchor in &hunk.anchors {
+            let from = at.unwrap_or(self.cursor);
+            let find = |likeness| self.blocks.find(&[anchor], likeness, from, 1).first().copied();
+            let found = [Likeness::Exact, Likeness::Folded, Likeness::Bare].into_iter().find_map(find);
+            let Some(line) = found else {
+                let nearest = nearest(&self.blocks.lines, &[anchor]);
+                let anchor = super::patch::quote(anchor);
+                let problem =
+                    PatchProblem::NoAnchor { path: self.path.to_owned(), anchor, after: from, nearest };
+                return Err(problem.at(hunk.line));
+            };
+            at = Some(line + 1);
+        }
+        Ok(at)
+    }
+
+    /// Where lines go that come with none around them: after the line that is named or numbered, or to the end.
+    fn place_of_addition(&self, hunk: &Hunk, after_anchors: Option<usize>) -> Result<usize, PatchError> {
+        let end = self.blocks.lines.len();
+        let start = match (hunk.is_at_end, after_anchors, hunk.number) {
+            (true, _, _) => end,
+            (_, Some(line), _) => line,
+            (_, _, Some(number)) => number,
+            _ => end,
+        };
+        if start > end {
+            let nearest = shown(&self.blocks.lines, end.saturating_sub(SHOWN), SHOWN);
+            let problem = PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: false, nearest };
+            return Err(problem.at(hunk.line));
+        }
+        Ok(start)
+    }
+
+    fn find(
+        &mut self,
+        hunk: &Hunk,
+        old: &[&str],
+        anchored: Option<usize>,
+    ) -> Result<Option<(usize, Shift)>, PatchError> {
+        for likeness in [Likeness::Exact, Likeness::Folded, Likeness::Bare] {
+            if likeness == Likeness::Bare && !has_letters(&old.concat(), RECOGNISABLE) {
+                continue;
+            }
+            let Some(start) = self.choose(hunk, old, anchored, likeness)? else { continue };
+            let shift = match likeness {
+                Likeness::Bare => Shift::between(old, &self.blocks.contents(start, old.len())),
+                Likeness::Exact | Likeness::Folded => Some(Shift::None),
+            };
+            let fits = |shift: &Shift| hunk.lines.iter().all(|line| shift.line(&line.content).is_some());
+            if let Some(shift) = shift.filter(fits) {
+                return Ok(Some((start, shift)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The place that a hunk means, of all that look like it.
+    fn choose(
+        &mut self,
+        hunk: &Hunk,
+        old: &[&str],
+        anchored: Option<usize>,
+        likeness: Likeness,
+    ) -> Result<Option<usize>, PatchError> {
+        let end = self.blocks.lines.len();
+        if hunk.is_at_end {
+            let start = end.checked_sub(old.len());
+            return Ok(start.filter(|start| self.blocks.find(old, likeness, *start, 1) == [*start]));
+        }
+        if let Some(start) = self.at_number(hunk, old, likeness) {
+            return Ok(Some(start));
+        }
+        if let Some(after) = anchored {
+            let first = |from: usize| self.blocks.find(old, likeness, from, 1).first().copied();
+            // Some repeat the anchor as the first line of the hunk.
+            let repeated = || first(after - 1).filter(|start| *start == after - 1);
+            if likeness != Likeness::Bare {
+                return Ok(first(after).or_else(repeated));
+            }
+        }
+        let from = self.blocks.find(old, likeness, anchored.unwrap_or(self.cursor), SHOWN);
+        let places = if from.is_empty() {
+            self.free(&self.blocks.find(old, likeness, 0, PLACES), old.len())
+        } else {
+            from
+        };
+        match places.as_slice() {
+            [] => Ok(None),
+            [start] => {
+                self.note_drift(hunk, *start);
+                Ok(Some(*start))
+            }
+            _ => {
+                let places: Vec<Near> =
+                    places.iter().take(SHOWN).flat_map(|line| shown(&self.blocks.lines, *line, 1)).collect();
+                Err(PatchProblem::Ambiguous { path: self.path.to_owned(), places }.at(hunk.line))
+            }
+        }
+    }
+
+    /// The place that the hunk's number means, as it is or moved like the last hunk.
+    fn at_number(&self, hunk: &Hunk, old: &[&str], likeness: Likeness) -> Option<usize> {
+        let said = hunk.number?.checked_sub(1)?;
+        let places = [Some(said), said.checked_add_signed(self.drift)];
+        places.into_iter().flatten().find(|start| {
+            *start >= self.cursor && self.blocks.find(old, likeness, *start, 1).first() == Some(start)
+        })
+    }
+
+    fn note_drift(&mut self, hunk: &Hunk, start: usize) {
+        let said = hunk.number.and_then(|number| number.checked_sub(1)).unwrap_or(start);
+        self.drift = start.checked_signed_diff(said).unwrap_or_default();
+    }
+
+    /// Those places where no hunk stands yet.
+    fn free(&self, places: &[usize], count: usize) -> Vec<usize> {
+        let is_free = |start: &usize| {
+            self.placed
+                .iter()
+                .all(|other| other.start + other.old_count() <= *start || start + count <= other.start)
+        };
+        places.iter().copied().filter(is_free).collect()
+    }
+
+    fn check_overlaps(&self) -> Result<(), PatchError> {
+        let pairs = self.placed.iter().zip(self.placed.iter().skip(1));
+        for (one, next) in pairs {
+            if one.start + one.old_count() > next.start {
+                return Err(PatchProblem::Overlap(self.path.to_owned()).at(next.hunk.line));
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, ending: &str) -> String {
+        let mut sheet = Sheet::new(ending);
+        let mut cursor = 0;
+        for placed in &self.placed {
+            self.copy(&mut sheet, cursor, placed.start);
+            cursor = placed.start;
+            for line in placed.hunk.lines.iter().take(placed.count) {
+                match line.mark {
+                    Mark::Add => {
+                        let content =
+                            placed.shift.line(&line.content).unwrap_or_else(|| line.content.clone());
+                        let near = || self.blocks.ending_near(cursor).unwrap_or(ending);
+                        sheet.push(&content, line.ending.unwrap_or_else(near));
+                    }
+                    Mark::Keep => {
+                        self.copy(&mut sheet, cursor, cursor + 1);
+                        cursor += 1;
+                    }
+                    Mark::Remove => cursor += 1,
+                }
+            }
+        }
+        self.copy(&mut sheet, cursor, self.blocks.lines.len());
+        sheet.into_text()
+    }
+
+    fn copy(&self, sheet: &mut Sheet<'_>, from: usize, to: usize) {
+        for line in self.blocks.lines.iter().take(to).skip(from) {
+            sheet.push(line.content, line.ending);
+        }
+    }
+}

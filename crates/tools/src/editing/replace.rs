@@ -1,0 +1,432 @@
+//! Search and replace.
+//!
+//! Models copy text with small slips: a line ending, a space at the end, another quote, another depth. So an old text that
+//! is not there as written is looked for on a ladder of ever more tolerant rungs. A rung counts only if it finds exactly
+//! one place; what it finds twice is refused, not passed on to a rung that would find even more.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
+use super::nearest::{Near, nearest, shown};
+use super::rebuild::{kept, rebuild};
+use super::shift::Shift;
+use super::similarity::{Similarity, is_slip};
+use super::squeeze::{Squeezed, Tolerance};
+
+/// One replacement.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// The text to replace, exactly as it stands in the file, with enough around it to occur only once.
+    pub old: String,
+    /// What stands there afterwards.
+    pub new: String,
+    /// Whether to replace every occurrence.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// How tolerant a match had to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    Exact,
+    /// `\r\n` for `\n`.
+    LineEndings,
+    /// Curly quotes, dashes and special spaces for plain ones.
+    Unicode,
+    /// Space at the end of lines, and that.
+    TrailingSpace,
+    /// Every line is deeper or shallower by the same, or indented with tabs for spaces.
+    Indentation,
+    /// The first and the last line are the same, as are all that change; a line between is a few letters off.
+    Anchors,
+}
+
+impl Rung {
+    /// What to tell of it.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Rung::Exact => "exactly",
+            Rung::LineEndings => "with the file's line endings",
+            Rung::Unicode => "with the file's quotes, dashes and spaces",
+            Rung::TrailingSpace => "but for space at the end of lines",
+            Rung::Indentation => "at the file's indentation",
+            Rung::Anchors => "but for a line between that differs slightly and was left as it is",
+        }
+    }
+}
+
+/// A text with all edits made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    pub text: String,
+    /// One for each edit.
+    pub applied: Vec<Applied>,
+}
+
+/// How an edit was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    pub rung: Rung,
+    /// How many places were changed.
+    pub places: usize,
+    /// The lines that the first of them began at, in the text as it was then; counted from 1.
+    pub lines: Vec<usize>,
+}
+
+/// Why nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("edit {edit}: {reason}")]
+pub struct Refused {
+    /// Which edit, counted from 1.
+    pub edit: usize,
+    pub reason: Refusal,
+}
+
+/// What is wrong with an edit, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    #[error("there are more than {MAX_EDITS} edits. Make them in several calls.")]
+    TooMany,
+    #[error(
+        "the old text is empty. Give the text that the new one replaces; to insert, repeat a line next to the place."
+    )]
+    EmptyOld,
+    #[error("the old and the new text are the same, so there is nothing to change.")]
+    Same,
+    #[error("the file already says what the new text says, so there is nothing to change.")]
+    NoEffect,
+    #[error("the old text is there more than once. Add lines around it until it is unique, or ask for all. It is at:{}", listed(.0))]
+    Ambiguous(Vec<Near>),
+    #[error("the old text is not in the file.{}{}", .hint.map(Hint::words).unwrap_or_default(), nearest_words(.nearest))]
+    NotFound { nearest: Vec<Near>, hint: Option<Hint> },
+}
+
+/// What may explain that a text is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The new text stands at this line.
+    AlreadyThere(usize),
+    /// Every line begins with a number and a tab, as `read` shows them.
+    LineNumbers,
+}
+
+impl Hint {
+    fn words(self) -> String {
+        match self {
+            Hint::AlreadyThere(line) => format!(" The new text is already there, at line {line}."),
+            Hint::LineNumbers => " Leave out the line numbers: they are not part of the file.".to_owned(),
+        }
+    }
+}
+
+fn listed(lines: &[Near]) -> String {
+    lines.iter().map(|near| format!("\n{near}")).collect()
+}
+
+fn nearest_words(lines: &[Near]) -> String {
+    if lines.is_empty() {
+        return " Nothing in it is like the old text: read the file again.".to_owned();
+    }
+    format!(" Copy it from the lines that are there. The nearest are:{}", listed(lines))
+}
+
+const MAX_EDITS: usize = 500;
+/// How many places are shown.
+const SHOWN: usize = 10;
+/// How many places the anchors are looked for at, and how many pairs of lines are compared letter by letter.
+const ANCHORED: usize = 2_000;
+const COMPARED: usize = 200;
+
+/// Makes the edits one after another, or none of them.
+pub fn replace(text: &str, edits: &[Edit]) -> Result<Replaced, Refused> {
+    if edits.len() > MAX_EDITS {
+        return Err(Refused { edit: MAX_EDITS + 1, reason: Refusal::TooMany });
+    }
+    let mut replaced = Replaced { text: text.to_owned(), applied: Vec::with_capacity(edits.len()) };
+    for (index, edit) in edits.iter().enumerate() {
+        let made = make(&replaced.text, edit).map_err(|reason| Refused { edit: index + 1, reason })?;
+        replaced.text = made.0;
+        replaced.applied.push(made.1);
+    }
+    Ok(replaced)
+}
+
+fn make(text: &str, edit: &Edit) -> Result<(String, Applied), Refusal> {
+    if edit.old.is_empty() {
+        return Err(Refusal::EmptyOld);
+    }
+    if edit.old == edit.new {
+        return Err(Refusal::Same);
+    }
+    let search = Search { text, edit, blocks: OnceCell::new() };
+    let (rung, spots) = search.climb()?;
+    let after = search.swap(&spots).ok_or_else(|| search.not_found())?;
+    if after == text {
+        return Err(Refusal::NoEffect);
+    }
+    let lines = spots.iter().take(SHOWN).map(|spot| search.line_of(spot.range.start)).collect();
+    Ok((after, Applied { rung, places: spots.len(), lines }))
+}
+
+/// A place that an edit is about.
+struct Spot {
+    range: Range<usize>,
+    shift: Shift,
+}
+
+impl Spot {
+    fn at(range: Range<usize>) -> Spot {
+        Spot { range, shift: Shift::None }
+    }
+}
+
+/// Looks for the old text on one rung.
+type Find<'a> = fn(&Search<'a>) -> Vec<Spot>;
+
+struct Search<'a> {
+    text: &'a str,
+    edit: &'a Edit,
+    blocks: OnceCell<Blocks<'a>>,
+}
+
+impl<'a> Search<'a> {
+    /// The places, found on the first rung that finds any.
+    fn climb(&self) -> Result<(Rung, Vec<Spot>), Refusal> {
+        if self.edit.all
+            && let Some(found) = self.everywhere()
+        {
+            return Ok(found);
+        }
+        let ladder: [(Rung, Find<'a>); 6] = [
+            (Rung::Exact, Search::exact),
+            (Rung::LineEndings, |search| search.squeezed(Tolerance::Endings)),
+            (Rung::Unicode, |search| search.squeezed(Tolerance::Letters)),
+            (Rung::TrailingSpace, Search::trailing_space),
+            (Rung::Indentation, Search::indented),
+            (Rung::Anchors, Search::anchored),
+        ];
+        for (rung, find) in ladder {
+            let spots = find(self);
+            match spots.len() {
+                0 => {}
+                1 => return Ok((rung, spots)),
+                _ => return Err(Refusal::Ambiguous(self.candidates(&spots))),
+            }
+        }
+        Err(self.not_found())
+    }
+
+    /// All places that differ in line endings at most.
+    fn everywhere(&self) -> Option<(Rung, Vec<Spot>)> {
+        let [text, old] = [self.text, &self.edit.old].map(|text| Squeezed::new(text, Tolerance::Endings));
+        let place = |at: usize| text.original(at)..text.original(at + old.text.len());
+        let ranges: Vec<_> = text.text.match_indices(&old.text).map(|(at, _)| place(at)).collect();
+        let is_exact = |range: &Range<usize>| self.text.get(range.clone()) == Some(&self.edit.old);
+        let rung = if ranges.iter().all(is_exact) { Rung::Exact } else { Rung::LineEndings };
+        (!ranges.is_empty()).then(|| (rung, ranges.into_iter().map(Spot::at).collect()))
+    }
+
+    fn exact(&self) -> Vec<Spot> {
+        let old = &self.edit.old;
+        let spots = occurrences(self.text, old).map(|at| at..at + old.len());
+        // What begins or ends within a `\r\n` would tear it apart; the next rung takes it whole.
+        let tears = |at: usize| {
+            self.text.get(..at).is_some_and(|before| before.ends_with('\r'))
+                && self.text.get(at..).is_some_and(|after| after.starts_with('\n'))
+        };
+        spots.filter(|range| !tears(range.start) && !tears(range.end)).take(SHOWN).map(Spot::at).collect()
+    }
+
+    fn squeezed(&self, tolerance: Tolerance) -> Vec<Spot> {
+        let both = [self.text, &self.edit.old];
+        let may_differ = match tolerance {
+            Tolerance::Endings => both.iter().any(|text| text.contains("\r\n")),
+            Tolerance::Letters => self.has_letters(1) && !both.iter().all(|text| text.is_ascii()),
+        };
+        if !may_differ {
+            return Vec::new();
+        }
+        let [text, old] = both.map(|text| Squeezed::new(text, tolerance));
+        let places = occurrences(&text.text, &old.text).take(SHOWN);
+        places.map(|at| Spot::at(text.original(at)..text.original(at + old.text.len()))).collect()
+    }
+
+    fn trailing_space(&self) -> Vec<Spot> {
+        if !self.has_letters(1) {
+            return Vec::new();
+        }
+        let old = block(&self.edit.old);
+        let places = self.blocks().find(&old, Likeness::Folded, 0, SHOWN);
+        places.into_iter().map(|line| Spot::at(self.extent(line, old.len()))).collect()
+    }
+
+    fn indented(&self) -> Vec<Spot> {
+        if !self.has_letters(RECOGNISABLE) {
+            return Vec::new();
+        }
+        let old = block(&self.edit.old);
+        let places = self.blocks().find(&old, Likeness::Bare, 0, SHOWN);
+        if let [line] = places.as_slice() {
+            let shift = Shift::between(&old, &self.blocks().contents(*line, old.len()));
+            return shift
+                .map(|shift| Spot { range: self.extent(*line, old.len()), shift })
+                .into_iter()
+                .collect();
+        }
+        places.into_iter().map(|line| Spot::at(self.extent(line, old.len()))).collect()
+    }
+
+    /// One place with the same first and last line and similar ones between, of which only those that the edit keeps may
+    /// differ, by a slip.
+    fn anchored(&self) -> Vec<Spot> {
+        let [old, new] = [&self.edit.old, &self.edit.new].map(|text| block(text));
+        let ([first, .., last], true) = (old.as_slice(), self.has_letters(RECOGNISABLE)) else {
+            return Vec::new();
+        };
+        if old.len() < 3 {
+            return Vec::new();
+        }
+        let blocks = self.blocks();
+        let last = Likeness::Folded.key(last);
+        let mut left = COMPARED;
+        let mut similar =
+            blocks.find(&[first], Likeness::Folded, 0, ANCHORED).into_iter().filter_map(|line| {
+                let end = blocks.lines.get(line + old.len() - 1)?;
+                let ends_alike = Likeness::Folded.key(end.content) == last;
+                let slips =
+                    if ends_alike { slips(&old, &blocks.contents(line, old.len()), &mut left) } else { None };
+                slips.map(|slips| (line, slips))
+            });
+        let (Some((line, slips)), None) = (similar.next(), similar.next()) else { return Vec::new() };
+        if left == 0 {
+            // Not all places were looked at, so nobody knows that this is the only one.
+            return Vec::new();
+        }
+        let real = blocks.contents(line, old.len());
+        let kept = kept(&old, &new);
+        let is_harmless = |at: &usize| {
+            let pair = old.get(*at).zip(real.get(*at));
+            kept.get(*at) == Some(&true) && pair.is_some_and(|(old, real)| is_slip(old, real))
+        };
+        if slips.iter().all(is_harmless) { vec![Spot::at(self.extent(line, old.len()))] } else { Vec::new() }
+    }
+
+    fn blocks(&self) -> &Blocks<'a> {
+        self.blocks.get_or_init(|| Blocks::new(self.text))
+    }
+
+    /// Whether the old text says enough to be recognised in another form.
+    fn has_letters(&self, count: usize) -> bool {
+        has_letters(&self.edit.old, count)
+    }
+
+    /// The bytes of some lines, with the last break only if the old text has it.
+    fn extent(&self, line: usize, count: usize) -> Range<usize> {
+        let lines = &self.blocks().lines;
+        let length = |line: &helve_workspace::Line<'_>| line.content.len() + line.ending.len();
+        let start = lines.iter().take(line).map(length).sum();
+        let end: usize = start + lines.iter().skip(line).take(count).map(length).sum::<usize>();
+        let last = lines.get(line + count - 1).filter(|_| !self.edit.old.ends_with('\n'));
+        start..end - last.map_or(0, |last| last.ending.len())
+    }
+
+    /// The text with the new one at all places; nothing if it can't be written there.
+    fn swap(&self, spots: &[Spot]) -> Option<String> {
+        let Edit { old, new, .. } = self.edit;
+        // Who writes `\r\n` knows about line endings and means it.
+        let is_literal = [old, new].iter().any(|text| text.contains("\r\n")) || !self.text.contains("\r\n");
+        let mut after = String::with_capacity(self.text.len() + new.len());
+        let mut cursor = 0;
+        for spot in spots {
+            let real = self.text.get(spot.range.clone())?;
+            after.push_str(self.text.get(cursor..spot.range.start)?);
+            if is_literal && real == old {
+                after.push_str(new);
+            } else {
+                after.push_str(&rebuild(real, old, new, &spot.shift, self.ending_at(spot.range.end))?);
+            }
+            cursor = spot.range.end;
+        }
+        after.push_str(self.text.get(cursor..)?);
+        Some(after)
+    }
+
+    /// How the line at a place ends, or the one before it.
+    fn ending_at(&self, at: usize) -> &'static str {
+        let breaks = |at: usize| self.text.get(..at).is_some_and(|before| before.ends_with('\r'));
+        let next = self.text.get(at..).and_then(|rest| Some(at + rest.find('\n')?));
+        let place = next.or_else(|| self.text.get(..at).and_then(|before| before.rfind('\n')));
+        if place.is_some_and(breaks) { "\r\n" } else { "\n" }
+    }
+
+    fn line_of(&self, at: usize) -> usize {
+        1 + self.text.get(..at).map_or(0, |before| before.matches('\n').count())
+    }
+
+    fn candidates(&self, spots: &[Spot]) -> Vec<Near> {
+        let line = |spot: &Spot| self.line_of(spot.range.start) - 1;
+        spots.iter().flat_map(|spot| shown(&self.blocks().lines, line(spot), 1)).collect()
+    }
+
+    fn not_found(&self) -> Refusal {
+        let Edit { old, new, .. } = self.edit;
+        let has_number = |line: &&str| {
+            let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
+            rest.len() < line.trim_start().len() && rest.starts_with('\t')
+        };
+        let there = || self.text.find(new.as_str()).filter(|_| new.trim().len() > 3);
+        let hint = if block(old).iter().all(has_number) {
+            Some(Hint::LineNumbers)
+        } else {
+            there().map(|at| Hint::AlreadyThere(self.line_of(at)))
+        };
+        Refusal::NotFound { nearest: nearest(&self.blocks().lines, &block(old)), hint }
+    }
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.describe())
+    }
+}
+
+/// The lines of an edit's text.
+fn block(text: &str) -> Vec<&str> {
+    helve_workspace::lines(text).map(|line| line.content).collect()
+}
+
+/// Where a text is found, overlaps included.
+fn occurrences<'a>(text: &'a str, wanted: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let step = wanted.chars().next().map_or(1, char::len_utf8);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + text.get(from..)?.find(wanted)?;
+        from = at + step;
+        Some(at)
+    })
+}
+
+/// Which lines of two blocks differ, if they are few and not by much.
+fn slips(old: &[&str], real: &[&str], left: &mut usize) -> Option<Vec<usize>> {
+    const ALIKE: usize = 60;
+    let most = (old.len() / 4).max(1);
+    let mut slips = Vec::new();
+    for (at, (written, there)) in old.iter().zip(real).enumerate() {
+        if Likeness::Folded.key(written) == Likeness::Folded.key(there) {
+            continue;
+        }
+        *left = left.checked_sub(1)?;
+        slips.push(at);
+        if slips.len() > most || Similarity::of(written, there).percent() < ALIKE {
+            return None;
+        }
+    }
+    Some(slips)
+}

@@ -1,0 +1,85 @@
+//! A text in which some letters stand for others, and the way back to where they really are.
+
+/// What is taken for the same.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tolerance {
+    /// `\r\n` for `\n`.
+    Endings,
+    /// That, and typographic letters for plain ones.
+    Letters,
+}
+
+/// A text as it looks under a tolerance.
+pub(super) struct Squeezed {
+    pub(super) text: String,
+    /// After each letter that changed its length: where we are here, and where in the original.
+    marks: Vec<(usize, usize)>,
+}
+
+impl Squeezed {
+    pub(super) fn new(original: &str, tolerance: Tolerance) -> Squeezed {
+        let mut squeezed = Squeezed { text: String::with_capacity(original.len()), marks: Vec::new() };
+        let mut letters = original.char_indices().peekable();
+        while let Some((at, letter)) = letters.next() {
+            let is_break = letter == '\r' && letters.next_if(|(_, next)| *next == '\n').is_some();
+            let plain = match tolerance {
+                _ if is_break => '\n',
+                Tolerance::Endings => letter,
+                Tolerance::Letters => plain(letter),
+            };
+            squeezed.text.push(plain);
+            let length = letter.len_utf8() + usize::from(is_break);
+            if length != plain.len_utf8() {
+                squeezed.marks.push((squeezed.text.len(), at + length));
+            }
+        }
+        squeezed
+    }
+
+    /// The place in the original.
+    pub(super) fn original(&self, at: usize) -> usize {
+        let marks = self.marks.partition_point(|(here, _)| *here <= at);
+        let (here, there) =
+            marks.checked_sub(1).and_then(|last| self.marks.get(last)).copied().unwrap_or_default();
+        there + (at - here)
+    }
+}
+
+/// The letter that a keyboard has for a typographic one.
+pub(super) fn plain(letter: char) -> char {
+    match letter {
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn places_are_found_again() {
+        let squeezed = Squeezed::new("a\r\n“b”\r\nc", Tolerance::Letters);
+        assert_eq!(squeezed.text, "a\n\"b\"\nc");
+        let places: Vec<usize> = (0..=squeezed.text.len()).map(|at| squeezed.original(at)).collect();
+        assert_eq!(places, [0, 1, 3, 6, 7, 10, 12, 13]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_letter_comes_from_its_own(text in "([a“ \u{a0}—é]|\r|\n|\r\n){0,40}") {
+            let squeezed = Squeezed::new(&text, Tolerance::Letters);
+            for (at, letter) in squeezed.text.char_indices() {
+                let real = text[squeezed.original(at)..].chars().next().unwrap();
+                let end = squeezed.original(at + letter.len_utf8());
+                prop_assert!(plain(real) == letter || text[..end].ends_with("\r\n"));
+            }
+            prop_assert_eq!(squeezed.original(squeezed.text.len()), text.len());
+        }
+    }
+}

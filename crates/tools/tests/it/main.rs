@@ -1,0 +1,12 @@
+//! Editing, from outside.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test fails by panicking, and tells what it counted"
+)]
+
+mod cases;
+mod patching;
+mod replacing;
