@@ -5,6 +5,7 @@ mod samples;
 mod secure;
 mod server;
 mod skip;
+pub mod strict;
 
 pub use blobs::NoBlobs;
 pub use samples::{Session, every_kind, id};

@@ -12,6 +12,7 @@ use super::connection::{Gone, Line, Next};
 use super::fault::{self, Fault};
 use super::gate::Opened;
 use super::http::{self, Recorded};
+use crate::strict;
 
 /// Between two bytes of an answer that drips.
 const DRIP: Duration = Duration::from_micros(50);
@@ -35,6 +36,11 @@ impl State {
     /// Decides about the request with this number.
     pub(super) fn plan(&mut self, number: usize, request: &Recorded) -> Plan {
         let seed = u64::try_from(number).unwrap_or(u64::MAX);
+        if let Some((wire, wrong)) = self.strict.then(|| complaint(request)).flatten() {
+            let refusal = whole(Duration::ZERO, &Failure::new(wire, 400, None, &wrong));
+            self.refused.push(format!("request {number}: {wrong}"));
+            return refusal;
+        }
         match self.next_fault() {
             None => self.response(seed, request),
             Some(Fault::Gzip) => match self.response(seed, request) {
@@ -191,6 +197,15 @@ fn route(request: &Recorded) -> Option<Route<'_>> {
         }
         _ => None,
     }
+}
+
+/// What the real server of its wire would have against a request.
+fn complaint(request: &Recorded) -> Option<(Wire, String)> {
+    let Some(Route::Model { wire, .. }) = route(request) else { return None };
+    let checked = serde_json::from_slice(&request.body)
+        .map_err(|error| format!("the body is no JSON: {error}"))
+        .and_then(|body: Value| strict::check(wire, &body));
+    checked.err().map(|wrong| (wire, wrong))
 }
 
 /// A real server would answer in one piece, which is not what we are here for.

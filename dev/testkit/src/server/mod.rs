@@ -75,6 +75,16 @@ impl Server {
         self.shared.lock().always = Some(fault);
     }
 
+    /// From now on, refuses what the real servers refuse: see `strict::check`.
+    pub fn be_strict(&self) {
+        self.shared.lock().strict = true;
+    }
+
+    /// What was wrong with the requests that a strict server has refused.
+    pub fn refused(&self) -> Vec<String> {
+        self.shared.lock().refused.clone()
+    }
+
     /// No more faults.
     pub fn heal(&self) {
         let mut state = self.shared.lock();
@@ -156,6 +166,8 @@ struct State {
     /// Connections that the client has closed, or that have broken.
     gone: BTreeSet<usize>,
     followed: usize,
+    strict: bool,
+    refused: Vec<String>,
     stopping: bool,
 }
 
@@ -187,6 +199,8 @@ impl Shared {
             accepted: 0,
             gone: BTreeSet::new(),
             followed: 0,
+            strict: false,
+            refused: Vec::new(),
             stopping: false,
         };
         Shared { state: Mutex::new(state), changed: Condvar::new(), elsewhere }
