@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::bench_loop;
 use crate::run::{build_helve, cargo, is_there, output_of, show_and_run};
 
 /// What is measured, ours, what the baseline is, the baseline, the ratio, the target.
-type Row = [String; 6];
+pub(crate) type Row = [String; 6];
 
 const TITLES: [&str; 6] = ["", "helve", "baseline", "", "ratio", "target"];
 
@@ -16,18 +17,18 @@ pub(crate) fn run() -> Result<(), String> {
     let helve = build_helve("release")?;
     let mut rows = vec![start(&helve)?];
     rows.extend(instructions(&helve));
-    rows.extend(of_crate("journal")?);
-    rows.extend(of_crate("models")?);
+    rows.extend(bench_loop::rows(&helve)?);
+    rows.extend(of_bench("helve-journal", "journal", &[])?);
+    rows.extend(of_bench("helve-models", "models", &[])?);
     print(&rows);
     Ok(())
 }
 
-/// The rows that a crate's own benchmark prints.
-fn of_crate(name: &str) -> Result<Vec<Row>, String> {
-    let package = format!("helve-{name}");
-    let bench = ["bench", "--package", &package, "--bench", name];
+/// The rows that a crate's own benchmark prints, which is handed some words.
+pub(crate) fn of_bench(package: &str, name: &str, words: &[&str]) -> Result<Vec<Row>, String> {
+    let bench = ["bench", "--package", package, "--bench", name];
     show_and_run(cargo().args(bench).arg("--no-run"))?;
-    let text = output_of(cargo().args(bench).arg("--quiet"))?;
+    let text = output_of(cargo().args(bench).args(["--quiet", "--"]).args(words))?;
     text.lines().filter(|line| line.starts_with("skipped")).for_each(|line| println!("{line}"));
     let row = |line: &str| -> Option<Row> {
         let cells: Vec<String> = line.split('\t').map(str::to_owned).collect();

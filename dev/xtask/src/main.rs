@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "it reads the environment and measures time")]
 
 mod bench;
+mod bench_loop;
 mod catalogue;
 mod docs;
 mod run;
