@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod config;
+mod crash;
 mod doctor;
 mod home;
 mod logs;
