@@ -62,7 +62,7 @@ impl Page {
                 self.heading(&format!("[[{key}]]"), shape);
                 self.rows_of(item);
             }
-            Kind::Table(table) if table.keys.iter().all(|(_, shape)| matches!(shape.kind, Kind::List(_))) => {
+            Kind::Table(table) if table.keys.iter().all(|(_, shape)| is_list_of_tables(shape)) => {
                 self.events(key, shape, table);
             }
             Kind::Table(table) => self.table(&format!("`[{key}]`"), key, table),
@@ -119,6 +119,10 @@ impl Page {
         let kind = type_name(&shape.kind);
         self.text.push_str(&format!("| `{key}` | {kind} | {default} | {env} | {} |\n", cell(meaning)));
     }
+}
+
+fn is_list_of_tables(shape: &Shape) -> bool {
+    matches!(shape.kind, Kind::List(_)) && !is_simple(shape)
 }
 
 /// Whether it fits in one row.

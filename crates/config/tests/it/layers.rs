@@ -140,6 +140,7 @@ fn the_entries_show_everything_in_order() {
     timeouts.connect = "15s" [built-in]
     timeouts.first_byte = "10m" [built-in]
     timeouts.idle = "5m" [built-in]
+    tools.remove = [] [built-in]
     ui.color = "auto" [built-in]
     "#);
 }

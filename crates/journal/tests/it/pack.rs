@@ -27,6 +27,7 @@ pub(crate) fn step(session: &mut Session, segments: Vec<BlobId>) -> Event {
         number: 1,
         kept: 0,
         segments,
+        marks: Vec::new(),
     })
 }
 
