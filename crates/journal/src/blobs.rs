@@ -18,7 +18,6 @@ pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 const UNFINISHED: &str = ".unfinished-";
 
 /// The blobs of a session. Those of its ancestors are read, never written.
-#[derive(Debug)]
 pub(crate) struct FileBlobs {
     folder: PathBuf,
     ancestors: Vec<PathBuf>,
@@ -30,7 +29,6 @@ pub(crate) struct FileBlobs {
 }
 
 /// The packs of a session and of its ancestors.
-#[derive(Debug)]
 struct Packs {
     own: Pack,
     ancestors: Vec<Pack>,

@@ -9,17 +9,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionSummary, Timestamp, Usage};
+use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionSummary, Status, Timestamp, Usage};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 
+use crate::activity::{Activity, Work};
 use crate::digest::{Digest, TitleSource};
 use crate::files::{FileJournal, Stamp};
 use crate::line::Tip;
 use crate::lineage::{Told, tell_rest, to_the_end};
+use crate::owner::{self, Owner};
 use crate::{Ending, Result, disk};
 
 /// Raised with every change of the tables: an old catalogue is made anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE sessions (
@@ -27,7 +29,8 @@ const TABLES: &str = "
         model TEXT, created INTEGER NOT NULL, updated INTEGER NOT NULL, last INTEGER NOT NULL, turns INTEGER NOT NULL,
         input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
         reasoning INTEGER NOT NULL, cost INTEGER NOT NULL, forked_from TEXT, forked_at INTEGER, parent TEXT,
-        size INTEGER NOT NULL, modified INTEGER NOT NULL, proved INTEGER NOT NULL, tip BLOB NOT NULL
+        size INTEGER NOT NULL, modified INTEGER NOT NULL, proved INTEGER NOT NULL, tip BLOB NOT NULL,
+        work INTEGER NOT NULL, questions INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID";
 
 pub(crate) struct Catalogue {
@@ -89,6 +92,9 @@ impl Catalogue {
 
     /// The list of sessions, the last changed first, after bringing it up to what the logs say.
     pub(crate) fn list(&mut self, journal: &FileJournal) -> Result<Vec<SessionSummary>> {
+        // Owners first: if a session has none, nobody writes to its log while we look at it.
+        let sessions = journal.sessions_folder();
+        let alive = owner::all_alive(&sessions);
         let (mut gone, stamps) = std::thread::scope(|scope| {
             let looker = scope.spawn(|| journal.stamps());
             let rows = self.rows();
@@ -110,7 +116,11 @@ impl Catalogue {
             self.save(&indexed, gone.keys());
             rows.extend(indexed);
         }
-        let mut summaries: Vec<SessionSummary> = rows.into_iter().map(|row| row.digest.summary).collect();
+        let summary = |row: Indexed| {
+            let is_alive = alive.contains(&row.digest.summary.session);
+            told(row.digest, if is_alive { Owner::Alive } else { Owner::Nobody }, &sessions)
+        };
+        let mut summaries: Vec<SessionSummary> = rows.into_iter().map(summary).collect();
         summaries.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.session)));
         Ok(summaries)
     }
@@ -223,6 +233,14 @@ fn save_rows<'a>(
     changes.commit()
 }
 
+fn told(digest: Digest, owner: Owner, sessions: &Path) -> SessionSummary {
+    let session = digest.summary.session;
+    let seems_broken_off = owner == Owner::Nobody && digest.activity.status() != Status::Idle;
+    // Somebody may have begun that work after we looked for an owner: only a second look can tell.
+    let owner = if seems_broken_off { owner::look_for(sessions, session) } else { owner };
+    digest.summary_with(owner)
+}
+
 /// Reads what a log has more than its row says. Whatever is wrong with it is told in the row.
 fn index(journal: &FileJournal, session: SessionId, stamp: Stamp, before: Option<Indexed>) -> Indexed {
     // Somebody may have listed what was appended after we looked at the log: only a second look can tell.
@@ -276,7 +294,8 @@ fn store(db: &Connection, row: &Indexed) -> rusqlite::Result<()> {
     } = &row.digest.summary;
     let forked_from = row.digest.summary.forked_from;
     let mut insert = db.prepare_cached(
-        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO sessions
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     insert.execute(params![
         session.to_string(),
@@ -301,6 +320,8 @@ fn store(db: &Connection, row: &Indexed) -> rusqlite::Result<()> {
         signed(row.stamp.modified_ns),
         signed(row.proved),
         row.tip.0,
+        row.digest.activity.work as i64,
+        signed(row.digest.activity.questions),
     ])?;
     Ok(())
 }
@@ -333,13 +354,21 @@ fn indexed(row: &Row<'_>) -> rusqlite::Result<Indexed> {
             _ => Some(session_in(row, 17)?),
         },
         damage: None,
+        status: None,
+        broken_off: false,
     };
     let title_source = match row.get(2)? {
         0 => TitleSource::None,
         1 => TitleSource::FirstMessage,
         _ => TitleSource::Given,
     };
-    let digest = Digest { summary, title_source };
+    let work = match row.get(22)? {
+        0 => Work::None,
+        1 => Work::Model,
+        _ => Work::Tools,
+    };
+    let activity = Activity { work, questions: unsigned(row, 23)? };
+    let digest = Digest { summary, title_source, activity };
     let stamp = Stamp { size: unsigned(row, 18)?, modified_ns: unsigned(row, 19)? };
     Ok(Indexed { digest, stamp, proved: unsigned(row, 20)?, tip: Tip(row.get(21)?) })
 }

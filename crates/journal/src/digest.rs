@@ -1,6 +1,9 @@
 //! What the list of sessions says of one: a fold over its events.
 
-use helve_protocol::{Body, Event, Part, Seq, SessionId, SessionSummary, Timestamp, UserMessage};
+use helve_protocol::{Body, Event, Part, Seq, SessionId, SessionSummary, Status, Timestamp, UserMessage};
+
+use crate::activity::Activity;
+use crate::owner::Owner;
 
 const TITLE_CHARS: usize = 80;
 
@@ -17,6 +20,7 @@ pub(crate) enum TitleSource {
 pub(crate) struct Digest {
     pub(crate) summary: SessionSummary,
     pub(crate) title_source: TitleSource,
+    pub(crate) activity: Activity,
 }
 
 impl Digest {
@@ -35,14 +39,32 @@ impl Digest {
             forked_from,
             parent: None,
             damage: None,
+            status: None,
+            broken_off: false,
         };
-        Digest { summary, title_source: TitleSource::None }
+        Digest { summary, title_source: TitleSource::None, activity: Activity::default() }
+    }
+
+    /// What is listed, with what the session is doing now.
+    pub(crate) fn summary_with(self, owner: Owner) -> SessionSummary {
+        let Digest { mut summary, activity, .. } = self;
+        let is_readable = summary.damage.is_none();
+        summary.status = match owner {
+            Owner::Alive => is_readable.then(|| activity.status()),
+            Owner::Nobody => Some(Status::Ended),
+        };
+        summary.broken_off = is_readable && owner == Owner::Nobody && activity.status() != Status::Idle;
+        summary
     }
 
     pub(crate) fn apply(&mut self, event: &Event) {
         let summary = &mut self.summary;
-        // An ancestor's events tell what the session is about; what they cost was paid there.
+        // An ancestor's events tell what the session is about; what they cost was paid there, and what they began is not
+        // this session's to end.
         let is_own = event.session == summary.session;
+        if is_own {
+            self.activity.apply(event);
+        }
         summary.last = event.seq;
         summary.updated = summary.updated.max(event.time);
         if summary.created == Timestamp::default() {

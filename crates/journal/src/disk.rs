@@ -1,7 +1,8 @@
 //! The few things that are done to the disk, each safe against the end of the machine.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use crate::Result;
 use crate::error::At;
 
 /// Sessions are private: they hold whatever the agent saw.
-const PRIVATE_FOLDER: u32 = 0o700;
+pub(crate) const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
 /// Makes a folder and those above it that are missing, and makes their names survive the end of the machine.
@@ -33,6 +34,48 @@ pub(crate) fn open_or_create(path: &Path) -> Result<File> {
 /// Creates a file that was not there, for writing at its end.
 pub(crate) fn create_file(path: &Path) -> Result<File> {
     OpenOptions::new().append(true).read(true).create_new(true).mode(PRIVATE_FILE).open(path).at(path)
+}
+
+/// A file with its lock. The lock is let go by hand: a process that is just being started has our files open too, and
+/// would keep it until it has closed them.
+#[derive(Debug)]
+pub(crate) struct Locked(File);
+
+impl Locked {
+    pub(crate) fn wait_for(file: File) -> io::Result<Locked> {
+        file.lock()?;
+        Ok(Locked(file))
+    }
+
+    pub(crate) fn try_alone(file: File) -> Result<Locked, TryLockError> {
+        file.try_lock()?;
+        Ok(Locked(file))
+    }
+
+    pub(crate) fn try_shared(file: File) -> Result<Locked, TryLockError> {
+        file.try_lock_shared()?;
+        Ok(Locked(file))
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
+impl Deref for Locked {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut File {
+        &mut self.0
+    }
 }
 
 /// Makes the names in a folder survive the end of the machine.

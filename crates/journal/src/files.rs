@@ -11,6 +11,7 @@ use helve_protocol::{BlobId, Event, Seq, SessionId, SessionSummary};
 
 use crate::blobs::FileBlobs;
 use crate::catalogue::Catalogue;
+use crate::disk::Locked;
 use crate::error::At;
 use crate::line::{ForkPoint, Header};
 use crate::lineage::{LastLine, Lineage, MAX_GENERATIONS, Told, to_the_end};
@@ -141,7 +142,7 @@ impl FileJournal {
     }
 
     /// Makes a session's folder under another name first, so that it is there as a whole or not at all.
-    fn create_with(&self, header: &Header) -> Result<(File, LogEnd)> {
+    fn create_with(&self, header: &Header) -> Result<(Locked, LogEnd)> {
         let session = header.session;
         let sessions = self.sessions_folder();
         disk::create_folder(&sessions)?;
@@ -157,7 +158,7 @@ impl FileJournal {
         created
     }
 
-    fn give_birth(&self, unborn: &SessionFolder, header: &Header) -> Result<(File, LogEnd)> {
+    fn give_birth(&self, unborn: &SessionFolder, header: &Header) -> Result<(Locked, LogEnd)> {
         disk::create_folder(&unborn.path)?;
         let created = log::create(unborn, header)?;
         disk::sync_folder(&unborn.path)?;
@@ -167,7 +168,6 @@ impl FileJournal {
             _ => Error::io(&folder.path, error),
         })?;
         disk::sync_folder(&self.sessions_folder())?;
-        folder.sign();
         Ok(created)
     }
 
@@ -254,7 +254,6 @@ impl Journal for FileJournal {
         let end = FileJournal::tidy_end(&folder, &file, told)?;
         let blobs = lineage.blobs();
         blobs.tidy()?;
-        folder.sign();
         Ok(Box::new(FileLog::new(&folder, file, end, blobs)))
     }
 
@@ -291,6 +290,8 @@ impl Journal for FileJournal {
         let _going = self.coming_and_going()?;
         self.check_no_forks(session)?;
         let dying = self.sessions_folder().join(format!("{DYING}{session}"));
+        // An owner that was killed has left it.
+        disk::remove_file_if_exists(&folder.signature())?;
         fs::rename(&folder.path, &dying).at(&folder.path)?;
         self.bury(session, &dying)
     }

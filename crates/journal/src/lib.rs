@@ -7,6 +7,7 @@
 //!
 //! Everything here blocks; who must not wait calls it from a thread that may.
 
+mod activity;
 mod blobs;
 mod catalogue;
 mod digest;
@@ -19,6 +20,7 @@ mod line;
 mod lineage;
 mod log;
 mod memory;
+mod owner;
 mod pack;
 mod reader;
 

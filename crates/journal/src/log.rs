@@ -1,7 +1,7 @@
 //! A session's log that this process owns, and appends to.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use std::sync::Arc;
 use helve_protocol::{Blobs, Event, Persistence, Seq, SessionId};
 
 use crate::blobs::FileBlobs;
+use crate::disk::Locked;
 use crate::error::At;
 use crate::find::find_event;
 use crate::line::{self, ForkPoint, Header, Tip};
+use crate::owner::{self, Signature};
 use crate::pack::Pack;
 use crate::reader::LogReader;
 use crate::{Error, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog, disk};
@@ -33,10 +35,6 @@ impl SessionFolder {
 
     pub(crate) fn blobs(&self) -> PathBuf {
         self.path.join("blobs")
-    }
-
-    fn owner(&self) -> PathBuf {
-        self.path.join("owner")
     }
 
     fn open(&self) -> Result<File> {
@@ -80,7 +78,7 @@ impl SessionFolder {
     }
 
     /// Takes the lock of the log, which ends with this process at the latest.
-    pub(crate) fn lock(&self) -> Result<File> {
+    pub(crate) fn lock(&self) -> Result<Locked> {
         // Whoever deletes or repairs a session does so with its lock, so what we locked may no longer be what is there.
         for _ in 0..MAX_LOCK_TRIES {
             let file = self.try_lock()?;
@@ -88,33 +86,25 @@ impl SessionFolder {
                 return Ok(file);
             }
         }
-        Err(Error::InUse { session: self.session, owner: self.owner_pid() })
+        Err(Error::InUse { session: self.session, owner: owner::pid(&self.signature()) })
     }
 
-    fn try_lock(&self) -> Result<File> {
+    fn try_lock(&self) -> Result<Locked> {
         let path = self.log();
         let opened = disk::open_file(&path, OpenOptions::new().append(true).read(true));
         let file = disk::if_exists(opened, &path)?.ok_or(Error::NotFound(self.session))?;
-        match file.try_lock() {
-            Ok(()) => Ok(file),
+        match Locked::try_alone(file) {
+            Ok(locked) => Ok(locked),
             Err(TryLockError::WouldBlock) => {
-                Err(Error::InUse { session: self.session, owner: self.owner_pid() })
+                Err(Error::InUse { session: self.session, owner: owner::pid(&self.signature()) })
             }
             Err(TryLockError::Error(error)) => Err(Error::io(&path, error)),
         }
     }
 
-    /// Says who owns the session. Only for messages to people: the lock is what counts.
-    pub(crate) fn sign(&self) {
-        let opened =
-            disk::open_file(&self.owner(), OpenOptions::new().write(true).create(true).truncate(true));
-        let _ = opened.and_then(|mut file| file.write_all(std::process::id().to_string().as_bytes()));
-    }
-
-    fn owner_pid(&self) -> Option<u32> {
-        let mut pid = String::new();
-        disk::open_file(&self.owner(), OpenOptions::new().read(true)).ok()?.read_to_string(&mut pid).ok()?;
-        pid.trim().parse().ok()
+    /// Where the owner signs.
+    pub(crate) fn signature(&self) -> PathBuf {
+        owner::path(self.path.parent().unwrap_or(&self.path), self.session)
     }
 }
 
@@ -125,7 +115,7 @@ pub(crate) fn unused_name(folder: &Path, beginning: &str) -> PathBuf {
 }
 
 /// Whether the path still leads to this very file.
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
     let here = file.metadata().map(identity);
     let there = fs::metadata(path).map(identity);
@@ -135,7 +125,9 @@ fn is_at(file: &File, path: &Path) -> bool {
 pub(crate) struct FileLog {
     session: SessionId,
     path: PathBuf,
-    file: File,
+    /// Taken away before the lock of the file is.
+    _signature: Option<Signature>,
+    file: Locked,
     /// What is acknowledged.
     end: LogEnd,
     blobs: Arc<FileBlobs>,
@@ -162,11 +154,12 @@ impl LogEnd {
 
 impl FileLog {
     /// The file is locked: the session is ours, and so is its pack.
-    pub(crate) fn new(folder: &SessionFolder, file: File, end: LogEnd, blobs: FileBlobs) -> FileLog {
+    pub(crate) fn new(folder: &SessionFolder, file: Locked, end: LogEnd, blobs: FileBlobs) -> FileLog {
         blobs.own_pack();
         FileLog {
             session: folder.session,
             path: folder.log(),
+            _signature: Signature::new(folder.signature()),
             file,
             end,
             blobs: Arc::new(blobs),
@@ -326,10 +319,9 @@ impl Drop for FileLog {
 }
 
 /// Writes a new log with nothing but its header, safe on disk, locked.
-pub(crate) fn create(folder: &SessionFolder, header: &Header) -> Result<(File, LogEnd)> {
+pub(crate) fn create(folder: &SessionFolder, header: &Header) -> Result<(Locked, LogEnd)> {
     let path = folder.log();
-    let mut file = disk::create_file(&path)?;
-    file.lock().at(&path)?;
+    let mut file = Locked::wait_for(disk::create_file(&path)?).at(&path)?;
     let mut buffer = Vec::new();
     let sealed = line::seal(header, Tip::NONE, &mut buffer);
     let tip = sealed.map_err(|error| Error::io(&path, error.into()))?;

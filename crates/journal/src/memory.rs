@@ -7,6 +7,7 @@ use helve_protocol::{BlobError, BlobId, Blobs, Event, Persistence, Seq, SessionI
 
 use crate::digest::Digest;
 use crate::line::depth;
+use crate::owner::Owner;
 use crate::{
     Each, Ending, Error, Journal, MAX_BLOB_BYTES, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog,
 };
@@ -112,7 +113,8 @@ impl Journal for MemoryJournal {
         for (session, kept) in &*sessions {
             let mut digest = Digest::new(*session, kept.forked_from);
             events_of(&sessions, *session)?.iter().for_each(|event| digest.apply(event));
-            summaries.push(digest.summary);
+            let owner = if kept.ownership == Ownership::Owned { Owner::Alive } else { Owner::Nobody };
+            summaries.push(digest.summary_with(owner));
         }
         summaries.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.session)));
         Ok(summaries)

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use helve_protocol::{BlobId, SessionId};
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::blobs::COMPRESSION_LEVEL;
 use crate::error::At;
@@ -100,7 +101,6 @@ impl Head {
 }
 
 /// The pack of one session. Only who owns the session appends to it.
-#[derive(Debug)]
 pub(crate) struct Pack {
     folder: PathBuf,
     session: SessionId,
@@ -112,7 +112,6 @@ pub(crate) struct Pack {
 }
 
 /// What is known of a pack: where each payload is, nothing of what is in it.
-#[derive(Debug)]
 struct Opened {
     /// None if there is no such file yet.
     file: Option<File>,
@@ -120,6 +119,7 @@ struct Opened {
     places: HashMap<BlobId, u64>,
     /// Frames before this were there when we came.
     found: u64,
+    zstd: Zstd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,12 +148,16 @@ impl Pack {
     }
 
     fn opened(&mut self) -> Result<&mut Opened> {
-        if self.opened.is_none() {
-            let path = self.path();
-            let file = disk::if_exists(disk::open_file(&path, OpenOptions::new().read(true)), &path)?;
-            self.opened = Some(Opened::look_at(file).at(&path)?);
-        }
-        self.opened.as_mut().ok_or(Error::NotFound(self.session))
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => Opened::look_at(self.open()?).at(&self.path())?,
+        };
+        Ok(self.opened.insert(opened))
+    }
+
+    fn open(&self) -> Result<Option<File>> {
+        let path = self.path();
+        disk::if_exists(disk::open_file(&path, OpenOptions::new().read(true)), &path)
     }
 
     pub(crate) fn contains(&mut self, blob: BlobId) -> Result<bool> {
@@ -173,9 +177,9 @@ impl Pack {
 
     pub(crate) fn load(&mut self, blob: BlobId) -> Result<Option<Vec<u8>>> {
         let path = self.path();
-        let opened = self.opened()?;
-        let (Some(offset), Some(file)) = (opened.places.get(&blob), &opened.file) else { return Ok(None) };
-        match read_frame(file, *offset).at(&path)? {
+        let Opened { file, places, zstd, .. } = self.opened()?;
+        let (Some(offset), Some(file)) = (places.get(&blob), file) else { return Ok(None) };
+        match read_frame(file, *offset, zstd).at(&path)? {
             Some(content) if BlobId::from_hash(*blake3::hash(&content).as_bytes()) == blob => {
                 Ok(Some(content))
             }
@@ -196,8 +200,8 @@ impl Pack {
     fn write_frame(&mut self, hash: blake3::Hash, content: &[u8]) -> Result<()> {
         self.open_to_append()?;
         let path = self.path();
-        let opened = self.opened()?;
-        let Some(file) = &mut opened.file else { return Err(Error::Gone { path }) };
+        let Opened { file, places, zstd, .. } = self.opened()?;
+        let Some(file) = file else { return Err(Error::Gone { path }) };
         let metadata = file.metadata().at(&path)?;
         // Writing to a removed file succeeds, and is lost.
         if metadata.nlink() == 0 {
@@ -208,9 +212,9 @@ impl Pack {
             bytes.extend(FIRST_LINE);
         }
         let offset = metadata.len() + bytes.len() as u64;
-        write_frame(hash, content, offset, &mut bytes).at(&path)?;
+        write_frame(hash, content, offset, zstd, &mut bytes).at(&path)?;
         file.write_all(&bytes).at(&path)?;
-        opened.places.insert(BlobId::from_hash(*hash.as_bytes()), offset);
+        places.insert(BlobId::from_hash(*hash.as_bytes()), offset);
         self.unsynced = self.unsynced.max(Unsynced::Content);
         Ok(())
     }
@@ -259,8 +263,7 @@ impl Pack {
         if let Some(file) = known {
             file.sync_data().at(&path)?;
         } else {
-            let there = disk::if_exists(disk::open_file(&path, OpenOptions::new().read(true)), &path)?;
-            let Some(file) = there else { return Ok(()) };
+            let Some(file) = self.open()? else { return Ok(()) };
             file.sync_data().at(&path)?;
         }
         match self.unsynced {
@@ -279,7 +282,8 @@ impl Pack {
 
 impl Opened {
     fn look_at(file: Option<File>) -> io::Result<Opened> {
-        let nothing = Opened { file: None, access: Access::Read, places: HashMap::new(), found: 0 };
+        let zstd = Zstd::default();
+        let nothing = Opened { file: None, access: Access::Read, places: HashMap::new(), found: 0, zstd };
         let Some(file) = file else { return Ok(nothing) };
         match first_frame(&file)? {
             Beginning::Torn => Ok(Opened { file: Some(file), ..nothing }),
@@ -356,9 +360,14 @@ fn skip_to_mark(reader: &mut BufReader<&File>, just_read: usize) -> io::Result<u
     }
 }
 
-fn write_frame(hash: blake3::Hash, content: &[u8], offset: u64, out: &mut Vec<u8>) -> io::Result<()> {
-    let compressed =
-        if content.len() < TINY { None } else { Some(zstd::bulk::compress(content, COMPRESSION_LEVEL)?) };
+fn write_frame(
+    hash: blake3::Hash,
+    content: &[u8],
+    offset: u64,
+    zstd: &mut Zstd,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
+    let compressed = if content.len() < TINY { None } else { Some(zstd.compress(content)?) };
     let stored = compressed.as_deref().filter(|bytes| bytes.len() < content.len()).unwrap_or(content);
     let length = |bytes: &[u8]| u32::try_from(bytes.len()).map_err(io::Error::other);
     let head = Head { hash: *hash.as_bytes(), stored: length(stored)?, length: length(content)? };
@@ -368,7 +377,7 @@ fn write_frame(hash: blake3::Hash, content: &[u8], offset: u64, out: &mut Vec<u8
 }
 
 /// The content of the frame that begins here; `None` if it makes no sense.
-fn read_frame(mut file: &File, offset: u64) -> io::Result<Option<Vec<u8>>> {
+fn read_frame(mut file: &File, offset: u64, zstd: &mut Zstd) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::with_capacity(HEAD_BYTES);
     file.seek(SeekFrom::Start(offset))?;
     file.take(HEAD_BYTES as u64).read_to_end(&mut bytes)?;
@@ -379,7 +388,26 @@ fn read_frame(mut file: &File, offset: u64) -> io::Result<Option<Vec<u8>>> {
         return Ok(Some(stored));
     }
     let length = usize::try_from(head.length).unwrap_or(usize::MAX);
-    Ok(zstd::bulk::decompress(&stored, length).ok())
+    Ok(zstd.decompress(&stored, length).ok())
+}
+
+/// What compresses and decompresses. To make one takes longer than to use it on a segment.
+#[derive(Default)]
+struct Zstd {
+    compressor: Option<Compressor<'static>>,
+    decompressor: Option<Decompressor<'static>>,
+}
+
+impl Zstd {
+    fn compress(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
+        let made = self.compressor.take().map_or_else(|| Compressor::new(COMPRESSION_LEVEL), Ok)?;
+        self.compressor.insert(made).compress(content)
+    }
+
+    fn decompress(&mut self, stored: &[u8], length: usize) -> io::Result<Vec<u8>> {
+        let made = self.decompressor.take().map_or_else(Decompressor::new, Ok)?;
+        self.decompressor.insert(made).decompress(stored, length)
+    }
 }
 
 #[cfg(test)]
@@ -391,7 +419,7 @@ mod tests {
         let mut bytes = FIRST_LINE.to_vec();
         for content in contents {
             let offset = bytes.len() as u64;
-            write_frame(blake3::hash(content), content, offset, &mut bytes).unwrap();
+            write_frame(blake3::hash(content), content, offset, &mut Zstd::default(), &mut bytes).unwrap();
         }
         bytes
     }
@@ -422,7 +450,7 @@ mod tests {
     #[test]
     fn a_payload_is_compressed_only_if_that_helps() {
         let noise = blake3::Hasher::new().finalize_xof();
-        let incompressible: Vec<u8> = io::Read::bytes(noise).take(1000).map(Result::unwrap).collect();
+        let incompressible: Vec<u8> = Read::bytes(noise).take(1000).map(Result::unwrap).collect();
         for (content, stored) in [(vec![], 0), (vec![1; 100], 100), (incompressible, 1000)] {
             assert_eq!(packed(std::slice::from_ref(&content)).len() - FIRST_LINE.len(), HEAD_BYTES + stored);
         }
@@ -460,11 +488,12 @@ mod tests {
             let opened = look_at(&changed);
             let whole = look_at(&bytes);
             for (blob, offset) in &whole.places {
-                let frame = read_frame(whole.file.as_ref().unwrap(), *offset).unwrap().unwrap();
+                let zstd = &mut Zstd::default();
+                let frame = read_frame(whole.file.as_ref().unwrap(), *offset, zstd).unwrap().unwrap();
                 let is_touched = (at as u64) < offset + HEAD_BYTES as u64 + frame.len() as u64
                     && *offset < (at + noise.len()) as u64;
                 if let Some(found) = opened.places.get(blob) {
-                    let read = read_frame(opened.file.as_ref().unwrap(), *found).unwrap();
+                    let read = read_frame(opened.file.as_ref().unwrap(), *found, zstd).unwrap();
                     prop_assert!(is_touched || read == Some(frame));
                 } else {
                     prop_assert!(is_touched || matches!(opened.access, Access::Foreign(_)), "at {at}");

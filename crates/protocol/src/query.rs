@@ -102,4 +102,11 @@ pub struct SessionSummary {
     /// What is wrong with the session's log, if anything is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<String>,
+    /// What the session is doing in the process that owns it; ended if none does. Not known if the log of a session that is
+    /// owned can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Nobody owns the session, and its last turn was not ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub broken_off: bool,
 }

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use helve_journal::{Each, Ending, Error, FileJournal, Journal};
 use helve_protocol::{
-    Clock, History, Message, Part, Role, Seq, SessionId, SessionSummary, TextKind, ToolPart, ToolState,
+    Clock, History, Message, Part, Role, Seq, SessionId, SessionSummary, Status, TextKind, ToolPart,
+    ToolState,
 };
 
 use crate::args;
@@ -63,21 +64,26 @@ fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Resul
     let shown: Vec<&SessionSummary> = sessions.iter().take(limit).collect();
     let when: Vec<String> = shown.iter().map(|summary| ago(now, summary.updated)).collect();
     let cost: Vec<String> = shown.iter().map(|summary| cents(summary)).collect();
-    let (last_used, costs) = ("LAST USED", "COST");
+    let (last_used, status, costs) = ("LAST USED", "STATUS", "COST");
     let when_width = when.iter().map(String::len).max().unwrap_or(0).max(last_used.len());
+    let status_width =
+        shown.iter().map(|summary| doing(summary).1.len()).max().unwrap_or(0).max(status.len());
     let cost_width = cost.iter().map(String::len).max().unwrap_or(0).max(costs.len());
-    let room = screen.width().map(|width| width.saturating_sub(8 + when_width + cost_width + 6).max(8));
-    let heading = format!("ID        {}  {costs:>cost_width$}  TITLE", pad(last_used, when_width));
-    writeln!(screen, "{DIM}{heading}{DIM:#}")?;
+    let taken = 8 + when_width + status_width + cost_width + 8;
+    let room = screen.width().map(|width| width.saturating_sub(taken).max(8));
+    let (last_used, status) = (pad(last_used, when_width), pad(status, status_width));
+    writeln!(screen, "{DIM}ID        {last_used}  {status}  {costs:>cost_width$}  TITLE{DIM:#}")?;
     for ((summary, when), cost) in shown.iter().zip(when).zip(cost) {
         let title = title_of(summary);
         let title = room.map_or(title.clone(), |room| fit(&title, room));
         let damage = if summary.damage.is_some() { format!("{BAD}damaged{BAD:#} ") } else { String::new() };
         let id = short(summary.session);
         let when = pad(&when, when_width);
+        let (style, status) = doing(summary);
+        let status = pad(status, status_width);
         writeln!(
             screen,
-            "{HEADING}{id}{HEADING:#}  {DIM}{when}{DIM:#}  {cost:>cost_width$}  {damage}{title}"
+            "{HEADING}{id}{HEADING:#}  {DIM}{when}{DIM:#}  {style}{status}{style:#}  {cost:>cost_width$}  {damage}{title}"
         )?;
     }
     if sessions.len() > shown.len() {
@@ -85,6 +91,19 @@ fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Resul
         writeln!(screen, "{DIM}and {more}: --all shows them{DIM:#}")?;
     }
     Ok(Exit::Fine)
+}
+
+/// What a session is doing, in plain words, and how they look.
+fn doing(summary: &SessionSummary) -> (anstyle::Style, &'static str) {
+    match summary.status {
+        _ if summary.broken_off => (WARN, "broken off"),
+        Some(Status::Idle) => (GOOD, "idle"),
+        Some(Status::Thinking) => (GOOD, "thinking"),
+        Some(Status::RunningTools) => (GOOD, "running tools"),
+        Some(Status::WaitingForPerson) => (WARN, "waiting for a person"),
+        Some(Status::Ended) => (DIM, "ended"),
+        None => (DIM, "unknown"),
+    }
 }
 
 fn title_of(summary: &SessionSummary) -> String {

@@ -1,8 +1,12 @@
 use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
 
 use helve_journal::Journal;
-use helve_protocol::{Event, Message, Seq, SessionSummary};
-use helve_testkit::id;
+use helve_protocol::{
+    ApprovalRequested, Event, Message, Seq, SessionSummary, Status, ToolStarted, TurnStarted,
+};
+use helve_testkit::{Session, id};
 
 use crate::home::Home;
 
@@ -137,4 +141,64 @@ fn a_damaged_session_is_shown_as_far_as_it_goes() {
     assert_eq!(ran.code, 1);
     assert!(ran.out.contains("hello"));
     assert!(ran.err.contains("this is not all") && ran.err.contains("helve doctor --repair"), "{}", ran.err);
+}
+
+/// How the list tells of a session, on the screen and to programs.
+fn told(home: &Home, session: &str) -> (String, SessionSummary) {
+    let screen = home.run(&["sessions", "list"]).out;
+    let line = screen.lines().find(|line| line.starts_with(session)).unwrap_or_default().to_owned();
+    let json = home.run(&["sessions", "list", "--json"]).out;
+    let mut summaries = json.lines().map(|line| serde_json::from_str::<SessionSummary>(line).unwrap());
+    let summary = summaries.find(|summary| summary.session.to_string().ends_with(session)).unwrap();
+    (line, summary)
+}
+
+#[test]
+fn the_list_tells_what_sessions_of_other_processes_are_doing() {
+    let home = Home::new();
+    home.store(0xaaaa_0001, "done long ago");
+    let mut session = Session::new(id(0xbbbb_0002));
+    let mut log = home.journal().create(session.id).unwrap();
+    log.append(&[session.created(), session.says("at work")]).unwrap();
+    let (call, effects, reason) = (id(4), Vec::new(), String::new());
+    let asked = ApprovalRequested { approval: id(5), call, effects, reason, rule: None };
+    let started = ToolStarted { call, class: helve_protocol::ToolClass::Changes };
+    for (event, word, status) in [
+        (session.says("hello"), "idle", Status::Idle),
+        (session.event(TurnStarted {}), "thinking", Status::Thinking),
+        (session.event(started), "running tools", Status::RunningTools),
+        (session.event(asked), "waiting for a person", Status::WaitingForPerson),
+    ] {
+        log.append(&[event]).unwrap();
+        let (line, summary) = told(&home, "bbbb0002");
+        assert!(line.contains(&format!("  {word}  ")), "{line}");
+        assert_eq!((summary.status, summary.broken_off), (Some(status), false));
+    }
+    let (line, summary) = told(&home, "aaaa0001");
+    assert!(line.contains("  ended  "), "{line}");
+    assert_eq!((summary.status, summary.broken_off), (Some(Status::Ended), false));
+    insta::assert_snapshot!(home.run(&["sessions", "list"]).out);
+}
+
+#[test]
+fn a_session_whose_process_was_killed_is_broken_off() {
+    let home = Home::new();
+    home.write(
+        "project/slow.toml",
+        "[[step]]\nsay = [{ text = 'One moment' }, { wait = '10m' }, { text = '.' }]",
+    );
+    let mut command = home.helve(&["run", "--model", "script:slow.toml", "go"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let list = || home.run(&["sessions", "list"]).out;
+    let is_thinking = (0..3_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        list().contains("  thinking  ")
+    });
+    assert!(is_thinking, "{}", list());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(list().contains("  broken off  "), "{}", list());
+    let json = home.run(&["sessions", "list", "--json"]).out;
+    assert!(json.contains(r#""status":"ended","broken_off":true"#), "{json}");
 }

@@ -48,6 +48,7 @@ fn child_process() {
         "fail-to-sync-pack" => fail_to_sync_pack(&journal, session),
         "fill-pack" => fill_the_disk_with_segments(&journal, session, &root),
         "own" => own(&journal, session),
+        "act" => act(&journal, session),
         "race" => race(&journal),
         "list" => list_often(&journal),
         "fill" => fill_the_disk(&journal, session, &root),
@@ -194,6 +195,36 @@ fn own(journal: &FileJournal, session: SessionId) {
     say("owns");
     std::io::stdin().read_line(&mut String::new()).unwrap();
     drop(log);
+}
+
+/// Owns a session and does in it what it is told, until its input ends.
+fn act(journal: &FileJournal, id: SessionId) {
+    let mut session = Session::new(id);
+    let mut log = journal.open(id, &mut |event| session.last = event.seq).unwrap();
+    say("owns");
+    for what in std::io::stdin().lines().map_while(Result::ok) {
+        let call = helve_testkit::id(4);
+        let event = match what.as_str() {
+            "turn" => session.event(TurnStarted {}),
+            "call" => {
+                let answer = session.clone().step("I look.", &[("read", "text")]).remove(1);
+                session.event(answer.body)
+            }
+            "ask" => {
+                let (approval, effects, reason) = (helve_testkit::id(5), Vec::new(), String::new());
+                session.event(ApprovalRequested { approval, call, effects, reason, rule: None })
+            }
+            "answer" => {
+                session.event(ApprovalResolved { approval: helve_testkit::id(5), answer: Answer::Once })
+            }
+            "tool" => session.event(ToolStarted { call, class: ToolClass::Changes }),
+            "step" => crate::pack::step(&mut session, Vec::new()),
+            "end" => session.ends(),
+            other => panic!("no act {other}"),
+        };
+        log.append(&[event]).unwrap();
+        say("done");
+    }
 }
 
 /// Tries to own each session it is told, and lets it go when told.

@@ -378,7 +378,10 @@ fn what_killed_processes_left_is_swept_and_a_forked_session_comes_back() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, [".lock".to_owned(), id::<SessionId>(2).to_string(), parent.to_string()]);
+    assert_eq!(
+        left,
+        [".lock".to_owned(), ".open".to_owned(), id::<SessionId>(2).to_string(), parent.to_string()]
+    );
 }
 
 #[test]

@@ -11,4 +11,5 @@ mod format;
 mod kill;
 mod ownership;
 mod pack;
+mod status;
 mod support;

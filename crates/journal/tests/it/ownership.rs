@@ -1,13 +1,14 @@
 //! Two processes never write one session at once (R-SESS-6).
 
 use std::io::Write;
-use std::process::Child;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use helve_journal::{Error, FileJournal, Journal};
 use helve_testkit::id;
 
 use crate::child;
-use crate::support::{read_whole, store_session};
+use crate::support::{file_journal, read_whole, store_session};
 
 #[test]
 fn a_second_process_is_refused_until_the_first_is_killed() {
@@ -27,6 +28,24 @@ fn a_second_process_is_refused_until_the_first_is_killed() {
     child.kill().unwrap();
     child.wait().unwrap();
     journal.open(session, &mut |_| {}).unwrap();
+}
+
+/// A child has its parent's files open until it has begun its own work, and with them their locks.
+#[test]
+fn a_closed_session_can_be_opened_while_processes_are_started() {
+    let (_root, journal) = file_journal();
+    let session = store_session(&journal, 1, 1)[0].session;
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                Command::new("true").status().unwrap();
+            }
+        });
+        let opened = (0..2_000).find_map(|_| journal.open(session, &mut |_| {}).err());
+        is_done.store(true, Ordering::Relaxed);
+        assert!(opened.is_none(), "{opened:?}");
+    });
 }
 
 struct Racer {
