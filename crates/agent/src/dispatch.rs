@@ -234,7 +234,7 @@ fn not_started(call: CallId) -> ToolEnded {
 async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
     let Surroundings { root, stop, blobs, pieces } = around;
     let context = Context { root, stop, call: ready.call, blobs, live: Live::new(ready.call, pieces) };
-    let span = tracing::info_span!(
+    let span = tracing::debug_span!(
         "execute_tool",
         "gen_ai.operation.name" = "execute_tool",
         "gen_ai.tool.name" = ready.name,

@@ -162,7 +162,7 @@ impl Session {
             Task::GoOn => {}
         }
         record.tell_all(events)?;
-        let span = tracing::info_span!(
+        let span = tracing::debug_span!(
             "invoke_agent",
             "gen_ai.operation.name" = "invoke_agent",
             "gen_ai.agent.name" = %record.state(|state| state.agent.clone()),

@@ -169,7 +169,7 @@ impl<'a> Turn<'a> {
             let began = record.now();
             let mut hearing = Hearing::new(record);
             let target = self.dialogue.target();
-            let span = tracing::info_span!(
+            let span = tracing::debug_span!(
                 "chat",
                 "gen_ai.operation.name" = "chat",
                 "gen_ai.provider.name" = target.name.as_str().split('/').next(),

@@ -7,10 +7,12 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use helve_config::LogLevel;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -23,7 +25,17 @@ pub(crate) const PUBLIC: &str = "public.log";
 pub(crate) const RESTRICTED: &str = "restricted.log";
 
 /// The fields whose texts say nothing about anybody's work.
-const PUBLIC_TEXTS: [&str; 4] = ["command", "version", "session", "kind"];
+const PUBLIC_TEXTS: [&str; 9] = [
+    "command",
+    "version",
+    "session",
+    "kind",
+    "gen_ai.operation.name",
+    "gen_ai.provider.name",
+    "gen_ai.agent.name",
+    "gen_ai.conversation.id",
+    "error.type",
+];
 /// A log that has grown beyond this makes way for a new one; the last old one is kept.
 const MAX_BYTES: u64 = 4 << 20;
 
@@ -55,19 +67,77 @@ enum Content {
     All,
 }
 
+impl Content {
+    fn of(self, kept: &mut Kept) -> &mut String {
+        match self {
+            Content::Public => &mut kept.public,
+            Content::All => &mut kept.all,
+        }
+    }
+}
+
 struct Log {
     file: LogFile,
     content: Content,
     level: Level,
 }
 
+/// What is kept of a span until it ends: when it began, and a line for each log.
+struct Kept {
+    began: Instant,
+    public: String,
+    all: String,
+}
+
+impl Log {
+    fn takes(&self, about: &Metadata<'_>) -> bool {
+        *about.level() <= self.level && about.target().starts_with("helve")
+    }
+
+    fn line(&self, about: &Metadata<'_>) -> String {
+        format!("{} {:5} {} {}", time(), about.level(), about.target(), about.name())
+    }
+}
+
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let about = event.metadata();
-        if *about.level() > self.level || !about.target().starts_with("helve") {
-            return;
+    fn enabled(&self, about: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        self.takes(about)
+    }
+
+    fn on_new_span(&self, fields: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut kept = span.extensions_mut();
+        if kept.get_mut::<Kept>().is_none() {
+            kept.insert(Kept { began: Instant::now(), public: String::new(), all: String::new() });
         }
-        let mut line = format!("{} {:5} {} {}", time(), about.level(), about.target(), about.name());
+        if let Some(kept) = kept.get_mut::<Kept>() {
+            let line = self.content.of(kept);
+            fields.record(&mut Fields { line, content: self.content });
+        }
+    }
+
+    fn on_record(&self, id: &Id, fields: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = context.span(id)
+            && let Some(kept) = span.extensions_mut().get_mut::<Kept>()
+        {
+            let line = self.content.of(kept);
+            fields.record(&mut Fields { line, content: self.content });
+        }
+    }
+
+    /// A span is one line, at its end, with how long it took.
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        if let Some(span) = context.span(&id)
+            && let Some(kept) = span.extensions_mut().get_mut::<Kept>()
+        {
+            let millis = kept.began.elapsed().as_millis();
+            let line = format!("{} ms={millis}{}\n", self.line(span.metadata()), self.content.of(kept));
+            self.file.write(&line);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut line = self.line(event.metadata());
         event.record(&mut Fields { line: &mut line, content: self.content });
         line.push('\n');
         self.file.write(&line);

@@ -141,7 +141,8 @@ fn segments(root: &Path) {
                 let segments = segments.map(|segment| log.blobs().put_soon(segment).unwrap()).collect();
                 let (message, request) = (session.draw(), session.draw());
                 let model = ModelName::new("test/model");
-                let step = StepStarted { message, request, model, number: 1, kept: 0, segments, marks: Vec::new() };
+                let step =
+                    StepStarted { message, request, model, number: 1, kept: 0, segments, marks: Vec::new() };
                 log.append(&[session.event(step)]).unwrap();
             }
         })

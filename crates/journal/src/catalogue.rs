@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionSummary, Status, Timestamp, Usage};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 
-use crate::activity::{Activity, Work};
 use crate::digest::{Digest, TitleSource};
 use crate::files::{FileJournal, Stamp};
 use crate::line::Tip;
 use crate::lineage::{Told, tell_rest, to_the_end};
 use crate::owner::{self, Owner};
 use crate::{Ending, Result, disk};
+use helve_protocol::{Activity, Work};
 
 /// Raised with every change of the tables: an old catalogue is made anew.
 const VERSION: i64 = 2;

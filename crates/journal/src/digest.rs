@@ -2,8 +2,8 @@
 
 use helve_protocol::{Body, Event, Part, Seq, SessionId, SessionSummary, Status, Timestamp, UserMessage};
 
-use crate::activity::Activity;
 use crate::owner::Owner;
+use helve_protocol::Activity;
 
 const TITLE_CHARS: usize = 80;
 

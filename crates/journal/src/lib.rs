@@ -7,7 +7,6 @@
 //!
 //! Everything here blocks; who must not wait calls it from a thread that may.
 
-mod activity;
 mod blobs;
 mod catalogue;
 mod digest;

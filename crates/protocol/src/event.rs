@@ -311,7 +311,7 @@ pub struct Queued {
     pub parts: Vec<Part>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnStarted {
     /// Where the turn stops by itself.
     #[serde(default)]

@@ -8,6 +8,7 @@
 //!
 //! The JSON form of everything is described in `docs/reference/events.md`, made by [`reference`].
 
+mod activity;
 mod command;
 mod contracts;
 mod event;
@@ -20,6 +21,7 @@ pub mod reference;
 mod session_state;
 mod state;
 
+pub use activity::{Activity, Work};
 pub use command::{Command, Delivery, Prompt, RewindScope};
 pub use contracts::{BlobError, Blobs, Clock, Ids, Timestamp};
 pub use event::*;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    AgentName, Answer, ApprovalId, BlobId, Body, CallId, Cost, Event, History, Mode, ModelName, Outcome,
-    Queued, Status, StepId, StepStarted, ToolClass, TurnId, Usage,
+    Activity, AgentName, Answer, ApprovalId, BlobId, Body, CallId, Cost, Event, History, Mode, ModelName,
+    Outcome, Queued, Status, StepId, StepStarted, ToolClass, TurnId, Usage,
 };
 
 /// Where a session stands: a fold over its journal. Nothing else of a session outlives a process.
@@ -29,7 +29,7 @@ pub struct SessionState {
     pub allowed: BTreeSet<String>,
     /// The calls that have begun and not ended.
     pub running: BTreeMap<CallId, ToolClass>,
-    status: Status,
+    activity: Activity,
     asked: BTreeMap<ApprovalId, String>,
 }
 
@@ -55,7 +55,7 @@ impl Default for SessionState {
             request: Vec::new(),
             allowed: BTreeSet::new(),
             running: BTreeMap::new(),
-            status: Status::default(),
+            activity: Activity::default(),
             asked: BTreeMap::new(),
         }
     }
@@ -63,7 +63,7 @@ impl Default for SessionState {
 
 impl SessionState {
     pub fn status(&self) -> Status {
-        self.status
+        self.activity.status()
     }
 
     pub fn apply(&mut self, event: &Event) {
@@ -71,7 +71,7 @@ impl SessionState {
             return;
         }
         self.history.apply(event);
-        self.status = event.body.status().unwrap_or(self.status);
+        self.activity.apply(event);
         match &event.body {
             Body::SessionCreated(created) => self.model.clone_from(&created.model),
             Body::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
@@ -120,18 +120,5 @@ impl SessionState {
     fn keep_request(&mut self, step: &StepStarted) {
         self.request.truncate(usize::try_from(step.kept).unwrap_or(usize::MAX));
         self.request.extend(&step.segments);
-    }
-}
-
-impl Body {
-    /// What a session does from this event on, where it says so.
-    pub fn status(&self) -> Option<Status> {
-        Some(match self {
-            Body::TurnStarted(_) | Body::StepStarted(_) => Status::Thinking,
-            Body::ToolStarted(_) | Body::ApprovalResolved(_) => Status::RunningTools,
-            Body::ApprovalRequested(_) => Status::WaitingForPerson,
-            Body::SessionCreated(_) | Body::SessionOpened(_) | Body::TurnEnded(_) => Status::Idle,
-            _ => return None,
-        })
     }
 }

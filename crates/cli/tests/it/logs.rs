@@ -36,6 +36,31 @@ fn the_level_is_a_setting() {
     assert!(home.path().join("logs/public.log").exists());
 }
 
+/// The names are those of OpenTelemetry's conventions for generative AI.
+#[test]
+fn turns_requests_and_tools_are_spans() {
+    let home = Home::new();
+    home.write(
+        "project/s.toml",
+        "[[step]]\ncalls = [{ tool = 'read', input = { path = 's3cret' } }]\n[[step]]\ntext = 'ok'",
+    );
+    let mut command = home.helve(&["run", "--debug", "--model", "script:s.toml", "a s3cret question"]);
+    command.stdin(std::process::Stdio::null());
+    assert_eq!(home.run_command(command).code, 0);
+    let public = fs::read_to_string(home.path().join("logs/public.log")).unwrap();
+    let spans: Vec<&str> = public
+        .lines()
+        .filter(|line| line.contains(" ms="))
+        .filter_map(|line| line.split_whitespace().nth(3))
+        .collect();
+    assert_eq!(spans, ["chat", "execute_tool", "chat", "invoke_agent"], "{public}");
+    assert!(
+        public.contains("gen_ai.usage.input_tokens=") && public.contains("error.type=\"error\""),
+        "{public}"
+    );
+    assert!(!public.contains("s3cret"), "{public}");
+}
+
 #[test]
 fn a_log_does_not_grow_for_ever() {
     let home = Home::new();

@@ -5,6 +5,7 @@ mod config;
 mod crash;
 mod doctor;
 mod home;
+mod interrupts;
 mod logs;
 mod models;
 mod output;

@@ -165,7 +165,7 @@ fn the_list_tells_what_sessions_of_other_processes_are_doing() {
     let started = ToolStarted { call, class: helve_protocol::ToolClass::Changes };
     for (event, word, status) in [
         (session.says("hello"), "idle", Status::Idle),
-        (session.event(TurnStarted {}), "thinking", Status::Thinking),
+        (session.event(TurnStarted::default()), "thinking", Status::Thinking),
         (session.event(started), "running tools", Status::RunningTools),
         (session.event(asked), "waiting for a person", Status::WaitingForPerson),
     ] {

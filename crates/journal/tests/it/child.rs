@@ -205,7 +205,7 @@ fn act(journal: &FileJournal, id: SessionId) {
     for what in std::io::stdin().lines().map_while(Result::ok) {
         let call = helve_testkit::id(4);
         let event = match what.as_str() {
-            "turn" => session.event(TurnStarted {}),
+            "turn" => session.event(TurnStarted::default()),
             "call" => {
                 let answer = session.clone().step("I look.", &[("read", "text")]).remove(1);
                 session.event(answer.body)

@@ -124,7 +124,7 @@ fn a_session_of_this_process_is_told_like_any_other() {
         let mut log = journal.create(session.id).unwrap();
         log.append(&[session.created()]).unwrap();
         assert_eq!(status(journal), alive(Status::Idle));
-        log.append(&[session.event(TurnStarted {})]).unwrap();
+        log.append(&[session.event(TurnStarted::default())]).unwrap();
         assert_eq!(status(journal), alive(Status::Thinking));
         drop(log);
         assert_eq!(status(journal), BROKEN_OFF);
@@ -141,7 +141,7 @@ fn a_fork_is_not_told_by_what_its_parent_was_doing() {
     let (_root, journal) = file_journal();
     let mut session = Session::new(id(1));
     let mut log = journal.create(session.id).unwrap();
-    log.append(&[session.created(), session.event(TurnStarted {})]).unwrap();
+    log.append(&[session.created(), session.event(TurnStarted::default())]).unwrap();
     journal.fork(id(1), session.last, id(2)).unwrap();
     let list = journal.list().unwrap();
     let of = |n: u64| list.iter().find(|summary| summary.session == id(n)).unwrap();

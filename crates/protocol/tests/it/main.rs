@@ -1,4 +1,5 @@
 //! The vocabulary from outside: its JSON form, and what the fold makes of any events.
 
+mod activity;
 mod history;
 mod json;

@@ -1,0 +1,122 @@
+//! A turn with real commands, stopped at any moment, leaves nothing behind.
+
+use std::fs;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use helve_agent::{Gate, House, Limits, Session, specs};
+use helve_journal::MemoryJournal;
+use helve_models::script::Script;
+use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
+use helve_protocol::{Clock, IdKind, Ids, Outcome, Part, TextPart, Timestamp};
+use helve_tools::{Read, Shell, Tool};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// A command with a child, a daemon in a session of its own, and a double fork, none of which listens to SIGTERM.
+const SCRIPT: &str = r#"
+    [[step]]
+    text = "I start some."
+    calls = [
+        { tool = "read", input = { path = "." } },
+        { tool = "shell", input = { command = '''
+            trap "" TERM
+            sleep 600 &
+            setsid sleep 600 &
+            (sleep 600 &)
+            echo started; sleep 0.05; echo done''' } },
+    ]
+    [[step]]
+    text = "Done."
+"#;
+
+struct Drawn(std::sync::atomic::AtomicU64);
+
+impl Ids for Drawn {
+    fn draw(&self, _: IdKind) -> Uuid {
+        Uuid::from_u128(self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst).into())
+    }
+}
+
+impl Clock for Drawn {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst))
+    }
+}
+
+/// How many processes carry the mark in their environment.
+fn marked(mark: &str) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let environments = processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
+    environments
+        .filter(|environment| environment.windows(mark.len()).any(|part| part == mark.as_bytes()))
+        .count()
+}
+
+fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let keeper = env!("CARGO_BIN_EXE_helve").into();
+    let (name, value) = mark.split_once('=').unwrap();
+    let env = vec![("PATH".into(), "/usr/bin:/bin".into()), (name.into(), value.into())];
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read), Arc::new(Shell { keeper, env })];
+    let drawn = Arc::new(Drawn(1.into()));
+    let prompt = Prompt { tools: specs(&tools), ..Prompt::default() };
+    let house = House {
+        journal: Arc::new(MemoryJournal::default()),
+        clock: drawn.clone(),
+        ids: drawn.clone(),
+        tools,
+        gate: Gate::open(),
+        limits: Limits::default(),
+        models: Arc::new(|_| Err("there is no other".to_owned())),
+        root: folder.path().to_owned(),
+        version: "test".to_owned(),
+    };
+    let client = Client::new(drawn, Box::new(|| Duration::ZERO), Patience::Short, Timeouts::default());
+    let target = Target::script("script:test", Script::parse(SCRIPT).unwrap());
+    let mut session =
+        Session::create(house, Dialogue::new(Arc::new(client), target, Vec::new(), prompt)).unwrap();
+    let stop = CancellationToken::new();
+    let mut polled = 0;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let mut turn = pin!(session.submit(vec![Part::Text(TextPart::said("go"))], &stop));
+        poll_fn(|context| {
+            polled += 1;
+            if polled == polls {
+                stop.cancel();
+            }
+            match turn.as_mut().poll(context) {
+                Poll::Ready(outcome) => Poll::Ready(outcome.unwrap()),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    });
+    let calls = session.state(|state| state.history.unfinished());
+    assert_eq!(calls, [], "after {polls} polls");
+    (outcome, polled < polls)
+}
+
+#[test]
+fn a_turn_stopped_at_any_poll_leaves_no_process() {
+    let mut cancelled = 0;
+    for polls in 1.. {
+        let mark = format!("HELVE_TEST_MARK={}-{polls}", Uuid::now_v7());
+        let (outcome, is_over) = turn(&mark, polls);
+        let is_gone = (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            marked(&mark) == 0
+        });
+        assert!(is_gone, "{} processes live on after {polls} polls", marked(&mark));
+        if is_over {
+            assert_eq!(outcome, Outcome::EndTurn);
+            break;
+        }
+        cancelled += u32::from(outcome == Outcome::Cancelled);
+    }
+    assert!(cancelled >= 5, "only {cancelled} turns were stopped on the way");
+}
