@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use helve_protocol::{BlobId, Event, Seq, SessionId, SessionSummary};
+use helve_protocol::{Event, Seq, SessionId, SessionSummary};
 
 use crate::blobs::FileBlobs;
 use crate::catalogue::Catalogue;
@@ -16,7 +16,7 @@ use crate::error::At;
 use crate::line::{ForkPoint, Header};
 use crate::lineage::{LastLine, Lineage, MAX_GENERATIONS, Told, to_the_end};
 use crate::log::{self, FileLog, LogEnd, SessionFolder};
-use crate::{Each, Ending, Error, Journal, Result, SessionLog, disk};
+use crate::{Each, Ending, Error, Journal, Payloads, Result, SessionLog, disk};
 
 /// Names that begin like this are not sessions: one that is being made, and one that is being removed.
 pub(crate) const UNBORN: &str = ".new-";
@@ -296,7 +296,8 @@ impl Journal for FileJournal {
         self.bury(session, &dying)
     }
 
-    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
-        self.lineage(session)?.blobs().load(blob)
+    fn payloads(&self, session: SessionId) -> Result<Payloads> {
+        let blobs = self.lineage(session)?.blobs();
+        Ok(Box::new(move |blob| blobs.load(blob)))
     }
 }

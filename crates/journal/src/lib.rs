@@ -55,9 +55,17 @@ pub trait Journal: Send + Sync {
     /// Removes a session with its blobs. Refused while somebody owns it and while forks live on its events.
     fn delete(&self, session: SessionId) -> Result<()>;
 
-    /// A blob that an event of the session names.
-    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>>;
+    /// Finds the blobs that events of the session name.
+    fn payloads(&self, session: SessionId) -> Result<Payloads>;
+
+    /// One of them.
+    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
+        self.payloads(session)?(blob)
+    }
 }
+
+/// Gives a blob's content.
+pub type Payloads = Box<dyn Fn(BlobId) -> Result<Vec<u8>> + Send + Sync>;
 
 /// Hears events one by one, and may stop that.
 pub type Each<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;

@@ -9,7 +9,8 @@ use crate::digest::Digest;
 use crate::line::depth;
 use crate::owner::Owner;
 use crate::{
-    Each, Ending, Error, Journal, MAX_BLOB_BYTES, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog,
+    Each, Ending, Error, Journal, MAX_BLOB_BYTES, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Payloads, Result,
+    SessionLog,
 };
 
 #[derive(Clone, Default)]
@@ -156,8 +157,9 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
-        blob_of(&self.sessions(), session, blob)
+    fn payloads(&self, session: SessionId) -> Result<Payloads> {
+        let journal = self.clone();
+        Ok(Box::new(move |blob| blob_of(&journal.sessions(), session, blob)))
     }
 }
 

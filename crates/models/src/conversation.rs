@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use helve_protocol::{Blobs, Message, MessageId};
 use serde_json::Value;
 
@@ -62,6 +62,22 @@ struct Sent {
     /// How many messages it held.
     messages: usize,
     work: Work,
+    settled: Option<Settled>,
+}
+
+/// How far a body stands for good: the next one has the same bytes up to there.
+#[derive(Clone, Copy, Debug)]
+struct Settled {
+    body: usize,
+    /// The same place in the messages.
+    messages: usize,
+}
+
+/// A body that was put together.
+struct Assembled {
+    body: Bytes,
+    marks: Vec<Range<usize>>,
+    settled: Option<Settled>,
 }
 
 /// A request, ready to be sent.
@@ -183,6 +199,9 @@ impl Conversation {
         self.messages.clear();
         self.places.clear();
         self.before = Before::Other;
+        if let Some(last) = &mut self.last {
+            last.settled = None;
+        }
         if change == Change::Explained {
             self.change = change;
         }
@@ -190,22 +209,38 @@ impl Conversation {
 
     /// The request with everything that was added, compared with the one before.
     pub fn request(&mut self) -> Request {
-        let (body, marks) = self.assembled();
         let mut change = std::mem::replace(&mut self.change, Change::Unexplained);
-        if self.calm_head.is_some() && self.last.as_ref().is_some_and(|last| last.work != self.work) {
+        let last = self.last.take();
+        if self.calm_head.is_some() && last.as_ref().is_some_and(|last| last.work != self.work) {
             change = Change::Explained;
         }
-        let same = |sent: &Sent| prefix::begins_with((&sent.body, &sent.marks), (&body, &marks), END.len());
-        let keeps = self.last.as_ref().is_some_and(same);
-        let broken = match &self.last {
-            Some(last) if !keeps && change == Change::Unexplained => Some(prefix::explain(&last.body, &body)),
-            _ => None,
+        let (assembled, kept, broken) = match last {
+            // Only something was added: what was sent stands, and costs nothing again.
+            Some(Sent { body, messages, work, settled: Some(settled), .. }) if work == self.work => {
+                let marks = self.message_marks(Some(messages));
+                (self.assembled(marks, Some((body, settled))), Some(messages), None)
+            }
+            Some(last) => {
+                let assembled = self.assembled(self.message_marks(Some(last.messages)), None);
+                let Assembled { body, marks, .. } = &assembled;
+                let keeps = prefix::begins_with((&last.body, &last.marks), (body, marks), END.len());
+                let is_broken = !keeps && change == Change::Unexplained;
+                let broken = is_broken.then(|| prefix::explain(&last.body, body));
+                (assembled, Some(last.messages).filter(|_| keeps), broken)
+            }
+            None => (self.assembled(self.message_marks(None), None), None, None),
         };
-        let kept = self.last.as_ref().filter(|_| keeps).map(|last| last.messages);
-        let segments = self.segments_after(kept);
-        let marked = marks.iter().map(|mark| mark.start).collect();
-        self.last = Some(Sent { body: body.clone(), marks, messages: self.places.len(), work: self.work });
-        Request { body, kept: kept.map_or(0, |messages| messages + 1), segments, marks: marked, broken }
+        let Assembled { body, marks, settled } = assembled;
+        let request = Request {
+            body: body.clone(),
+            kept: kept.map_or(0, |messages| messages + 1),
+            segments: self.segments_after(kept),
+            marks: marks.iter().map(|mark| mark.start).collect(),
+            broken,
+        };
+        let (messages, work) = (self.places.len(), self.work);
+        self.last = Some(Sent { body, marks, messages, work, settled });
+        request
     }
 
     fn segments_after(&self, kept: Option<usize>) -> Vec<Bytes> {
@@ -233,36 +268,50 @@ impl Conversation {
         head
     }
 
-    /// The body, and where the cache marks stand in it.
-    fn assembled(&self) -> (Bytes, Vec<Range<usize>>) {
+    /// The body, with cache marks at these places of the messages. It goes on from the last one as far as that stands.
+    fn assembled(&self, message_marks: Vec<usize>, last: Option<(Bytes, Settled)>) -> Assembled {
         let head = self.head();
-        let mut body = Vec::with_capacity(head.len() + self.messages.len() + 5 * MARK.len());
-        let mut marks = Vec::new();
-        let mut mark_at = |body: &mut Vec<u8>| {
-            marks.push(body.len()..body.len() + MARK.len());
-            body.extend_from_slice(MARK);
-        };
-        match self.head_mark() {
-            Some(at) => {
+        let head_mark = self.head_mark().map(|at| at..at + MARK.len());
+        let mut marks: Vec<Range<usize>> = head_mark.clone().into_iter().collect();
+        let mut written = 0;
+        let mut body = match last {
+            Some((last, settled)) => {
+                written = settled.messages;
+                // Nobody else has it any more, so that nothing need be copied.
+                let mut body = last.try_into_mut().unwrap_or_else(|shared| BytesMut::from(&shared[..]));
+                body.truncate(settled.body);
+                body
+            }
+            None => {
+                let mut body = BytesMut::with_capacity(head.len() + self.messages.len() + 5 * MARK.len());
+                let at = head_mark.map_or(head.len(), |mark| mark.start);
                 let (before, after) = head.split_at_checked(at).unwrap_or((head, &[]));
                 body.extend_from_slice(before);
-                mark_at(&mut body);
+                if !marks.is_empty() {
+                    body.extend_from_slice(MARK);
+                }
                 body.extend_from_slice(after);
+                if !head.ends_with(b"[") && !self.messages.is_empty() {
+                    body.extend_from_slice(b",");
+                }
+                body
             }
-            None => body.extend_from_slice(head),
-        }
-        if !head.ends_with(b"[") && !self.messages.is_empty() {
-            body.push(b',');
-        }
-        let mut written = 0;
-        for at in self.message_marks() {
+        };
+        let mut settled = None;
+        for at in message_marks {
             body.extend_from_slice(self.messages.get(written..at).unwrap_or_default());
-            mark_at(&mut body);
+            // The next request may have its marks from here on.
+            settled.get_or_insert(Settled { body: body.len(), messages: at });
+            marks.push(body.len()..body.len() + MARK.len());
+            body.extend_from_slice(MARK);
             written = at;
         }
         body.extend_from_slice(self.messages.get(written..).unwrap_or_default());
+        let end = Settled { body: body.len(), messages: self.messages.len() };
+        // Before the first message stands no comma.
+        let settled = (!self.messages.is_empty()).then(|| settled.unwrap_or(end));
         body.extend_from_slice(END);
-        (body.into(), marks)
+        Assembled { body: body.freeze(), marks, settled }
     }
 
     /// Behind the system prompt, which stands last before the messages: so tools and system are cached together, for
@@ -276,9 +325,9 @@ impl Conversation {
 
     /// Where the last request ended, so that it is found however much came since; and where this one ends, so that the next
     /// one finds it. Anthropic looks back twenty blocks from a mark, and takes four marks.
-    fn message_marks(&self) -> Vec<usize> {
+    fn message_marks(&self, sent: Option<usize>) -> Vec<usize> {
         let end_of = |count: usize| self.places.get(..count)?.iter().rev().find_map(|place| place.mark);
-        let last = self.last.as_ref().and_then(|last| end_of(last.messages));
+        let last = sent.and_then(end_of);
         let this = end_of(self.places.len());
         let mut marks: Vec<usize> = last.into_iter().chain(this).collect();
         marks.dedup();

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_journal::Journal;
+use helve_journal::{Journal, Payloads};
 use helve_models::{Client, Dialogue, Difference, Manner, Patience, Prompt, Timeouts};
 use helve_protocol::{Body, Clock, Event, Ids, ModelName, Outcome, Seq, SessionId, SessionState, TurnLimits};
 use helve_tools::Tool;
@@ -69,9 +69,11 @@ pub async fn replay(
         events.push(event);
         ControlFlow::Continue(())
     })?;
-    let sent = Sent::new(journal.clone(), session);
+    let payloads = Arc::new(journal.payloads(session)?);
+    let sent = Sent::new(payloads.clone());
     let mut player = Player {
         journal,
+        payloads,
         session,
         prompt,
         tools,
@@ -86,6 +88,7 @@ pub async fn replay(
 
 struct Player<'a> {
     journal: Arc<dyn Journal>,
+    payloads: Arc<Payloads>,
     session: SessionId,
     prompt: &'a Prompt,
     tools: &'a [Arc<dyn Tool>],
@@ -159,7 +162,7 @@ impl Player<'_> {
         let mut state = self.state.clone();
         state.queue = tape.first_steering.clone();
         let log =
-            Paper { session: self.session, last: self.state.history.last(), journal: self.journal.clone() };
+            Paper { session: self.session, last: self.state.history.last(), payloads: self.payloads.clone() };
         let (clock, ids): (Arc<dyn Clock>, Arc<dyn Ids>) = (tape.clone(), tape.clone());
         let record = Recorder::new(Box::new(log), state, clock.clone(), ids.clone());
         let _ = tape.record.set(record.clone());

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use helve_journal::{Journal, SessionLog};
+use helve_journal::{Payloads, SessionLog};
 use helve_models::{Answer, Difference, Failure, FailureKind, Recorded, Request, first_difference};
 use helve_protocol::{
     BlobError, BlobId, Blobs, Body, CallId, Clock, Delivery, Event, Id, IdKind, Ids, Interruption, MessageId,
@@ -286,21 +286,21 @@ impl Tool for Taped {
 /// The last recorded request, by its segments.
 #[derive(Clone, Default)]
 pub(super) struct Sent {
-    payloads: Option<(Arc<dyn Journal>, SessionId)>,
+    payloads: Option<Arc<Payloads>>,
     /// None for one whose bytes were lost.
     segments: Vec<Option<Vec<u8>>>,
 }
 
 impl Sent {
-    pub(super) fn new(journal: Arc<dyn Journal>, session: SessionId) -> Sent {
-        Sent { payloads: Some((journal, session)), segments: Vec::new() }
+    pub(super) fn new(payloads: Arc<Payloads>) -> Sent {
+        Sent { payloads: Some(payloads), segments: Vec::new() }
     }
 
     /// Goes on to the next request, and gives its body if it was kept.
     fn follow(&mut self, step: &StepStarted) -> Option<Vec<u8>> {
         self.segments.truncate(usize::try_from(step.kept).unwrap_or(usize::MAX));
-        let (journal, session) = self.payloads.as_ref()?;
-        self.segments.extend(step.segments.iter().map(|blob| journal.blob(*session, *blob).ok()));
+        let payloads = self.payloads.as_ref()?;
+        self.segments.extend(step.segments.iter().map(|blob| payloads(*blob).ok()));
         let segments: Option<Vec<&[u8]>> = self.segments.iter().map(Option::as_deref).collect();
         let marks: Vec<usize> = step.marks.iter().filter_map(|mark| usize::try_from(*mark).ok()).collect();
         segments.filter(|segments| !segments.is_empty()).map(|segments| Request::body_of(&segments, &marks))
@@ -311,7 +311,7 @@ impl Sent {
 pub(super) struct Paper {
     pub(super) session: SessionId,
     pub(super) last: Seq,
-    pub(super) journal: Arc<dyn Journal>,
+    pub(super) payloads: Arc<Payloads>,
 }
 
 impl SessionLog for Paper {
@@ -333,14 +333,11 @@ impl SessionLog for Paper {
     }
 
     fn blobs(&self) -> Arc<dyn Blobs> {
-        Arc::new(RecordedBlobs { session: self.session, journal: self.journal.clone() })
+        Arc::new(RecordedBlobs(self.payloads.clone()))
     }
 }
 
-struct RecordedBlobs {
-    session: SessionId,
-    journal: Arc<dyn Journal>,
-}
+struct RecordedBlobs(Arc<Payloads>);
 
 impl Blobs for RecordedBlobs {
     fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
@@ -352,6 +349,6 @@ impl Blobs for RecordedBlobs {
     }
 
     fn get(&self, blob: BlobId) -> Result<Vec<u8>, BlobError> {
-        self.journal.blob(self.session, blob).map_err(|error| BlobError(Box::new(error)))
+        (self.0)(blob).map_err(|error| BlobError(Box::new(error)))
     }
 }

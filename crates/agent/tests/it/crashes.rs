@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use helve_agent::{Error, Session};
-use helve_journal::{Each, Ending, Journal, MemoryJournal, SessionLog};
+use helve_journal::{Each, Ending, Journal, MemoryJournal, Payloads, SessionLog};
 use helve_protocol::*;
 use helve_tools::{Context, Running, Tool};
 use serde_json::{Value, json};
@@ -85,8 +85,8 @@ impl Journal for Dying {
     fn delete(&self, session: SessionId) -> helve_journal::Result<()> {
         self.journal.delete(session)
     }
-    fn blob(&self, session: SessionId, blob: BlobId) -> helve_journal::Result<Vec<u8>> {
-        self.journal.blob(session, blob)
+    fn payloads(&self, session: SessionId) -> helve_journal::Result<Payloads> {
+        self.journal.payloads(session)
     }
 }
 

@@ -214,8 +214,14 @@ fn over_a_long_session_requests_grow_only_at_their_end() {
             let client = client(Patience::Short);
             let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
             let mut messages = vec![user(1, "go")];
+            let mut segments: Vec<bytes::Bytes> = Vec::new();
             for n in 0..u64::from(STEPS) {
                 let request = dialogue.prepare(&messages, &NoBlobs);
+                // What goes on record is enough to write the same bytes again.
+                segments.truncate(request.kept);
+                segments.extend(request.segments.iter().cloned());
+                let pieces: Vec<&[u8]> = segments.iter().map(|segment| &segment[..]).collect();
+                assert_eq!(Request::body_of(&pieces, &request.marks), request.body, "{wire:?} step {n}");
                 assert_eq!(request.broken, None, "{wire:?} step {n}");
                 assert_eq!(request.kept > 0, n > 0, "{wire:?} step {n}");
                 let answer = dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
