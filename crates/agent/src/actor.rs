@@ -53,7 +53,7 @@ impl Handle {
         self.record.session()
     }
 
-    /// Everything that happens from here on.
+    /// Everything that this process told of the session, and tells from here on.
     pub fn feed(&self) -> Feed {
         self.record.feed(self.journal.clone())
     }

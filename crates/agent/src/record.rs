@@ -37,6 +37,8 @@ struct Book {
     state: SessionState,
     turn: Option<TurnId>,
     step: Option<StepId>,
+    /// What was told before this process came.
+    began: Seq,
 }
 
 impl Recorder {
@@ -48,7 +50,8 @@ impl Recorder {
     ) -> Recorder {
         let (listeners, _) = broadcast::channel(WAITING);
         let session = log.session();
-        let book = Arc::new(Mutex::new(Book { log, state, turn: None, step: None }));
+        let began = log.last();
+        let book = Arc::new(Mutex::new(Book { log, state, turn: None, step: None, began }));
         Recorder { book, listeners, clock, ids, session }
     }
 
@@ -132,15 +135,16 @@ impl Recorder {
         }
     }
 
+    /// Everything that this process told, and tells from here on.
     pub(crate) fn feed(&self, journal: Arc<dyn Journal>) -> Feed {
-        let book = self.book();
-        Feed {
-            session: self.session,
-            heard: book.log.last(),
-            events: self.listeners.subscribe(),
-            journal,
-            missed: Vec::new().into_iter(),
-        }
+        let (events, heard) = {
+            let book = self.book();
+            (self.listeners.subscribe(), book.began)
+        };
+        let missed = Vec::new().into_iter();
+        let mut feed = Feed { session: self.session, heard, events, journal, missed };
+        feed.catch_up();
+        feed
     }
 }
 

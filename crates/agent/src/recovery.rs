@@ -31,7 +31,7 @@ pub(crate) fn put_in_order(record: &Recorder) -> Result<(), Error> {
         let what = "the last turn broke off".to_owned();
         let hint = "Go on with it, or say something else.".to_owned();
         if !is_answered {
-            events.push(ErrorRaised { what, why: why.to_owned(), hint }.into());
+            events.push(ErrorRaised { what, why: why.to_owned(), hint, is_about_keys: false }.into());
         }
         let outcome = if is_answered { Outcome::EndTurn } else { Outcome::Error };
         events.push(TurnEnded { outcome, metrics: TurnMetrics::default() }.into());

@@ -117,7 +117,7 @@ impl Session {
         self.record.state(look)
     }
 
-    /// Everything that happens from here on.
+    /// Everything that this process told of the session, and tells from here on.
     pub fn feed(&self) -> Feed {
         self.record.feed(self.house.journal.clone())
     }

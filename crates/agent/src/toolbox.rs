@@ -27,7 +27,10 @@ impl Toolbox {
     pub(crate) fn ready(&self, call: &ToolPart) -> Result<Ready, String> {
         let (tool, schema) = self.0.iter().find(|(tool, _)| tool.name() == call.name).ok_or_else(|| {
             let names: Vec<&str> = self.0.iter().map(|(tool, _)| tool.name()).collect();
-            format!("There is no tool {:?}. There are: {}.", call.name, names.join(", "))
+            match names.as_slice() {
+                [] => format!("There is no tool {:?}, nor any other.", call.name),
+                names => format!("There is no tool {:?}. There are: {}.", call.name, names.join(", ")),
+            }
         })?;
         let input = schema::coerce(schema, call.input.clone()).value;
         schema::check(schema, &input).map_err(|misfits| {

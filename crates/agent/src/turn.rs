@@ -130,10 +130,17 @@ impl<'a> Turn<'a> {
         }
         let limits = &house.limits;
         let (limit, text, outcome) = if self.metrics.steps >= limits.steps {
-            let text = format!("{} steps were made, which is the limit of a turn.", limits.steps);
+            let text = match limits.steps {
+                1 => "One step was made, which is the limit of a turn.".to_owned(),
+                steps => format!("{steps} steps were made, which is the limit of a turn."),
+            };
             (Limit::Steps, text, Outcome::MaxTurns)
         } else if let Some(most) = limits.cost.filter(|most| self.spent >= *most) {
-            (Limit::Cost, format!("{} were spent of {most}.", self.spent), Outcome::Budget)
+            (
+                Limit::Cost,
+                format!("{} were spent, and {most} is the limit of a turn.", self.spent),
+                Outcome::Budget,
+            )
         } else {
             return Ok(None);
         };
@@ -243,7 +250,8 @@ impl<'a> Turn<'a> {
         }
         let what = format!("{} did not answer", self.dialogue.target().name);
         let hint = failure.kind.hint().to_owned();
-        record.tell(ErrorRaised { what, why: failure.to_string(), hint })?;
+        let is_about_keys = failure.kind == FailureKind::Auth;
+        record.tell(ErrorRaised { what, why: failure.to_string(), hint, is_about_keys })?;
         Ok(Some(Outcome::Error))
     }
 

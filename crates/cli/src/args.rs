@@ -18,7 +18,8 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telemetry.\n\
                           Start with `helve doctor`: it tells what works here.\n\n\
-                          Exit codes: 0 done, 1 failed, 2 wrong words or settings, 3 a key is missing or wrong.";
+                          Exit codes: 0 done, 1 failed, 2 wrong words or settings, 3 a key is missing or wrong, 10 limit of steps,\n\
+                          11 limit of money, 12 time is up, 13 refused with nobody to ask, 130 interrupted.";
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -176,16 +177,16 @@ pub(crate) struct Run {
     /// Print the last answer only
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Go on with this session: its id, its beginning or its end
+    /// Go on with this session: its id, the beginning or the end of it, or `last`
     #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
     pub(crate) resume: Option<String>,
     /// Go on with the last session of this project
     #[arg(long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
-    /// Go on from another session, or from the end of one of its turns, in a session of its own
+    /// Go on from another session (`last` for the last one), or from the end of one of its turns, in a session of its own
     #[arg(long, value_name = "ID[@TURN]", conflicts_with_all = ["resume", "continue_last"])]
     pub(crate) fork: Option<String>,
-    /// Read what to do from a file; words and piped text come after it
+    /// Read what to do from a file, or from the standard input with `-`; words and piped text come after it
     #[arg(long, value_name = "FILE")]
     pub(crate) instruction_file: Option<PathBuf>,
     /// Show the model a picture or a PDF; can be given several times

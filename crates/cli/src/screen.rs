@@ -108,6 +108,14 @@ pub(crate) fn ask_secret(question: &str) -> io::Result<String> {
     read.map(|_| answer)
 }
 
+/// Asks a person for a line; nothing if they have none.
+pub(crate) fn ask_once(question: &str) -> String {
+    let _ = write!(io::stderr().lock(), "{question}");
+    let mut answer = String::new();
+    let _ = io::stdin().read_line(&mut answer);
+    answer
+}
+
 /// Asks a person; `None` if there is none.
 pub(crate) fn ask(question: &str) -> Option<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {

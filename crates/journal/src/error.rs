@@ -77,7 +77,9 @@ impl Error {
             Error::PermissionDenied { .. } => {
                 "Give yourself access to it, or set HELVE_HOME to a folder of yours."
             }
-            Error::Gone { .. } => "Start a new session; what was in the removed folder is gone.",
+            Error::Gone { .. } => {
+                "Check the path. If a folder was removed while Helve ran, what was in it is gone: start a new session."
+            }
             Error::InDoubt { .. } => {
                 "Open the session again. What was said since the last sync may not survive a power cut."
             }

@@ -626,6 +626,9 @@ pub struct ErrorRaised {
     pub why: String,
     /// What to do about it.
     pub hint: String,
+    /// Whether it is about a key that is missing or wrong.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_about_keys: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

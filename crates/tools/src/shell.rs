@@ -78,12 +78,24 @@ impl TypedTool for Shell {
             (false, Status::Signalled(signal)) => format!("[ended by signal {signal}]"),
             (false, status) => format!("[ended: {status:?}]"),
         });
-        if is_late { Err(ToolFailure(text)) } else { Ok(ToolOutput { text, ..ToolOutput::default() }) }
+        if is_late {
+            return Err(ToolFailure(text));
+        }
+        // What went well needs no word for people.
+        let display = (ended.status != Status::Exited(0)).then(|| last_lines(&text));
+        Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }
 }
 
 fn failure(error: &ExecError) -> ToolFailure {
     ToolFailure(format!("The command was not run: {error}. {}", error.hint()))
+}
+
+/// How a command ended, with what it said last.
+fn last_lines(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(2).collect();
+    lines.reverse();
+    lines.join(" ")
 }
 
 async fn listen(running: &mut Running, kept: &mut Kept, live: &Live) {

@@ -237,7 +237,8 @@ pub fn every_kind() -> Vec<Body> {
         OutputsPruned { calls: vec![id(4)], tokens: 21_000 }.into(),
         Rewound { to: Seq(4), scope: RewindScope::Both }.into(),
         LimitReached { limit: Limit::Steps, text: "50 of 50 steps were used".to_owned() }.into(),
-        ErrorRaised { what: "a".to_owned(), why: "b".to_owned(), hint: "c".to_owned() }.into(),
+        ErrorRaised { what: "a".to_owned(), why: "b".to_owned(), hint: "c".to_owned(), is_about_keys: true }
+            .into(),
         TurnEnded {
             outcome: Outcome::EndTurn,
             metrics: TurnMetrics {

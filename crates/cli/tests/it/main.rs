@@ -11,5 +11,6 @@ mod models;
 mod output;
 mod run;
 mod sessions;
+mod terminal;
 mod transport;
 mod trust;

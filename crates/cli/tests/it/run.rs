@@ -334,7 +334,7 @@ fn a_session_goes_on_without_a_word_and_from_any_turn() {
     let stopped = run(&home, &["--yes", "--max-steps", "1", "fix it"]);
     assert_eq!(stopped.code, 10);
     assert!(
-        stopped.err.contains("1 steps were made") && stopped.err.contains("--continue"),
+        stopped.err.contains("One step was made") && stopped.err.contains("--continue"),
         "{}",
         stopped.err
     );
@@ -390,4 +390,98 @@ fn a_changed_record_is_noticed() {
     assert_eq!(good.code, 0, "{}", good.out);
     assert!(good.out.ends_with("3 requests in 1 turn, the same to the byte\n"), "{}", good.out);
     assert_eq!(home.run(&["replay", "nobody"]).code, 1);
+}
+
+#[test]
+fn a_question_that_nobody_can_answer_is_answered_with_no() {
+    let home = home();
+    let mut command =
+        home.helve(&["run", "--model", "script:fix.toml", "--input", "stream-json", "--output", "json"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"{\"command\":\"submit\",\"parts\":[{\"type\":\"text\",\"text\":\"fix it\"}]}\n")
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&result["answer"], &result["outcome"]),
+        (&Value::from("I could not."), &Value::from("end_turn"))
+    );
+    assert_eq!(content(&home), "old\n");
+}
+
+#[test]
+fn an_answer_that_is_sent_again_comes_once() {
+    let home = home();
+    home.write(
+        "project/torn.toml",
+        "[[step]]\ntext = 'I will list the files, one by one'\ncut = true\n[[step]]\ntext = 'Fine.'",
+    );
+    let mut command = home.helve(&["run", "--model", "script:torn.toml", "go"]);
+    command.stdin(Stdio::null());
+    let ran = home.run_command(command);
+    assert_eq!(ran.out, "Fine.\n", "{}", ran.err);
+    assert!(ran.err.contains("trying again in"), "{}", ran.err);
+}
+
+#[test]
+fn a_reader_that_leaves_does_not_stop_the_work() {
+    let home = home();
+    let mut command =
+        home.helve(&["run", "--yes", "--model", "script:fix.toml", "--output", "stream-json", "fix it"]);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(content(&home), "new\n");
+}
+
+#[test]
+fn a_session_keeps_its_model_and_what_is_done_is_done() {
+    let home = home();
+    assert_eq!(run(&home, &["--yes", "fix it"]).code, 0);
+    let again = |words: &[&str]| {
+        let mut command = home.helve(&[&["run", "--continue"], words].concat());
+        command.stdin(Stdio::null());
+        home.run_command(command)
+    };
+    let ran = again(&["thanks"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "You are welcome.\n"), "{}", ran.err);
+    let nothing = again(&[]);
+    assert!(nothing.code == 2 && nothing.err.contains("ended by itself"), "{}", nothing.err);
+}
+
+#[test]
+fn a_plan_changes_nothing_whatever_was_allowed() {
+    let home = home();
+    let ran = run(&home, &["--yes", "--set", "permissions.mode=plan", "fix it"]);
+    assert_eq!((ran.code, content(&home).as_str()), (13, "old\n"), "{}", ran.err);
+}
+
+#[test]
+fn a_wrong_key_has_a_code_of_its_own() {
+    let home = home();
+    home.write("project/key.toml", "[[step]]\nfail = { status = 401, message = 'bad key' }");
+    let mut command = home.helve(&["run", "--model", "script:key.toml", "go"]);
+    command.stdin(Stdio::null());
+    assert_eq!(home.run_command(command).code, 3);
+}
+
+/// With a terminal, a person is asked.
+#[test]
+fn somebody_at_the_terminal_is_asked() {
+    for (typed, expected) in [("y\n", "new\n"), ("n\n", "old\n"), ("rather not\n", "old\n")] {
+        let home = home();
+        let mut terminal = crate::terminal::Terminal::open();
+        let command = home.helve(&["run", "--model", "script:fix.toml", "fix it"]);
+        let mut child = terminal.start(command);
+        terminal.wait_for("may it write a.txt");
+        terminal.type_in(typed);
+        child.wait().unwrap();
+        assert_eq!(content(&home), expected, "{typed:?}: {}", terminal.seen());
+    }
 }

@@ -1,11 +1,13 @@
 //! What a person or a program sees of a session.
 
-use std::io::Write;
+use std::collections::HashMap;
+use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use helve_agent::Session;
 use helve_protocol::{
-    Body, Cost, ErrorRaised, Event, Outcome, Part, Reply, Role, ToolPart, ToolState, TurnMetrics, Usage,
+    Body, CallId, Cost, ErrorRaised, Event, Outcome, Part, Reply, Role, StopReason, ToolPart, ToolState,
+    TurnMetrics, Usage,
 };
 use serde_json::{Value, json};
 
@@ -21,27 +23,44 @@ pub(super) struct Front {
     quiet: bool,
     spinner: Spinner,
     began: Instant,
+    /// Whether somebody reads the answer as it comes. A program gets it whole: what is sent again would come twice.
+    streams: bool,
     /// Whether the last thing that was printed is a text without its end of line.
     in_text: bool,
+    /// Nobody reads our output any more.
+    is_closed: bool,
+    /// The names of the calls.
+    calls: HashMap<CallId, String>,
     usage: Usage,
     cost: Cost,
-    denied: bool,
+    /// What was refused because nobody could be asked.
+    denials: Vec<String>,
+    /// Whether somebody can be asked.
+    asks: bool,
+    limit: Option<String>,
     error: Option<ErrorRaised>,
+    stop: Option<StopReason>,
     ended: Option<(Outcome, TurnMetrics)>,
 }
 
 impl Front {
-    pub(super) fn new(form: OutputForm, quiet: bool) -> Front {
+    pub(super) fn new(form: OutputForm, quiet: bool, asks: bool) -> Front {
         Front {
             form,
             quiet,
             spinner: Spinner::new(),
             began: Instant::now(),
+            streams: std::io::stdout().is_terminal(),
             in_text: false,
+            is_closed: false,
+            calls: HashMap::new(),
             usage: Usage::default(),
             cost: Cost::ZERO,
-            denied: false,
+            denials: Vec::new(),
+            asks,
+            limit: None,
             error: None,
+            stop: None,
             ended: None,
         }
     }
@@ -59,17 +78,55 @@ impl Front {
         self.spinner.clear();
     }
 
+    /// Shows an event. If nobody reads any more, the work goes on all the same.
     pub(super) fn show(&mut self, event: &Event, screen: &mut Screen) -> Result<(), Failure> {
+        self.follow(event);
+        if self.is_closed {
+            return Ok(());
+        }
+        match self.write(event, screen) {
+            Err(Failure::ClosedPipe) => {
+                self.is_closed = true;
+                Ok(())
+            }
+            shown => shown,
+        }
+    }
+
+    fn follow(&mut self, event: &Event) {
         match &event.body {
+            Body::ResponseEnded(response) => {
+                self.stop = Some(response.stop);
+                let calls = response.parts.iter().filter_map(|part| match part {
+                    Part::Tool(tool) => Some((tool.call, tool.name.clone())),
+                    _ => None,
+                });
+                self.calls.extend(calls);
+            }
             Body::StepEnded(step) => {
                 self.usage += step.usage;
                 self.cost += step.cost;
             }
-            Body::ToolEnded(ended) => self.denied |= matches!(ended.end, ToolState::Denied { .. }),
+            Body::ToolEnded(ended) => {
+                if let ToolState::Denied { reason } = &ended.end
+                    && !self.asks
+                {
+                    self.denials.push(format!("{}: {reason}", self.name(ended.call)));
+                }
+            }
+            Body::LimitReached(limit) => self.limit = Some(limit.text.clone()),
             Body::ErrorRaised(error) => self.error = Some(error.clone()),
+            Body::TurnStarted(_) => (self.limit, self.error, self.stop) = (None, None, None),
             Body::TurnEnded(ended) => self.ended = Some((ended.outcome, ended.metrics)),
             _ => {}
         }
+    }
+
+    fn name(&self, call: CallId) -> String {
+        one_line(self.calls.get(&call).map_or("a tool", String::as_str))
+    }
+
+    fn write(&mut self, event: &Event, screen: &mut Screen) -> Result<(), Failure> {
         match self.form {
             OutputForm::StreamJson => {
                 writeln!(screen, "{}", event.to_json()?)?;
@@ -98,6 +155,14 @@ impl Front {
         }
     }
 
+    fn end_text(&mut self, screen: &mut Screen) -> Result<(), Failure> {
+        if std::mem::take(&mut self.in_text) {
+            writeln!(screen)?;
+            screen.finish()?;
+        }
+        Ok(())
+    }
+
     /// A line beside the answer.
     fn remark(&mut self, line: &str) {
         self.spinner.clear();
@@ -106,25 +171,43 @@ impl Front {
 
     fn tell(&mut self, event: &Event, screen: &mut Screen) -> Result<(), Failure> {
         match &event.body {
-            Body::TextDelta(delta) => {
+            Body::TextDelta(delta) if self.streams => {
                 write!(screen, "{}", printable(&delta.text))?;
                 self.in_text = true;
                 screen.finish()?;
             }
             Body::ResponseEnded(ended) => {
-                if std::mem::take(&mut self.in_text) {
-                    writeln!(screen)?;
-                    screen.finish()?;
+                for part in &ended.parts {
+                    match part {
+                        Part::Text(text) if !self.streams => writeln!(screen, "{}", printable(&text.text))?,
+                        _ => {}
+                    }
                 }
+                self.end_text(screen)?;
+                screen.finish()?;
                 for part in &ended.parts {
                     if let Part::Tool(tool) = part {
                         self.remark(&format!("{DIM}· {}{DIM:#}", fit(&brief(tool), 100)));
+                        if let ToolState::Error { message } = &tool.state {
+                            self.remark(&format!("{BAD}  {}{BAD:#}", fit(&one_line(message), 120)));
+                        }
                     }
+                }
+                match ended.stop {
+                    StopReason::MaxTokens => {
+                        self.remark(&format!(
+                            "{WARN}the answer reached its limit of tokens and was cut{WARN:#}"
+                        ));
+                    }
+                    StopReason::Refusal => self.remark(&format!("{WARN}the model refused to answer{WARN:#}")),
+                    _ => {}
                 }
             }
             Body::RetryScheduled(retry) => {
-                let reason = one_line(&retry.reason);
-                self.remark(&format!("{WARN}trying again in {} ms: {reason}{WARN:#}", retry.delay_ms));
+                let dropped = if self.in_text { " What was said so far does not count." } else { "" };
+                self.end_text(screen)?;
+                let (reason, seconds) = (one_line(&retry.reason), retry.delay_ms as f64 / 1000.0);
+                self.remark(&format!("{WARN}trying again in {seconds:.1} s: {reason}.{dropped}{WARN:#}"));
             }
             Body::ModelSwitched(switch) => {
                 let reason = one_line(&switch.reason);
@@ -134,9 +217,26 @@ impl Front {
                 ));
             }
             Body::ToolEnded(ended) => {
-                if let ToolState::Error { message } | ToolState::Denied { reason: message } = &ended.end {
-                    self.remark(&format!("{BAD}  {}{BAD:#}", fit(&one_line(message), 120)));
-                }
+                let (style, said) = match &ended.end {
+                    ToolState::Error { message } => (BAD, message),
+                    ToolState::Denied { reason } => (BAD, reason),
+                    ToolState::Completed { output } => match &output.display {
+                        Some(display) => (DIM, display),
+                        None => return Ok(()),
+                    },
+                    _ => return Ok(()),
+                };
+                let name = self.name(ended.call);
+                let line = fit(&format!("{name}: {}", one_line(said)), 120);
+                self.remark(&format!("{style}  {line}{style:#}"));
+            }
+            Body::ApprovalRequested(request) => {
+                let effects =
+                    request.effects.iter().map(|effect| one_line(effect)).collect::<Vec<_>>().join("; ");
+                self.remark(&format!("{WARN}may it {effects}? ({}){WARN:#}", one_line(&request.reason)));
+            }
+            Body::CommandRefused(refused) => {
+                self.remark(&format!("{WARN}{}: {}{WARN:#}", refused.command, one_line(&refused.why)));
             }
             Body::LimitReached(limit) => {
                 let text = one_line(&limit.text);
@@ -156,15 +256,23 @@ impl Front {
         self.spinner.clear();
         let answer = last_answer(session);
         // A program that said nothing ends well.
-        let (outcome, metrics) = self.ended.unwrap_or((Outcome::EndTurn, TurnMetrics::default()));
-        let exit = exit_of(outcome, self.denied);
+        let (mut outcome, metrics) = self.ended.unwrap_or((Outcome::EndTurn, TurnMetrics::default()));
+        if outcome == Outcome::EndTurn && !self.denials.is_empty() {
+            outcome = Outcome::Denied;
+        }
+        let exit = match &self.error {
+            Some(error) if error.is_about_keys && outcome == Outcome::Error => Exit::NoKey,
+            _ => exit_of(outcome),
+        };
         match self.form {
+            _ if self.is_closed => {}
             OutputForm::Json | OutputForm::StreamJson => {
                 let mut result = json!({
                     "type": "result",
                     "session": session.id(),
                     "outcome": outcome,
                     "answer": answer,
+                    "stop": self.stop,
                     "usage": self.usage,
                     "cost_usd": self.cost.to_string().trim_start_matches('$'),
                     "metrics": metrics,
@@ -174,16 +282,36 @@ impl Front {
                 if let (Some(error), Outcome::Error) = (&self.error, outcome) {
                     add(&mut result, "error", json!(error));
                 }
+                if let Some(limit) = &self.limit {
+                    add(&mut result, "limit", json!(limit));
+                }
+                if !self.denials.is_empty() {
+                    add(&mut result, "denials", json!(self.denials));
+                }
                 writeln!(screen, "{result}")?;
             }
-            OutputForm::Text if self.quiet => writeln!(screen, "{}", printable(&answer))?,
+            OutputForm::Text if self.quiet => {
+                writeln!(screen, "{}", printable(&answer))?;
+                let error = self.error.as_ref().map(|error| format!("{}: {}", error.what, error.why));
+                let reason = error.filter(|_| outcome == Outcome::Error).or_else(|| self.limit.clone());
+                if let Some(reason) = reason {
+                    screen::complain(&format!("{WARN}{}{WARN:#}", one_line(&reason)));
+                }
+            }
             OutputForm::Text => {
                 let tokens = usize::try_from(self.usage.context()).unwrap_or(usize::MAX);
                 let tokens = count(tokens, "token", "tokens");
                 let seconds = self.began.elapsed().as_secs();
                 let id = session.id();
                 screen::complain(&format!("{DIM}{tokens}, {}, {seconds} s; session {id}{DIM:#}", self.cost));
+                if outcome == Outcome::Cancelled {
+                    screen::complain(&format!("{DIM}`helve run --continue` goes on where it stopped{DIM:#}"));
+                }
             }
+        }
+        if !self.denials.is_empty() && self.form == OutputForm::Text {
+            let hint = "It may change nothing unasked. With --yes it may, without asking.";
+            screen::complain(&format!("{WARN}{hint}{WARN:#}"));
         }
         Ok(exit)
     }

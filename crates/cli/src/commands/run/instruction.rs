@@ -3,12 +3,16 @@
 use std::fs;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use helve_agent::Session;
 use helve_protocol::{FilePart, Part, TextPart};
 
 use crate::args::Run;
 use crate::failure::Failure;
+use crate::screen;
 use crate::setup::Setup;
 use crate::text;
 use crate::wiring::session_failure;
@@ -17,6 +21,9 @@ use crate::wiring::session_failure;
 const MAX_FILE_BYTES: usize = 20 << 20;
 /// What people pipe in is text for a model, not a disk.
 const MAX_TEXT_BYTES: u64 = 8 << 20;
+
+/// Whoever pipes nothing in and does not end it is told after this time.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What was asked, before there is a session.
 pub(super) struct Instruction {
@@ -36,10 +43,12 @@ impl Instruction {
     }
 
     /// The instruction file, the words of the command line, and what is piped in, with blank lines between.
-    pub(super) fn read(options: &Run, setup: &Setup, takes_stdin: bool) -> Result<Instruction, Failure> {
+    pub(super) fn read(options: &Run, setup: &Setup, mut takes_stdin: bool) -> Result<Instruction, Failure> {
         let mut texts = Vec::new();
         if let Some(file) = &options.instruction_file {
-            let read = fs::read_to_string(setup.cwd.join(file));
+            let from_stdin = file.as_os_str() == "-";
+            takes_stdin &= !from_stdin;
+            let read = if from_stdin { Ok(piped()?) } else { fs::read_to_string(setup.cwd.join(file)) };
             texts.push(read.map_err(|error| {
                 let what = format!("the instruction file {} can't be read", text::path(file));
                 Failure::usage(what, error, "Check the path; it must be a text file.")
@@ -74,9 +83,18 @@ impl Instruction {
 
 fn piped() -> Result<String, Failure> {
     let wrong =
-        |why: String| Failure::usage("the piped input can't be used", why, "Pipe in less, and only text.");
+        |why: String| Failure::usage("the piped input can't be used", why, "Pipe in text, and not too much.");
+    let done = Arc::new(AtomicBool::new(false));
+    let is_done = done.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(PATIENCE);
+        if !is_done.load(Ordering::SeqCst) {
+            screen::complain("waiting for the piped input to end; leave it out with </dev/null");
+        }
+    });
     let mut bytes = Vec::new();
     let read = std::io::stdin().take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes);
+    done.store(true, Ordering::SeqCst);
     read.map_err(|error| wrong(error.to_string()))?;
     if bytes.len() as u64 > MAX_TEXT_BYTES {
         return Err(wrong(format!("it is more than {}", text::bytes(MAX_TEXT_BYTES))));
@@ -89,7 +107,9 @@ fn attached(path: &Path, shown: &Path) -> Result<Attached, Failure> {
         let what = format!("{} can't be shown to the model", text::path(shown));
         Failure::usage(what, why, "Give a PNG, JPEG, GIF, WebP or PDF file.")
     };
-    let content = fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let content = fs::read(path).map_err(|error| {
+        Failure::usage(format!("{} can't be read", text::path(shown)), error, "Check the path.")
+    })?;
     if content.len() > MAX_FILE_BYTES {
         return Err(wrong(format!("it has more than {}", text::bytes(MAX_FILE_BYTES as u64))));
     }

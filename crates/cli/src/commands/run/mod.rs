@@ -5,15 +5,18 @@ mod input;
 mod instruction;
 mod progress;
 
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use helve_agent::{Actor, Error, Feed, Gate, Handle, House, Session};
+use helve_config::Layer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::Dialogue;
 use helve_protocol::{
-    Body, Command, Delivery, Event, IdKind, Outcome, Part, Prompt, Query, Reply, Seq, SessionId,
+    Answer, ApprovalId, Body, Command, Delivery, Event, IdKind, Mode, Outcome, Part, Prompt, Query, Reply,
+    Seq, SessionId, SessionState,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +26,7 @@ use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
 use crate::screen::{self, Screen, WARN};
 use crate::setup::Setup;
+use crate::text::one_line;
 use crate::wiring::{dialogue, house, session_failure};
 use front::Front;
 use instruction::Instruction;
@@ -47,31 +51,50 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
     }
     let models = Arc::new(Models::new(setup)?);
     block_on(async {
-        let target = models.main().await?;
+        let target = match resumed_model(options, setup)?.map(|name| (models.find(&name), name)) {
+            Some((Ok(target), _)) => target,
+            Some((Err(why), name)) => {
+                let target = models.main().await?;
+                let line = format!("{name} can't be used again: {why}; {} goes on", target.name);
+                screen::complain(&format!("{WARN}{}{WARN:#}", one_line(&line)));
+                target
+            }
+            None => models.main().await?,
+        };
         let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
-        let gate = match (options.yes, options.input) {
-            (true, _) => Gate::open(),
-            // Whoever sends commands can answer questions too.
-            (false, InputForm::StreamJson) => Gate::asking(),
-            (false, InputForm::Text) => Gate::shut(),
+        let asker = Asker::of(options);
+        let settings = &setup.config()?.settings;
+        if !settings.permission.is_empty() {
+            screen::complain(&format!("{WARN}permission rules are not used in this version yet{WARN:#}"));
+        }
+        let gate = match asker {
+            _ if settings.permissions.mode == Mode::Plan => Gate::shut(),
+            Asker::Nobody if options.yes => Gate::open(),
+            Asker::Nobody => Gate::shut(),
+            Asker::Program | Asker::Person => Gate::asking(),
         };
         let house = house(setup, gate, &models)?;
         let dialogue = dialogue(&models, target, fallbacks, &house);
         let session = open(options, setup, house, dialogue)?;
+        if instruction.is_empty() && is_text && session.state(|state| is_finished(state)) {
+            let why = "the last turn of that session ended by itself";
+            return Err(Failure::usage("there is nothing to go on with", why, "Say what to do next."));
+        }
         let first = match instruction.is_empty() {
             false => Some(submit(instruction.parts(&session)?)),
             true if is_text => Some(Command::GoOn),
             true => None,
         };
-        talk(session, first, options.input, Front::new(options.output, options.quiet), screen).await
+        let front = Front::new(options.output, options.quiet, asker != Asker::Nobody);
+        talk(session, first, asker, options.input, front, screen).await
     })?
 }
 
 /// One turn of a scripted model, as a person sees it.
 pub(super) fn show(session: Session, task: &str, screen: &mut Screen) -> Result<Exit, Failure> {
     let parts = Instruction::of(task).parts(&session)?;
-    let front = Front::new(OutputForm::Text, false);
-    block_on(talk(session, Some(submit(parts)), InputForm::Text, front, screen))?
+    let front = Front::new(OutputForm::Text, false, false);
+    block_on(talk(session, Some(submit(parts)), Asker::Nobody, InputForm::Text, front, screen))?
 }
 
 fn submit(parts: Vec<Part>) -> Command {
@@ -82,6 +105,7 @@ fn submit(parts: Vec<Part>) -> Command {
 async fn talk(
     session: Session,
     first: Option<Command>,
+    asker: Asker,
     input: InputForm,
     mut front: Front,
     screen: &mut Screen,
@@ -93,7 +117,7 @@ async fn talk(
     if let Some(command) = first {
         handle.send(command).await;
     }
-    let shown = follow(&handle, &mut feed, &worker, is_single, &mut front, screen).await;
+    let shown = follow(&handle, &mut feed, &worker, asker, is_single, &mut front, screen).await;
     // Whatever happened to our output, the turn ends in order.
     handle.send(Command::ShutDown).await;
     let session = worker.end().await?;
@@ -107,6 +131,7 @@ async fn follow(
     handle: &Handle,
     feed: &mut Feed,
     worker: &Worker,
+    asker: Asker,
     is_single: bool,
     front: &mut Front,
     screen: &mut Screen,
@@ -114,6 +139,10 @@ async fn follow(
     let mut lines = (!is_single).then(input::lines);
     let mut signals = Signals::new()?;
     let mut interrupts = 0;
+    // The question that nobody has answered.
+    let mut open: Option<ApprovalId> = None;
+    // What is told first may be of a turn that broke off before.
+    let mut has_begun = false;
     loop {
         let more = async {
             match &mut lines {
@@ -123,14 +152,27 @@ async fn follow(
         };
         tokio::select! {
             biased;
-            () = signals.next() => {
+            is_ctrl_c = signals.next() => {
                 interrupts += 1;
-                interrupt(handle, interrupts, front).await;
+                interrupt(handle, interrupts, is_ctrl_c, front).await;
             }
             event = feed.next() => {
                 let Some(event) = event else { return Ok(()) };
                 front.show(&event, screen)?;
-                let is_over = matches!(event.body, Body::TurnEnded(_)) && (is_single || interrupts > 0);
+                match &event.body {
+                    Body::ApprovalRequested(request) => {
+                        open = Some(request.approval);
+                        match asker {
+                            Asker::Person => ask_person(request.approval, handle, front),
+                            _ if lines.is_none() => nobody_answers(request.approval, handle).await,
+                            _ => {}
+                        }
+                    }
+                    Body::TurnStarted(_) => has_begun = true,
+                    Body::ApprovalResolved(_) | Body::TurnEnded(_) => open = None,
+                    _ => {}
+                }
+                let is_over = has_begun && matches!(event.body, Body::TurnEnded(_)) && (is_single || interrupts > 0);
                 if is_over || (lines.is_none() && !is_single && is_done(&event, handle).await) {
                     return Ok(());
                 }
@@ -144,6 +186,9 @@ async fn follow(
                 }
                 None => {
                     lines = None;
+                    if let Some(approval) = open {
+                        nobody_answers(approval, handle).await;
+                    }
                     if is_idle(handle).await {
                         return Ok(());
                     }
@@ -172,14 +217,86 @@ async fn is_idle(handle: &Handle) -> bool {
     }
 }
 
+/// Who can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asker {
+    Nobody,
+    /// Whoever sends commands.
+    Program,
+    /// Somebody at the terminal.
+    Person,
+}
+
+impl Asker {
+    fn of(options: &Run) -> Asker {
+        let is_person = options.output == OutputForm::Text
+            && !options.quiet
+            && std::io::stdin().is_terminal()
+            && std::io::stderr().is_terminal();
+        match options.input {
+            _ if options.yes => Asker::Nobody,
+            InputForm::StreamJson => Asker::Program,
+            InputForm::Text if is_person => Asker::Person,
+            InputForm::Text => Asker::Nobody,
+        }
+    }
+}
+
+/// Asks on a thread of its own, so that the work can be stopped meanwhile.
+fn ask_person(approval: ApprovalId, handle: &Handle, front: &mut Front) {
+    front.clear();
+    let handle = handle.clone();
+    std::thread::spawn(move || {
+        let answer =
+            screen::ask_once("y = yes, a = yes for this session, n = no, or say what to do instead: ");
+        let answer = match answer.trim() {
+            "y" | "yes" => Answer::Once,
+            "a" | "always" => Answer::Session,
+            "" | "n" | "no" => Answer::Reject { message: None },
+            other => Answer::Reject { message: Some(other.to_owned()) },
+        };
+        block_on(handle.send(Command::Decide { approval, answer }))
+    });
+}
+
+async fn nobody_answers(approval: ApprovalId, handle: &Handle) {
+    let answer = Answer::Reject { message: Some("nobody is there to be asked any more".to_owned()) };
+    handle.send(Command::Decide { approval, answer }).await;
+}
+
+/// The model that a session was with, unless another was asked for.
+fn resumed_model(options: &Run, setup: &Setup) -> Result<Option<String>, Failure> {
+    let is_chosen = setup.config()?.origin("model").is_some_and(|origin| origin.layer == Layer::Flags);
+    let journal = setup.journal();
+    let id = match (&options.resume, options.continue_last, &options.fork) {
+        _ if is_chosen => return Ok(None),
+        (Some(id), ..) => super::sessions::find(&journal, id)?,
+        (None, true, _) => last_here(&journal, &setup.root)?,
+        (None, false, Some(place)) => {
+            super::sessions::find(&journal, place.split('@').next().unwrap_or(place))?
+        }
+        (None, false, None) => return Ok(None),
+    };
+    let sessions =
+        journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+    let model = sessions.into_iter().find(|summary| summary.session == id).and_then(|summary| summary.model);
+    Ok(model.map(|name| name.to_string()))
+}
+
+/// Whether the last turn ended by itself, so that there is nothing to go on with.
+fn is_finished(state: &SessionState) -> bool {
+    state.outcome == Some(Outcome::EndTurn) && state.queue.is_empty()
+}
+
 /// The first time the turn ends in order; the second time the program does.
 #[expect(clippy::exit, reason = "somebody pressed Ctrl-C twice and wants out")]
-async fn interrupt(handle: &Handle, times: u32, front: &mut Front) {
+async fn interrupt(handle: &Handle, times: u32, is_ctrl_c: bool, front: &mut Front) {
     front.clear();
     if times > 1 {
         std::process::exit(i32::from(Exit::Interrupted as u8));
     }
-    screen::complain(&format!("{WARN}stopping; press Ctrl-C again to leave at once{WARN:#}"));
+    let how = if is_ctrl_c { "; press Ctrl-C again to leave at once" } else { "" };
+    screen::complain(&format!("{WARN}stopping{how}{WARN:#}"));
     handle.send(Command::Interrupt).await;
 }
 
@@ -200,12 +317,13 @@ impl Signals {
         ]))
     }
 
-    async fn next(&mut self) {
+    /// Whether it is Ctrl-C.
+    async fn next(&mut self) -> bool {
         let [interrupt, terminate, hang_up] = &mut self.0;
         tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hang_up.recv() => {}
+            _ = interrupt.recv() => true,
+            _ = terminate.recv() => false,
+            _ = hang_up.recv() => false,
         }
     }
 }
@@ -302,10 +420,8 @@ fn fork(journal: &FileJournal, place: &str, house: &House) -> Result<SessionId, 
 }
 
 /// How the program ends after a turn.
-fn exit_of(outcome: Outcome, denied: bool) -> Exit {
+fn exit_of(outcome: Outcome) -> Exit {
     match outcome {
-        // The model may find another way; if it gave up because of what was refused, that is told.
-        Outcome::EndTurn | Outcome::Goal if denied => Exit::Denied,
         Outcome::EndTurn | Outcome::Goal => Exit::Fine,
         Outcome::Cancelled => Exit::Interrupted,
         Outcome::MaxTurns => Exit::Steps,
