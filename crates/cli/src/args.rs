@@ -98,7 +98,7 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Work {
     /// Let the model do something, without the interface
-    Run(Run),
+    Run(Box<Run>),
     /// Watch the whole loop at work on a sample project, with a scripted model, offline
     Demo,
     /// Run recorded sessions again, offline, and prove that every request is the same

@@ -34,7 +34,7 @@ pub(crate) fn text(command: Print) -> Result<String, Failure> {
 pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     match command {
         Work::Demo => demo::run(setup, screen),
-        Work::Run(options) => run::run(options, setup, screen),
+        Work::Run(options) => run::run(&options, setup, screen),
         Work::Replay(options) => replay::run(&options, setup, screen),
         Work::Config(command) => config::run(command, setup, screen),
         Work::Sessions(command) => sessions::run(command, setup, screen),

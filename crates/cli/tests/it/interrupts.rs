@@ -105,7 +105,7 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
 fn a_turn_stopped_at_any_poll_leaves_no_process() {
     let mut cancelled = 0;
     for polls in 1.. {
-        let mark = format!("HELVE_TEST_MARK={}-{polls}", Uuid::now_v7());
+        let mark = format!("HELVE_TEST_MARK={}-{polls}", std::process::id());
         let (outcome, is_over) = turn(&mark, polls);
         let is_gone = (0..500).any(|_| {
             std::thread::sleep(Duration::from_millis(10));

@@ -31,8 +31,8 @@ use crate::wiring::{dialogue, house, session_failure};
 use front::Front;
 use instruction::Instruction;
 
-pub(crate) fn run(options: Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let ran = start(&options, setup, screen);
+pub(crate) fn run(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+    let ran = start(options, setup, screen);
     if let Err(failure) = &ran
         && options.output != OutputForm::Text
     {
@@ -76,7 +76,7 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
         let house = house(setup, gate, &models)?;
         let dialogue = dialogue(&models, target, fallbacks, &house);
         let session = open(options, setup, house, dialogue)?;
-        if instruction.is_empty() && is_text && session.state(|state| is_finished(state)) {
+        if instruction.is_empty() && is_text && session.state(is_finished) {
             let why = "the last turn of that session ended by itself";
             return Err(Failure::usage("there is nothing to go on with", why, "Say what to do next."));
         }
