@@ -36,6 +36,7 @@ fn main() {
     };
     starts(&helve);
     long_session(&helve);
+    interrupt(&helve);
 }
 
 /// A server that does nothing but answer and look at the clock: calls of `read`, and an end.
@@ -272,6 +273,35 @@ fn long_session(helve: &Path) {
         let target = if *number == EARLY { "≤ 25 MB" } else { "≤ 60 MB" };
         println!("memory at most, {number} steps\t{}\t\t\t\t{target}", megabytes(*bytes));
     }
+}
+
+/// From an interrupt until nothing lives any more of a command whose processes do not listen to it.
+fn interrupt(helve: &Path) {
+    const SLEEPS: &str = "sleep 7777777";
+    let script = format!(
+        "[[step]]\ncalls = [{{ tool = 'shell', input = {{ command = 'trap \"\" TERM INT; setsid {SLEEPS} & ({SLEEPS} &) ; {SLEEPS}' }} }}]"
+    );
+    let home = Home::new("http://127.0.0.1:1/v1");
+    fs::write(home.project().join("s.toml"), script).unwrap();
+    let mut command = home.run(helve);
+    let mut child =
+        command.args(["--yes", "--model", "script:s.toml"]).stderr(Stdio::null()).spawn().unwrap();
+    let alive = || {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+        lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim_end() == SLEEPS).count()
+    };
+    while alive() < 3 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let begun = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    while alive() > 0 {
+        thread::sleep(Duration::from_micros(200));
+    }
+    let took = begun.elapsed();
+    child.wait().unwrap();
+    println!("interrupt to no process left\t{}\t\t\t\t≤ 1 s", millis(took));
 }
 
 /// What a client takes that does nothing but ask again.

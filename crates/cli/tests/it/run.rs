@@ -5,6 +5,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use helve_journal::Journal;
+use helve_protocol::{Body, Event, Seq, ToolState};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -390,6 +392,32 @@ fn a_changed_record_is_noticed() {
     assert_eq!(good.code, 0, "{}", good.out);
     assert!(good.out.ends_with("3 requests in 1 turn, the same to the byte\n"), "{}", good.out);
     assert_eq!(home.run(&["replay", "nobody"]).code, 1);
+    // The same session elsewhere, with one byte of one result changed.
+    let there = Home::new();
+    let session = home.journal().list().unwrap()[0].session;
+    let mut log = there.journal().create(session).unwrap();
+    let copy = &mut |mut event: Event| {
+        for blob in event.body.blobs() {
+            log.blobs().put(&home.journal().blob(session, blob).unwrap()).unwrap();
+        }
+        if let Body::ToolEnded(ended) = &mut event.body
+            && let ToolState::Completed { output } = &mut ended.end
+        {
+            output.text = output.text.replace("old", "odd");
+        }
+        log.append(&[event]).unwrap();
+        std::ops::ControlFlow::Continue(())
+    };
+    home.journal().read(session, Seq::START, copy).unwrap();
+    drop(log);
+    let bad = there.run(&["replay", "last"]);
+    assert_eq!(bad.code, 1, "{}", bad.out);
+    assert!(
+        bad.out.contains("turn 1, step 2: the request differs at /messages/2/content/0/content/0/text"),
+        "{}",
+        bad.out
+    );
+    assert!(bad.out.contains("- ") && bad.out.contains("old") && bad.out.contains("odd"), "{}", bad.out);
 }
 
 #[test]
