@@ -171,7 +171,9 @@ impl Feed {
                 return Some(event);
             }
             match self.events.recv().await {
-                Ok(event) if is_durable(&event) && event.seq <= self.heard => {}
+                // What was read from the journal is not told again, nor what was live before that.
+                Ok(event) if event.seq < self.heard => {}
+                Ok(event) if is_durable(&event) && event.seq == self.heard => {}
                 Ok(event) => {
                     self.heard = event.seq;
                     return Some(event);
