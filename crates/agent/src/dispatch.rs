@@ -37,11 +37,18 @@ pub(crate) struct Dispatch {
 }
 
 /// A call and what came of it.
-#[derive(Clone, PartialEq)]
 struct Did {
+    call: CallId,
     name: String,
     input: Value,
     result: String,
+}
+
+impl Did {
+    fn of(ready: Ready, end: &ToolState) -> Did {
+        let result = end.for_model().text.into_owned();
+        Did { call: ready.call, name: ready.name, input: ready.input, result }
+    }
 }
 
 /// What became of the calls.
@@ -116,6 +123,8 @@ impl Dispatch {
             }
         }
         let (pieces, mut shown) = mpsc::channel(WAITING_PIECES);
+        let order: Vec<CallId> = waiting.iter().map(|ready| ready.call).collect();
+        let mut ended = Vec::with_capacity(order.len());
         let mut waiting = waiting.into_iter();
         let mut running = JoinSet::new();
         let mut went = Went::On;
@@ -136,19 +145,24 @@ impl Dispatch {
                 biased;
                 Some((call, text)) = shown.recv() => work.record.tell(ToolOutputDelta { call, text })?,
                 done = running.join_next() => match done {
-                    None => return Ok(went),
+                    None => break,
                     Some(Ok((ready, end))) => {
+                        let call = ready.call;
                         if matches!(&end, ToolState::Completed { output } if output.ends_turn) {
                             went = Went::Enough;
                         }
-                        self.remember(&ready, &end);
-                        work.record.tell(ToolEnded { call: ready.call, end })?;
+                        ended.push(Did::of(ready, &end));
+                        work.record.tell(ToolEnded { call, end })?;
                     }
                     // A tool that panics is a mistake of ours; its call stays open and reads as interrupted.
                     Some(Err(error)) => tracing::error!(name: "tool.panicked", %error),
                 },
             }
         }
+        // In the order of the calls: which of them ended first is chance.
+        ended.sort_by_key(|did| order.iter().position(|call| *call == did.call));
+        self.remember(ended);
+        Ok(went)
     }
 
     async fn may_run(&self, ready: &Ready, work: &Work<'_>) -> Result<Decision, Error> {
@@ -165,12 +179,11 @@ impl Dispatch {
         work.house.gate.decide(question, work.record, work.stop).await
     }
 
-    fn remember(&mut self, ready: &Ready, end: &ToolState) {
-        let result = end.for_model().text.into_owned();
-        self.last.push_back(Did { name: ready.name.clone(), input: ready.input.clone(), result });
-        if self.last.len() > 2 {
-            self.last.pop_front();
-        }
+    /// Keeps the last two calls.
+    fn remember(&mut self, ended: Vec<Did>) {
+        self.last.extend(ended);
+        let too_old = self.last.len().saturating_sub(2);
+        self.last.drain(..too_old);
     }
 
     /// A person said something: what comes now has a new reason.
@@ -183,7 +196,9 @@ impl Dispatch {
     fn is_doomed(&self, ready: &Ready) -> bool {
         let same = |did: &Did| did.name == ready.name && did.input == ready.input;
         match (self.last.front(), self.last.back()) {
-            (Some(first), Some(second)) if self.last.len() == 2 => first == second && same(first),
+            (Some(first), Some(second)) if self.last.len() == 2 => {
+                same(first) && same(second) && first.result == second.result
+            }
             _ => false,
         }
     }

@@ -297,7 +297,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-fn is_steering(queued: &Queued) -> bool {
+pub(crate) fn is_steering(queued: &Queued) -> bool {
     queued.delivery == Delivery::Steer
 }
 

@@ -25,7 +25,7 @@ pub struct Report {
     pub turns: usize,
     /// The requests that were compared.
     pub requests: usize,
-    /// Those whose bytes were not kept, so that nothing can be said of them.
+    /// Those whose bytes, or the manner in which they were written, were not kept, so that nothing can be said of them.
     pub unkept: usize,
     pub differences: Vec<Mismatch>,
     /// The versions that wrote the record.
@@ -128,7 +128,10 @@ impl Player<'_> {
                 self.dialogue = None;
             }
             Body::DialogueBegan(began) => {
-                let Ok(manner) = serde_json::from_value::<Manner>(began.manner.clone()) else { return };
+                let Ok(manner) = serde_json::from_value::<Manner>(began.manner.clone()) else {
+                    self.dialogue = None;
+                    return;
+                };
                 let tape = Arc::new(Tape::default());
                 let target = manner.target(began.model.clone(), Box::new(Answers(tape)));
                 match &mut self.dialogue {
@@ -155,8 +158,12 @@ impl Player<'_> {
     }
 
     async fn turn(&mut self, events: &[Event]) -> Result<(), Error> {
-        let Some(dialogue) = self.dialogue.take() else { return Ok(()) };
         self.report.turns += 1;
+        // Nobody told in a way that we know how the model was written to.
+        let Some(dialogue) = self.dialogue.take() else {
+            self.report.unkept += requests_of(events);
+            return Ok(());
+        };
         let (task, tape) = Tape::read(events, std::mem::take(&mut self.sent));
         let tape = Arc::new(tape);
         let mut state = self.state.clone();
@@ -188,7 +195,7 @@ impl Player<'_> {
     }
 
     fn judge(&mut self, events: &[Event], tape: &Tape, now: Outcome) {
-        let recorded = events.iter().filter(|event| matches!(event.body, Body::StepStarted(_))).count();
+        let recorded = requests_of(events);
         let found = tape.found();
         self.report.requests += found.compared;
         self.report.unkept += found.unkept;
@@ -210,6 +217,10 @@ impl Player<'_> {
             self.report.differences.push(Mismatch { turn, step: found.asked, what });
         }
     }
+}
+
+fn requests_of(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event.body, Body::StepStarted(_))).count()
 }
 
 /// A dialogue whose models, also those that took over in this turn, answer from the tape.

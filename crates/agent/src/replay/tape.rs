@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::gate::Decision;
 use crate::record::Recorder;
 use crate::session::Task;
+use crate::turn::is_steering;
 
 /// What one turn of the record holds, and what was found while it was played.
 #[derive(Default)]
@@ -98,10 +99,12 @@ impl Tape {
             Tape { now: events.first().map_or(Timestamp::default(), |event| event.time), ..Tape::default() };
         let mut reel = Reel { sent, ..Reel::default() };
         let mut task = Task::GoOn;
-        for event in events {
+        let mut waiting = Vec::new();
+        for (place, event) in events.iter().enumerate() {
             reel.ids(event);
             match &event.body {
-                Body::UserMessage(said) if reel.steps.is_empty() && matches!(task, Task::GoOn) => {
+                // Right behind the turn's beginning; one that comes later was handed over.
+                Body::UserMessage(said) if place == 1 => {
                     task = Task::Said { message: said.message, parts: said.parts.clone() };
                 }
                 Body::UserMessage(said) => {
@@ -115,6 +118,7 @@ impl Tape {
                         None => tape.first_steering.push(queued),
                     }
                 }
+                Body::QueueChanged(changed) => waiting.clone_from(&changed.queue),
                 Body::StepStarted(step) => {
                     let request = step.clone();
                     let (end, usage, steering) = (End::Open, Usage::default(), Vec::new());
@@ -146,6 +150,13 @@ impl Tape {
                 Body::ToolEnded(ended) => drop(reel.ends.insert(ended.call, ended.end.clone())),
                 _ => {}
             }
+        }
+        // What came during the last step and was not handed over any more: it is why the turn did not just end.
+        if let Some(step) = reel.steps.back_mut() {
+            let said = &step.steering;
+            let is_new = |queued: &Queued| said.iter().all(|said| said.message != queued.message);
+            waiting.retain(|queued| is_steering(queued) && is_new(queued));
+            step.steering.append(&mut waiting);
         }
         tape.reel = Mutex::new(reel);
         (task, tape)

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve_agent::{What, replay};
 use helve_journal::{Journal, MemoryJournal};
@@ -162,4 +163,65 @@ fn another_way_of_the_loop_is_noticed() {
     }
     let report = replayed(session, &shorter, &tools());
     assert!(matches!(report.differences[0].what, What::Requests { recorded: 1, now: 2 }), "{report:?}");
+}
+
+#[test]
+fn a_record_that_cant_be_played_is_not_called_the_same() {
+    let (session, journal) = recorded();
+    let strange = forged(session, &journal, |event| {
+        if let Body::DialogueBegan(began) = &mut event.body {
+            began.manner = serde_json::json!({ "wire": "smoke signals" });
+        }
+    });
+    let report = replayed(session, &strange, &tools());
+    assert_eq!((report.turns, report.requests, report.unkept), (2, 0, 4));
+}
+
+/// Reads for as long as it is told.
+struct Lasting;
+
+impl Tool for Lasting {
+    fn name(&self) -> &'static str {
+        "last"
+    }
+    fn description(&self) -> &'static str {
+        "Lasts."
+    }
+    fn schema(&self) -> Value {
+        serde_json::json!({ "type": "object" })
+    }
+    fn class(&self) -> ToolClass {
+        ToolClass::Reads
+    }
+    fn intent(&self, _: &Value) -> String {
+        String::new()
+    }
+    fn run<'a>(&'a self, input: Value, _: &'a Context) -> Running<'a> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(input["ms"].as_u64().unwrap())).await;
+            Ok(ToolOutput::default())
+        })
+    }
+}
+
+/// Which calls are the same as twice before depends on what was called, not on what happened to end first.
+#[test]
+fn the_order_in_which_reads_end_does_not_matter_to_what_is_noticed() {
+    let journal = Arc::new(MemoryJournal::default());
+    let script = r#"
+        [[step]]
+        calls = [
+            { tool = "last", input = { ms = 50 } }, { tool = "last", input = { ms = 1 } },
+            { tool = "last", input = { ms = 1 } },
+        ]
+        [[step]]
+        calls = [{ tool = "last", input = { ms = 1 } }]
+        [[step]]
+        text = "Done."
+    "#;
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Lasting)];
+    let mut session = session(script, house(&journal, std::path::Path::new("/"), tools.clone()));
+    run(session.submit(said("go"), &CancellationToken::new())).unwrap();
+    assert_eq!(states(&session)[3].1.name(), "denied");
+    assert_well_formed(&session, &journal, &tools);
 }
