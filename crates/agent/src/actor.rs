@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_journal::Journal;
+use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Prompt, Query, QueueChanged, Queued, Reply,
-    RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
+    Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged, Queued,
+    Reply, RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
 };
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -164,11 +165,12 @@ impl Actor {
         match command {
             Command::Submit(prompt) => {
                 self.goes_on = true;
-                if desk.record.state(|state| state.queue.is_empty()) && !prompt.parts.is_empty() {
+                if desk.record.state(|state| !state.queue.is_empty()) {
+                    // What waited before comes first.
+                    desk.queue(prompt)?;
+                } else if let Some(prompt) = desk.taken(prompt, Command::Submit)? {
                     return Ok(Some(Task::Said { message: desk.record.draw(), parts: prompt.parts }));
                 }
-                // What waited before comes first.
-                desk.queue(prompt)?;
             }
             Command::GoOn if desk.record.state(|state| state.history.messages().next().is_none()) => {
                 desk.refuse(&Command::GoOn, "nothing was said yet")?;
@@ -203,14 +205,15 @@ impl Desk {
     fn at_any_time(&self, command: Command) -> Result<Option<Command>, Error> {
         match command {
             Command::EditQueued { message, prompt } => {
+                let edit = |prompt| Command::EditQueued { message, prompt };
                 let mut queue = self.record.state(|state| state.queue.clone());
-                match queue.iter_mut().find(|queued| queued.message == message) {
-                    Some(queued) => {
-                        (queued.delivery, queued.parts) = (prompt.delivery, prompt.parts);
-                        self.record.tell(QueueChanged { queue })?;
-                    }
-                    None => self.refuse(&Command::EditQueued { message, prompt }, NOT_WAITING)?,
-                }
+                let Some(queued) = queue.iter_mut().find(|queued| queued.message == message) else {
+                    self.refuse(&edit(prompt), NOT_WAITING)?;
+                    return Ok(None);
+                };
+                let Some(prompt) = self.taken(prompt, edit)? else { return Ok(None) };
+                (queued.delivery, queued.parts) = (prompt.delivery, prompt.parts.clone());
+                self.change_queue(queue, &edit(prompt))?;
             }
             Command::DropQueued { message } => {
                 let mut queue = self.record.state(|state| state.queue.clone());
@@ -235,14 +238,56 @@ impl Desk {
 
     fn queue(&self, prompt: Prompt) -> Result<(), Error> {
         let mut queue = self.record.state(|state| state.queue.clone());
-        if prompt.parts.is_empty() {
-            return self.refuse(&Command::Submit(prompt), "the message is empty");
-        }
+        let Some(prompt) = self.taken(prompt, Command::Submit)? else { return Ok(()) };
         if queue.len() >= MAX_QUEUE {
             return self.refuse(&Command::Submit(prompt), "too many messages wait already");
         }
-        let Prompt { parts, delivery } = prompt;
+        let (delivery, parts) = (prompt.delivery, prompt.parts.clone());
         queue.push(Queued { message: self.record.draw(), delivery, parts });
+        self.change_queue(queue, &Command::Submit(prompt))
+    }
+
+    /// The message as it is kept, unless it is refused: whoever sends one that no journal or model takes must not end the
+    /// session with it.
+    fn taken(
+        &self,
+        mut prompt: Prompt,
+        command: impl FnOnce(Prompt) -> Command,
+    ) -> Result<Option<Prompt>, Error> {
+        // Only a provider seals something.
+        for part in &mut prompt.parts {
+            if let Part::Text(text) = part {
+                text.sealed = Value::Null;
+            }
+        }
+        match self.problem(&prompt.parts) {
+            None => Ok(Some(prompt)),
+            Some(why) => self.refuse(&command(prompt), why).map(|()| None),
+        }
+    }
+
+    fn problem(&self, parts: &[Part]) -> Option<&'static str> {
+        let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.text.trim().is_empty());
+        let is_lost = |part: &Part| match part {
+            Part::File(file) => self.record.blobs().get(file.content).is_err(),
+            _ => false,
+        };
+        if !parts.iter().all(|part| matches!(part, Part::Text(_) | Part::File(_))) {
+            Some("a message is made of texts and files")
+        } else if parts.iter().all(says_nothing) {
+            Some("the message is empty")
+        } else if parts.iter().any(is_lost) {
+            Some("a file of the message was never kept")
+        } else {
+            is_too_much(&serde_json::to_vec(parts)).then_some(TOO_MUCH)
+        }
+    }
+
+    /// The whole queue is one event, which has a limit.
+    fn change_queue(&self, queue: Vec<Queued>, command: &Command) -> Result<(), Error> {
+        if is_too_much(&serde_json::to_vec(&queue)) {
+            return self.refuse(command, TOO_MUCH);
+        }
         self.record.tell(QueueChanged { queue })
     }
 
@@ -257,6 +302,14 @@ impl Desk {
 }
 
 const NOT_WAITING: &str = "no such message waits (any more)";
+const TOO_MUCH: &str = "it is too much at once";
+/// What an event says besides what a person said.
+const ENVELOPE_BYTES: usize = 64 << 10;
+
+/// Whether something does not fit into an event.
+fn is_too_much(json: &serde_json::Result<Vec<u8>>) -> bool {
+    json.as_ref().map_or(usize::MAX, Vec::len) > MAX_EVENT_BYTES - ENVELOPE_BYTES
+}
 
 fn answer(query: Query, record: &Recorder, journal: &dyn Journal) -> Reply {
     match query {

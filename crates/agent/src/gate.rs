@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use helve_protocol::{Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId};
+use helve_protocol::{Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, Mode};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -106,6 +106,9 @@ impl Gate {
         let refused = |why: &str| Ok(Decision::Refused(why.to_owned()));
         match (&self.0, question.weight) {
             (Judge::Tape(tape), _) => Ok(tape.decision(question.call)),
+            (_, Weight::Ordinary) if record.state(|state| state.mode) == Mode::Plan => {
+                refused("in plan mode nothing is changed. Say what you would do.")
+            }
             (Judge::Yes, Weight::Ordinary) => Ok(Decision::Allowed),
             (Judge::Yes | Judge::Nobody, Weight::DoomLoop) => refused(
                 "this is the same call with the same result as twice before, and nobody is there to ask. Try another way.",

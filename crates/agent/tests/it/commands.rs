@@ -397,6 +397,104 @@ fn an_idle_session_shows_that_it_lives() {
     });
 }
 
+/// What became of a message that can't be taken. The session must go on all the same.
+fn refused(parts: Vec<Part>) -> String {
+    let mut why = String::new();
+    talk(TWO_WAITS, Gate::open(), async |mut talk| {
+        let prompt = Prompt { parts, delivery: Delivery::Steer };
+        let is_refused = |body: &Body| matches!(body, Body::CommandRefused(_));
+        talk.handle.send(Command::Submit(prompt.clone())).await;
+        talk.until(is_refused).await;
+        talk.say("go", Delivery::Queue).await;
+        talk.until(is_tool_start).await;
+        talk.handle.send(Command::Submit(prompt.clone())).await;
+        talk.until(is_refused).await;
+        talk.say("later", Delivery::Queue).await;
+        let message = talk.queue().await[0].message;
+        talk.handle.send(Command::EditQueued { message, prompt }).await;
+        let told = talk.until(is_refused).await;
+        let Body::CommandRefused(told) = &told.body else { unreachable!() };
+        why.clone_from(&told.why);
+        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        talk
+    });
+    why
+}
+
+#[test]
+fn a_message_that_cant_be_kept_or_sent_is_refused() {
+    assert_eq!(refused(vec![]), "the message is empty");
+    assert_eq!(refused(said(" \n")), "the message is empty");
+    let (name, media_type) = ("a.png".to_owned(), "image/png".to_owned());
+    let lost = FilePart { name, media_type, content: BlobId::from_hash([7; 32]) };
+    assert_eq!(refused(vec![Part::File(lost)]), "a file of the message was never kept");
+    let summary = Part::Compaction { summary: "all".to_owned(), through: Seq(3) };
+    assert_eq!(refused(vec![summary]), "a message is made of texts and files");
+    assert_eq!(refused(said(&"x".repeat(17 << 20))), "it is too much at once");
+}
+
+#[test]
+fn many_messages_that_are_too_much_together_do_not_end_the_session() {
+    let talk = talk(TWO_WAITS, Gate::open(), async |mut talk| {
+        talk.say("go", Delivery::Queue).await;
+        talk.until(is_tool_start).await;
+        for _ in 0..3 {
+            talk.say(&"x".repeat(7 << 20), Delivery::Queue).await;
+        }
+        talk.until(|body| matches!(body, Body::CommandRefused(_))).await;
+        assert_eq!(talk.queue().await.len(), 2);
+        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        talk
+    });
+    assert_eq!(talk.said().len(), 8);
+}
+
+#[test]
+fn in_plan_mode_nothing_is_changed_whoever_said_yes() {
+    let script = "[[step]]\ncalls = [{ tool = 'work', input = {} }]\n[[step]]\ntext = 'Done.'";
+    let talk = talk(script, Gate::open(), async |mut talk| {
+        talk.handle.send(Command::SetMode { mode: Mode::Plan }).await;
+        talk.say("go", Delivery::Queue).await;
+        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        talk
+    });
+    let events = events(&talk.journal, talk.handle.session());
+    let is_denied = |event: &Event| {
+        matches!(&event.body, Body::ToolEnded(ToolEnded { end: ToolState::Denied { .. }, .. }))
+    };
+    assert!(events.iter().any(is_denied));
+    assert!(!events.iter().any(|event| is_tool_start(&event.body)));
+}
+
+#[test]
+fn steering_that_waits_when_a_turn_goes_on_is_played_again_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Arc::new(MemoryJournal::default());
+    let mut house = house(&journal, folder.path(), slow_tools());
+    house.limits.steps = 1;
+    let session = session("[[step]]\ntext = 'Done.'\ndelay = '100ms'\nrepeat = true", house);
+    let (handle, actor) = session.listen();
+    let mut talk = Talk { feed: handle.feed(), handle, journal };
+    let (session, talk) = run(async {
+        let talking = async {
+            talk.say("go", Delivery::Queue).await;
+            talk.until(|body| matches!(body, Body::StepStarted(_))).await;
+            talk.say("and this", Delivery::Steer).await;
+            assert_eq!(talk.turn_ends().await, Outcome::MaxTurns);
+            talk.handle.send(Command::GoOn).await;
+            assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+            talk.handle.send(Command::ShutDown).await;
+            talk
+        };
+        tokio::join!(actor.run(), talking)
+    });
+    assert_eq!(talk.said(), ["go", "Done.", "Go on.", "and this", "Done."]);
+    assert_well_formed(&session.unwrap(), &talk.journal, &slow_tools());
+}
+
 fn any_command() -> impl Strategy<Value = u8> {
     0..11u8
 }
