@@ -36,7 +36,8 @@ pub(crate) fn run(options: &Replay, setup: &Setup, screen: &mut Screen) -> Resul
     for id in ids {
         let report = block_on(replay(journal.clone(), id, &prompt, &tools))?;
         let report = report.map_err(|error| wiring::session_failure(&error))?;
-        if !report.differences.is_empty() {
+        // What can't be compared is not proven.
+        if !report.differences.is_empty() || report.unkept > 0 {
             exit = Exit::Error;
         }
         tell(id, &report, screen)?;
@@ -48,6 +49,12 @@ fn tell(id: SessionId, report: &Report, screen: &mut Screen) -> Result<(), Failu
     let requests = count(report.requests, "request", "requests");
     let turns = count(report.turns, "turn", "turns");
     match report.differences.first() {
+        None if report.unkept > 0 => {
+            writeln!(
+                screen,
+                "{WARN}?{WARN:#} {id}: {requests} in {turns} are the same, the others are not known"
+            )?;
+        }
         None => writeln!(screen, "{GOOD}✓{GOOD:#} {id}: {requests} in {turns}, the same to the byte")?,
         Some(first) => {
             let differ = count(report.differences.len(), "difference", "differences");

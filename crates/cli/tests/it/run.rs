@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use helve_journal::Journal;
@@ -421,28 +421,6 @@ fn a_changed_record_is_noticed() {
 }
 
 #[test]
-fn a_question_that_nobody_can_answer_is_answered_with_no() {
-    let home = home();
-    let mut command =
-        home.helve(&["run", "--model", "script:fix.toml", "--input", "stream-json", "--output", "json"]);
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(b"{\"command\":\"submit\",\"parts\":[{\"type\":\"text\",\"text\":\"fix it\"}]}\n")
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(
-        (&result["answer"], &result["outcome"]),
-        (&Value::from("I could not."), &Value::from("end_turn"))
-    );
-    assert_eq!(content(&home), "old\n");
-}
-
-#[test]
 fn an_answer_that_is_sent_again_comes_once() {
     let home = home();
     home.write(
@@ -512,4 +490,116 @@ fn somebody_at_the_terminal_is_asked() {
         child.wait().unwrap();
         assert_eq!(content(&home), expected, "{typed:?}: {}", terminal.seen());
     }
+}
+
+/// How it ended. One that does not end by itself is ended.
+fn end_of(mut child: Child) -> Option<i32> {
+    for _ in 0..2_000 {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!("it does not end");
+}
+
+/// Says some lines to it, and no more.
+fn told(home: &Home, script: &str, lines: &str) -> Option<i32> {
+    home.write("project/lines", lines);
+    let model = format!("script:{script}");
+    let mut command = home.helve(&["run", "--model", &model, "--input", "stream-json", "--output", "json"]);
+    command.stdin(fs::File::open(home.project().join("lines")).unwrap());
+    end_of(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+#[test]
+fn a_question_that_nobody_can_answer_any_more_is_answered_with_no() {
+    let home = home();
+    let line = r#"{"type":"user","message":{"content":"fix it"}}"#;
+    assert_eq!(told(&home, "fix.toml", line), Some(13));
+    assert_eq!(content(&home), "old\n");
+}
+
+#[test]
+fn a_session_in_which_nothing_was_said_cant_go_on() {
+    let home = home();
+    assert_eq!(told(&home, "fix.toml", ""), Some(0));
+    let mut command = home.helve(&["run", "--model", "script:fix.toml", "--continue"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert_eq!(end_of(command.spawn().unwrap()), Some(2));
+    assert!(run(&home, &["--continue"]).err.contains("nothing was said yet"));
+}
+
+#[test]
+fn one_signal_is_enough_where_nothing_runs() {
+    let home = home();
+    let mut command = home.helve(&["run", "--model", "script:fix.toml", "--input", "stream-json"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    writeln!(to, r#"{{"query":"state"}}"#).unwrap();
+    let mut reply = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut reply)
+        .unwrap();
+    assert!(reply.contains("idle"), "{reply}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(end_of(child), Some(0));
+    drop(to);
+}
+
+#[test]
+fn what_waited_comes_first_and_what_is_said_now_comes_too() {
+    let home = home();
+    home.write(
+        "project/wait.toml",
+        "[[step]]\nwhen = { asked = 'one' }\ndelay = '10m'\ntext = 'One.'\n\
+         [[step]]\nwhen = { asked = 'two' }\ntext = 'Two.'\n\
+         [[step]]\nwhen = { asked = 'three' }\ndelay = '300ms'\ntext = 'Three.'",
+    );
+    let said = |text: &str| format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{text}\"}}}}\n");
+    let lines = [said("one"), said("two"), r#"{"command":"interrupt"}"#.to_owned()].concat();
+    assert_eq!(told(&home, "wait.toml", &lines), Some(130));
+    let mut command = home.helve(&["run", "--model", "script:wait.toml", "--continue", "three"]);
+    command.stdin(Stdio::null());
+    let ran = home.run_command(command);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "Two.\nThree.\n"), "{}", ran.err);
+}
+
+#[test]
+fn only_whole_answers_are_piped_on_and_quiet_runs_say_why_they_fail() {
+    let home = home();
+    home.write(
+        "project/cut.toml",
+        "[[step]]\ntext = 'Hello wor'\ncut = true\n[[step]]\ntext = 'Hello world.'\n\
+         [[step]]\nfail = { status = 400, message = 'no' }",
+    );
+    let go = |words: &[&str]| {
+        let mut command = home.helve(&[&["run", "--model", "script:cut.toml"], words].concat());
+        command.stdin(Stdio::null());
+        home.run_command(command)
+    };
+    assert_eq!(go(&["go"]).out, "Hello world.\n");
+    let failed = go(&["--continue", "--quiet", "again"]);
+    assert_eq!((failed.code, failed.out.as_str()), (1, ""));
+    assert!(failed.err.contains("did not answer"), "{}", failed.err);
+}
+
+#[test]
+fn a_slow_reader_gets_the_whole_answer() {
+    let home = home();
+    let text = "word ".repeat(40_000);
+    home.write(
+        "project/long.toml",
+        &format!(
+            "[[step]]\ntext = {text:?}\ncalls = [{{ tool = 'write', input = {{ path = 'a.txt', content = 'new' }} }}]\n\
+             [[step]]\ntext = 'done'"
+        ),
+    );
+    let mut command = home.helve(&["run", "--yes", "--model", "script:long.toml", "go"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    until("the work is done", || content(&home) == "new");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.stdout == format!("{text}\ndone\n").as_bytes(), "{} bytes", output.stdout.len());
 }

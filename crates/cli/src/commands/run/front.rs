@@ -25,8 +25,8 @@ pub(super) struct Front {
     began: Instant,
     /// Whether somebody reads the answer as it comes. A program gets it whole: what is sent again would come twice.
     streams: bool,
-    /// Whether the last thing that was printed is a text without its end of line.
-    in_text: bool,
+    /// What was printed of an answer that is not whole.
+    streamed: String,
     /// Nobody reads our output any more.
     is_closed: bool,
     /// The names of the calls.
@@ -51,7 +51,7 @@ impl Front {
             spinner: Spinner::new(),
             began: Instant::now(),
             streams: std::io::stdout().is_terminal(),
-            in_text: false,
+            streamed: String::new(),
             is_closed: false,
             calls: HashMap::new(),
             usage: Usage::default(),
@@ -67,6 +67,11 @@ impl Front {
 
     fn is_for_people(&self) -> bool {
         self.form == OutputForm::Text && !self.quiet
+    }
+
+    /// From here on nobody can be asked.
+    pub(super) fn nobody_is_there(&mut self) {
+        self.asks = false;
     }
 
     /// Waits a moment, and shows that something is going on.
@@ -155,12 +160,31 @@ impl Front {
         }
     }
 
+    /// Ends a text that breaks off.
     fn end_text(&mut self, screen: &mut Screen) -> Result<(), Failure> {
-        if std::mem::take(&mut self.in_text) {
+        if !std::mem::take(&mut self.streamed).is_empty() {
             writeln!(screen)?;
-            screen.finish()?;
         }
-        Ok(())
+        screen.finish()
+    }
+
+    /// Prints what is not printed yet of an answer. If pieces of it were lost on the way, it is printed whole.
+    fn answer(&mut self, parts: &[Part], screen: &mut Screen) -> Result<(), Failure> {
+        let texts = parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        let whole: String = texts.collect();
+        if !self.streamed.contains(&whole) {
+            let rest = whole.strip_prefix(&self.streamed).map(str::to_owned);
+            if rest.is_none() {
+                self.end_text(screen)?;
+            }
+            let rest = rest.unwrap_or(whole);
+            write!(screen, "{}", printable(&rest))?;
+            self.streamed.push_str(&rest);
+        }
+        self.end_text(screen)
     }
 
     /// A line beside the answer.
@@ -173,18 +197,11 @@ impl Front {
         match &event.body {
             Body::TextDelta(delta) if self.streams => {
                 write!(screen, "{}", printable(&delta.text))?;
-                self.in_text = true;
+                self.streamed.push_str(&delta.text);
                 screen.finish()?;
             }
             Body::ResponseEnded(ended) => {
-                for part in &ended.parts {
-                    match part {
-                        Part::Text(text) if !self.streams => writeln!(screen, "{}", printable(&text.text))?,
-                        _ => {}
-                    }
-                }
-                self.end_text(screen)?;
-                screen.finish()?;
+                self.answer(&ended.parts, screen)?;
                 for part in &ended.parts {
                     if let Part::Tool(tool) = part {
                         self.remark(&format!("{DIM}· {}{DIM:#}", fit(&brief(tool), 100)));
@@ -204,11 +221,13 @@ impl Front {
                 }
             }
             Body::RetryScheduled(retry) => {
-                let dropped = if self.in_text { " What was said so far does not count." } else { "" };
+                let dropped =
+                    if !self.streamed.is_empty() { " What was said so far does not count." } else { "" };
                 self.end_text(screen)?;
                 let (reason, seconds) = (one_line(&retry.reason), retry.delay_ms as f64 / 1000.0);
                 self.remark(&format!("{WARN}trying again in {seconds:.1} s: {reason}.{dropped}{WARN:#}"));
             }
+            Body::StepEnded(_) => self.end_text(screen)?,
             Body::ModelSwitched(switch) => {
                 let reason = one_line(&switch.reason);
                 self.remark(&format!(
@@ -291,7 +310,9 @@ impl Front {
                 writeln!(screen, "{result}")?;
             }
             OutputForm::Text if self.quiet => {
-                writeln!(screen, "{}", printable(&answer))?;
+                if !answer.is_empty() {
+                    writeln!(screen, "{}", printable(&answer))?;
+                }
                 let error = self.error.as_ref().map(|error| format!("{}: {}", error.what, error.why));
                 let reason = error.filter(|_| outcome == Outcome::Error).or_else(|| self.limit.clone());
                 if let Some(reason) = reason {

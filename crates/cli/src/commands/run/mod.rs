@@ -15,8 +15,8 @@ use helve_config::Layer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::Dialogue;
 use helve_protocol::{
-    Answer, ApprovalId, Body, Command, Delivery, Event, IdKind, Mode, Outcome, Part, Prompt, Query, Reply,
-    Seq, SessionId, SessionState,
+    Answer, ApprovalId, Body, Command, CommandRefused, Delivery, IdKind, Mode, Outcome, Part, Prompt, Query,
+    Reply, Seq, SessionId, SessionState, Status,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -155,16 +155,23 @@ async fn follow(
             is_ctrl_c = signals.next() => {
                 interrupts += 1;
                 interrupt(handle, interrupts, is_ctrl_c, front).await;
+                // Nothing runs whose end could be waited for.
+                if is_idle(handle).await {
+                    return Ok(());
+                }
             }
             event = feed.next() => {
                 let Some(event) = event else { return Ok(()) };
+                if let (Body::CommandRefused(refused), true) = (&event.body, is_single && !has_begun) {
+                    return Err(not_done(refused));
+                }
                 front.show(&event, screen)?;
                 match &event.body {
                     Body::ApprovalRequested(request) => {
                         open = Some(request.approval);
                         match asker {
                             Asker::Person => ask_person(request.approval, handle, front),
-                            _ if lines.is_none() => nobody_answers(request.approval, handle).await,
+                            _ if lines.is_none() => nobody_answers(request.approval, handle, front).await,
                             _ => {}
                         }
                     }
@@ -172,8 +179,8 @@ async fn follow(
                     Body::ApprovalResolved(_) | Body::TurnEnded(_) => open = None,
                     _ => {}
                 }
-                let is_over = has_begun && matches!(event.body, Body::TurnEnded(_)) && (is_single || interrupts > 0);
-                if is_over || (lines.is_none() && !is_single && is_done(&event, handle).await) {
+                let is_over = has_begun && matches!(event.body, Body::TurnEnded(_));
+                if is_over && (interrupts > 0 || (lines.is_none() && is_idle(handle).await)) {
                     return Ok(());
                 }
             }
@@ -187,7 +194,7 @@ async fn follow(
                 None => {
                     lines = None;
                     if let Some(approval) = open {
-                        nobody_answers(approval, handle).await;
+                        nobody_answers(approval, handle, front).await;
                     }
                     if is_idle(handle).await {
                         return Ok(());
@@ -199,22 +206,17 @@ async fn follow(
     }
 }
 
-async fn is_done(event: &Event, handle: &Handle) -> bool {
-    matches!(event.body, Body::TurnEnded(_)) && is_idle(handle).await
+/// Whether nothing runs. What waits would have begun by itself, if it were to.
+async fn is_idle(handle: &Handle) -> bool {
+    match handle.ask(Query::State).await {
+        Reply::State { status, .. } => status == Status::Idle,
+        _ => true,
+    }
 }
 
-/// Whether nothing runs, and nothing follows by itself.
-async fn is_idle(handle: &Handle) -> bool {
-    use helve_protocol::Status;
-    let status = match handle.ask(Query::State).await {
-        Reply::State { status, unfinished, .. } => (status, unfinished),
-        _ => return true,
-    };
-    let waits = matches!(handle.ask(Query::Queue).await, Reply::Queue { queue } if !queue.is_empty());
-    match status {
-        (Status::Idle, unfinished) => !waits || unfinished.is_some(),
-        _ => false,
-    }
+fn not_done(refused: &CommandRefused) -> Failure {
+    let hint = "Say something else: `helve run --continue \"fix the bug\"`.";
+    Failure::usage("nothing was run", &refused.why, hint)
 }
 
 /// Who can be asked.
@@ -259,7 +261,8 @@ fn ask_person(approval: ApprovalId, handle: &Handle, front: &mut Front) {
     });
 }
 
-async fn nobody_answers(approval: ApprovalId, handle: &Handle) {
+async fn nobody_answers(approval: ApprovalId, handle: &Handle, front: &mut Front) {
+    front.nobody_is_there();
     let answer = Answer::Reject { message: Some("nobody is there to be asked any more".to_owned()) };
     handle.send(Command::Decide { approval, answer }).await;
 }
