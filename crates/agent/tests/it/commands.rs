@@ -410,7 +410,7 @@ fn refused(parts: Vec<Part>) -> String {
         talk.handle.send(Command::Submit(prompt.clone())).await;
         talk.until(is_refused).await;
         talk.say("later", Delivery::Queue).await;
-        let message = talk.queue().await[0].message;
+        let message = talk.queue().await.remove(0).message;
         talk.handle.send(Command::EditQueued { message, prompt }).await;
         let told = talk.until(is_refused).await;
         let Body::CommandRefused(told) = &told.body else { unreachable!() };

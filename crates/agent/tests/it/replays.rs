@@ -198,7 +198,7 @@ impl Tool for Lasting {
     }
     fn run<'a>(&'a self, input: Value, _: &'a Context) -> Running<'a> {
         Box::pin(async move {
-            tokio::time::sleep(Duration::from_millis(input["ms"].as_u64().unwrap())).await;
+            tokio::time::sleep(Duration::from_millis(input.get("ms").and_then(Value::as_u64).unwrap())).await;
             Ok(ToolOutput::default())
         })
     }
