@@ -1,6 +1,6 @@
 //! The calls of one answer: those that only read run side by side, one that changes something runs alone.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use helve_protocol::{
@@ -127,6 +127,7 @@ impl Dispatch {
         let mut ended = Vec::with_capacity(order.len());
         let mut waiting = waiting.into_iter();
         let mut running = JoinSet::new();
+        let mut calls_of: HashMap<tokio::task::Id, CallId> = HashMap::new();
         let mut went = Went::On;
         loop {
             while running.len() < SIDE_BY_SIDE
@@ -139,7 +140,9 @@ impl Dispatch {
                 let class = ready.tool.class();
                 self.has_written |= class != ToolClass::Reads;
                 work.record.tell(ToolStarted { call: ready.call, class })?;
-                running.spawn(perform(ready, work.context(pieces.clone())));
+                let call = ready.call;
+                let task = running.spawn(perform(ready, work.context(pieces.clone())));
+                calls_of.insert(task.id(), call);
             }
             tokio::select! {
                 biased;
@@ -154,8 +157,13 @@ impl Dispatch {
                         ended.push(Did::of(ready, &end));
                         work.record.tell(ToolEnded { call, end })?;
                     }
-                    // A tool that panics is a mistake of ours; its call stays open and reads as interrupted.
-                    Some(Err(error)) => tracing::error!(name: "tool.panicked", %error),
+                    Some(Err(error)) => {
+                        tracing::error!(name: "tool.panicked", %error);
+                        if let Some(call) = calls_of.get(&error.id()) {
+                            let message = "The tool broke: a mistake in Helve. It may have done part of its work.".to_owned();
+                            work.record.tell(ToolEnded { call: *call, end: ToolState::Error { message } })?;
+                        }
+                    }
                 },
             }
         }

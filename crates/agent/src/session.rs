@@ -168,6 +168,8 @@ impl Session {
             "gen_ai.agent.name" = %record.state(|state| state.agent.clone()),
             "gen_ai.conversation.id" = %record.session(),
         );
+        // When the time of the turn is up, only the turn is stopped.
+        let stop = &stop.child_token();
         let work = Work { record, house: &self.house, toolbox: &self.toolbox, stop };
         let (outcome, metrics) = Turn::new(work, &mut self.dialogue).run().instrument(span).await?;
         record.tell(TurnEnded { outcome, metrics })?;

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_journal::{Journal, Payloads};
+use helve_journal::{Ending, Journal, Payloads};
 use helve_models::{Client, Dialogue, Difference, Manner, Patience, Prompt, Timeouts};
 use helve_protocol::{Body, Clock, Event, Ids, ModelName, Outcome, Seq, SessionId, SessionState, TurnLimits};
 use helve_tools::Tool;
@@ -65,7 +65,7 @@ pub async fn replay(
     tools: &[Arc<dyn Tool>],
 ) -> Result<Report, Error> {
     let mut events = Vec::new();
-    journal.read(session, Seq::START, &mut |event| {
+    let ending = journal.read(session, Seq::START, &mut |event| {
         events.push(event);
         ControlFlow::Continue(())
     })?;
@@ -83,6 +83,10 @@ pub async fn replay(
         report: Report::default(),
     };
     player.play(&events).await?;
+    if matches!(ending, Ending::Damaged(_)) {
+        // Nobody knows what stood behind the damage.
+        player.report.unkept += 1;
+    }
     Ok(player.report)
 }
 

@@ -107,9 +107,12 @@ fn attached(path: &Path, shown: &Path) -> Result<Attached, Failure> {
         let what = format!("{} can't be shown to the model", text::path(shown));
         Failure::usage(what, why, "Give a PNG, JPEG, GIF, WebP or PDF file.")
     };
-    let content = fs::read(path).map_err(|error| {
+    let unread = |error: std::io::Error| {
         Failure::usage(format!("{} can't be read", text::path(shown)), error, "Check the path.")
-    })?;
+    };
+    let file = fs::File::open(path).map_err(unread)?;
+    let mut content = Vec::new();
+    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut content).map_err(unread)?;
     if content.len() > MAX_FILE_BYTES {
         return Err(wrong(format!("it has more than {}", text::bytes(MAX_FILE_BYTES as u64))));
     }

@@ -67,10 +67,10 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
         if !settings.permission.is_empty() {
             screen::complain(&format!("{WARN}permission rules are not used in this version yet{WARN:#}"));
         }
+        let is_shut = settings.permissions.mode == Mode::Plan || (asker == Asker::Nobody && !options.yes);
         let gate = match asker {
-            _ if settings.permissions.mode == Mode::Plan => Gate::shut(),
-            Asker::Nobody if options.yes => Gate::open(),
-            Asker::Nobody => Gate::shut(),
+            _ if is_shut => Gate::shut(),
+            Asker::Nobody => Gate::open(),
             Asker::Program | Asker::Person => Gate::asking(),
         };
         let house = house(setup, gate, &models)?;
@@ -85,7 +85,7 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
             true if is_text => Some(Command::GoOn),
             true => None,
         };
-        let front = Front::new(options.output, options.quiet, asker != Asker::Nobody);
+        let front = Front::new(options.output, options.quiet, !is_shut);
         talk(session, first, asker, options.input, front, screen).await
     })?
 }
