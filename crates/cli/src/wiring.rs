@@ -7,7 +7,7 @@ use std::sync::Arc;
 use helve_agent::{Error, Gate, House, Limits};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName};
-use helve_tools::{Read, Shell, Tool, Write};
+use helve_tools::{ApplyPatch, Edit, Files, Read, Shell, Tool, Write};
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -43,7 +43,14 @@ pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
-    Ok(vec![Arc::new(Read), Arc::new(Write), Arc::new(shell)])
+    let files = Arc::new(Files::default());
+    Ok(vec![
+        Arc::new(Read { files: files.clone() }),
+        Arc::new(Write { files: files.clone() }),
+        Arc::new(Edit { files: files.clone() }),
+        Arc::new(ApplyPatch { files }),
+        Arc::new(shell),
+    ])
 }
 
 /// The keys of providers are none of a command's business.

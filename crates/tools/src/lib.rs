@@ -4,12 +4,21 @@
 //! Tools never ask and never decide. What goes wrong is told to the model in words that say what to do next
 //! ([`ToolFailure`]).
 
+mod apply_patch;
+mod atomic;
+mod edit;
 pub mod editing;
+mod files;
+mod notebook;
 mod read;
 mod shell;
+mod telling;
 mod tool;
 mod write;
 
+pub use apply_patch::ApplyPatch;
+pub use edit::Edit;
+pub use files::Files;
 pub use read::Read;
 pub use shell::Shell;
 pub use tool::{Context, Done, Live, Running, Tool, ToolFailure, TypedTool};

@@ -3,16 +3,21 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{FilePart, ToolClass, ToolOutput};
+use helve_workspace::{Encoding, Endings, TextFile, lines, read_lossily};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::files::{Files, Shown, read_bounded};
+use crate::{Context, Done, ToolFailure, TypedTool, notebook};
 
 /// Reads files.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Read;
+#[derive(Clone, Debug, Default)]
+pub struct Read {
+    pub files: Arc<Files>,
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +38,9 @@ const LETTERS_PER_LINE: usize = 2_000;
 const BYTES: usize = 48 << 10;
 /// A larger file is no text that anybody reads.
 const MAX_FILE_BYTES: u64 = 64 << 20;
+/// What providers take of an image or a document, before it is encoded.
+const MAX_IMAGE_BYTES: usize = 3_700 << 10;
+const MAX_DOCUMENT_BYTES: usize = 20 << 20;
 const MAX_ENTRIES: usize = 500;
 
 impl TypedTool for Read {
@@ -47,29 +55,94 @@ impl TypedTool for Read {
 
     async fn run(&self, input: Input, context: &Context) -> Done {
         let path = context.place(&input.path);
-        let text = if path.is_dir() { listing(&path)? } else { part(&path, &input)? };
-        Ok(ToolOutput { text, ..ToolOutput::default() })
+        if path.is_dir() {
+            let text = listing(&path).map_err(|error| failure(&input.path, &path, &error))?;
+            return Ok(ToolOutput { text, ..ToolOutput::default() });
+        }
+        let bytes = content(&input.path, &path)?;
+        if let Some(media) = Media::of(&bytes) {
+            return media.part(&input.path, &path, &bytes, context);
+        }
+        self.text(&input, &path, &bytes, context)
     }
 }
 
-fn failure(path: &Path, error: &std::io::Error) -> ToolFailure {
-    let shown = path.display();
-    ToolFailure(match error.kind() {
-        ErrorKind::NotFound => {
-            format!("There is no file {shown}. Read its folder to see what is there.")
+impl Read {
+    fn text(&self, input: &Input, path: &Path, bytes: &[u8], context: &Context) -> Done {
+        let name = &input.path;
+        let text = read_lossily(bytes).map_err(|reason| {
+            ToolFailure(format!("{name} can't be shown: {reason}. Use the shell to look at it."))
+        })?;
+        let is_notebook = path.extension().is_some_and(|kind| kind == "ipynb");
+        let cells = if is_notebook && input.offset.is_none() { notebook::cells(&text) } else { None };
+        let (mut told, mut shown) = numbered(cells.as_deref().unwrap_or(&text), input);
+        if cells.is_some() {
+            told.push_str(
+                "[These are the notebook's cells. Its text, which edit changes, is shown with offset 1.]\n",
+            );
+            shown.last = 0;
+            shown.total = shown.total.max(1);
         }
-        ErrorKind::PermissionDenied => format!("{shown} may not be read by this user."),
-        _ => format!("{shown} can't be read: {error}."),
+        told.push_str(&notes(bytes, &text, shown));
+        // What is outside the project is never changed, but remembering it does no harm.
+        if let Ok(real) = path.canonicalize() {
+            self.files.saw(&real, bytes, shown, &*context.blobs);
+        }
+        Ok(ToolOutput { text: told, ..ToolOutput::default() })
+    }
+}
+
+fn content(name: &str, path: &Path) -> Result<Vec<u8>, ToolFailure> {
+    let facts = path.metadata().map_err(|error| failure(name, path, &error))?;
+    if !facts.is_file() {
+        return Err(ToolFailure(format!("{name} is neither a file nor a folder.")));
+    }
+    if facts.len() > MAX_FILE_BYTES {
+        return Err(ToolFailure(format!(
+            "{name} has {} bytes, which is too much. Use the shell to look at a part of it.",
+            facts.len()
+        )));
+    }
+    read_bounded(path, MAX_FILE_BYTES).map_err(|error| failure(name, path, &error))
+}
+
+fn failure(name: &str, path: &Path, error: &std::io::Error) -> ToolFailure {
+    ToolFailure(match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            format!("There is no file {name}.{}", nearest(path))
+        }
+        ErrorKind::PermissionDenied => format!("{name} may not be read by this user."),
+        _ => format!("{name} can't be read: {error}."),
     })
 }
 
-fn listing(path: &Path) -> Result<String, ToolFailure> {
-    let entries = fs::read_dir(path).map_err(|error| failure(path, &error))?;
+/// What may have been meant by a path where nothing is.
+fn nearest(path: &Path) -> String {
+    const COMPARED: usize = 2_000;
+    const ALIKE: f32 = 0.6;
+    let there = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    let Some(folder) = there else { return String::new() };
+    let missing = path.strip_prefix(folder).ok().and_then(|rest| rest.iter().next());
+    let wanted = missing.unwrap_or_default().to_string_lossy().to_lowercase();
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).take(COMPARED);
+    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let small: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    let small: Vec<&str> = small.iter().map(String::as_str).collect();
+    let near = similar::get_close_matches(wanted.as_str(), &small, 3, ALIKE);
+    let near = names.iter().filter(|name| near.contains(&name.to_lowercase().as_str()));
+    let near: Vec<String> = near.take(3).map(|name| folder.join(name).display().to_string()).collect();
+    match near.as_slice() {
+        [] => format!(" Read {} to see what is there.", folder.display()),
+        near => format!(" There is {}.", near.join(", ")),
+    }
+}
+
+fn listing(path: &Path) -> std::io::Result<String> {
     let name = |entry: fs::DirEntry| {
         let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
         format!("{}{slash}", entry.file_name().to_string_lossy())
     };
-    let mut names: Vec<String> = entries.filter_map(Result::ok).map(name).collect();
+    let mut names: Vec<String> = fs::read_dir(path)?.filter_map(Result::ok).map(name).collect();
     names.sort();
     let more = names.len().saturating_sub(MAX_ENTRIES);
     names.truncate(MAX_ENTRIES);
@@ -79,53 +152,107 @@ fn listing(path: &Path) -> Result<String, ToolFailure> {
     Ok(if names.is_empty() { "[The folder is empty.]".to_owned() } else { names.join("\n") })
 }
 
-fn part(path: &Path, input: &Input) -> Result<String, ToolFailure> {
-    let facts = path.metadata().map_err(|error| failure(path, &error))?;
-    if !facts.is_file() {
-        return Err(ToolFailure(format!("{} is neither a file nor a folder.", path.display())));
-    }
-    if facts.len() > MAX_FILE_BYTES {
-        return Err(ToolFailure(format!(
-            "{} has {} bytes, which is too much. Use the shell to look at a part of it.",
-            path.display(),
-            facts.len()
-        )));
-    }
-    let bytes = fs::read(path).map_err(|error| failure(path, &error))?;
-    if bytes.iter().take(8_192).any(|byte| *byte == 0) {
-        return Err(ToolFailure(format!("{} is not a text file.", path.display())));
-    }
-    Ok(numbered(&String::from_utf8_lossy(&bytes), input))
-}
-
-fn numbered(text: &str, input: &Input) -> String {
-    let total = text.lines().count();
+/// The lines that were asked for, with their numbers, as far as they fit.
+fn numbered(text: &str, input: &Input) -> (String, Shown) {
+    let total = lines(text).count();
     let first = input.offset.map_or(1, |line| line.max(1) as usize);
     let limit = input.limit.map_or(LINES, |lines| (lines as usize).min(LINES));
+    let mut shown = Shown { first, last: first - 1, total };
     if total == 0 {
-        return "[The file is empty.]".to_owned();
+        return ("[The file is empty.]".to_owned(), shown);
     }
     if first > total {
-        return format!("[The file has only {total} lines.]");
+        return (format!("[The file has only {total} lines.]"), shown);
     }
-    let mut shown = String::new();
-    let mut last = first - 1;
-    for (number, line) in text.lines().enumerate().skip(first - 1).take(limit) {
-        let cut: String = line.chars().take(LETTERS_PER_LINE).collect();
-        let mark = if cut.len() < line.len() { " [cut]" } else { "" };
-        let line = format!("{:>6}\t{cut}{mark}\n", number + 1);
-        if shown.len() + line.len() > BYTES {
+    let mut told = String::new();
+    for (at, line) in lines(text).enumerate().skip(first - 1).take(limit) {
+        let line = format!("{:>6}\t{}\n", at + 1, cut(line.content));
+        if told.len() + line.len() > BYTES {
             break;
         }
-        shown.push_str(&line);
-        last = number + 1;
+        told.push_str(&line);
+        shown.last = at + 1;
     }
-    if last < total {
-        shown.push_str(&format!(
-            "[{} of {total} lines follow: read on with offset {}]\n",
-            total - last,
-            last + 1
-        ));
+    if shown.last < total {
+        let left = total - shown.last;
+        told.push_str(&format!("[{left} of {total} lines follow: read on with offset {}]\n", shown.last + 1));
     }
-    shown
+    (told, shown)
+}
+
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(LETTERS_PER_LINE) {
+        Some((at, _)) => {
+            let (head, rest) = line.split_at_checked(at).unwrap_or((line, ""));
+            format!("{head} [cut: {} letters more]", rest.chars().count())
+        }
+        None => line.to_owned(),
+    }
+}
+
+/// What the lines don't show of a file that is not like most.
+fn notes(bytes: &[u8], text: &str, shown: Shown) -> String {
+    let mut notes = Vec::new();
+    match TextFile::read(bytes).map(|file| file.encoding) {
+        Ok(Encoding::Utf8) => {}
+        Ok(Encoding::Utf8WithMark) => notes.push("begins with a byte order mark"),
+        Ok(Encoding::Utf16Le) => notes.push("is UTF-16, little-endian"),
+        Ok(Encoding::Utf16Be) => notes.push("is UTF-16, big-endian"),
+        Err(_) => notes.push("has bytes that are no text, shown as \u{fffd}, so it can't be edited"),
+    }
+    match Endings::of(text) {
+        Endings::CrLf => notes.push("has CRLF line endings"),
+        Endings::Mixed => notes.push("has mixed line endings"),
+        Endings::Lf | Endings::None => {}
+    }
+    if shown.total > 0 && shown.last == shown.total && !text.ends_with('\n') {
+        notes.push("has no newline at its end");
+    }
+    if notes.is_empty() { String::new() } else { format!("[The file {}.]\n", notes.join(", ")) }
+}
+
+/// What models look at instead of reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Media {
+    kind: &'static str,
+    most: usize,
+}
+
+impl Media {
+    /// What the first bytes say.
+    fn of(bytes: &[u8]) -> Option<Media> {
+        let image = |kind| Some(Media { kind, most: MAX_IMAGE_BYTES });
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => image("image/png"),
+            [0xff, 0xd8, 0xff, ..] => image("image/jpeg"),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => image("image/gif"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => image("image/webp"),
+            [b'%', b'P', b'D', b'F', b'-', ..] => {
+                Some(Media { kind: "application/pdf", most: MAX_DOCUMENT_BYTES })
+            }
+            _ => None,
+        }
+    }
+
+    fn part(self, name: &str, path: &Path, bytes: &[u8], context: &Context) -> Done {
+        if bytes.len() > self.most {
+            return Err(ToolFailure(format!(
+                "{name} ({}) has {} KiB; at most {} KiB can be looked at. Use the shell to make a smaller copy.",
+                self.kind,
+                bytes.len() >> 10,
+                self.most >> 10
+            )));
+        }
+        let content = context
+            .blobs
+            .put_soon(bytes)
+            .map_err(|error| ToolFailure(format!("{name} can't be kept to be looked at: {error}.")))?;
+        let part = FilePart {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            media_type: self.kind.to_owned(),
+            content,
+        };
+        let text = format!("[{name}: {}, {} KiB]", self.kind, bytes.len().div_ceil(1 << 10));
+        Ok(ToolOutput { text, files: vec![part], ..ToolOutput::default() })
+    }
 }

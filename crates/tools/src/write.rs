@@ -1,18 +1,20 @@
 //! `write`
 
-use std::fs;
-use std::io::Write as _;
-use std::path::Path;
+use std::sync::Arc;
 
 use helve_protocol::{ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::atomic::{Change, Content};
+use crate::files::{Draft, Extent, Files, Place, Standing, with_endings_of};
+use crate::{Context, Done, TypedTool, telling};
 
 /// Writes files.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Write;
+#[derive(Clone, Debug, Default)]
+pub struct Write {
+    pub files: Arc<Files>,
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -34,37 +36,36 @@ impl TypedTool for Write {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
-        let path = context.place(&input.path);
-        let existed = path.exists();
-        replace(&path, input.content.as_bytes()).map_err(|error| {
-            ToolFailure(format!("{} was not written: {error}. Nothing was changed.", path.display()))
-        })?;
-        let done = if existed { "replaced" } else { "made" };
-        let text = format!("{} was {done}: {} lines.", path.display(), input.content.lines().count());
-        Ok(ToolOutput { text, ..ToolOutput::default() })
+        let _alone = self.files.change();
+        let place = Place::find(&input.path, context)?;
+        match self.files.open(&place, context)? {
+            None => self.make(place, input.content, context),
+            Some(standing) => self.replace(&standing, input.content, context),
+        }
     }
 }
 
-/// Whoever looks finds the old content or the new one, whatever happens. A link stays one: what it leads to is written.
-fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if target.is_dir() {
-        return Err(std::io::Error::other("it is a folder"));
+impl Write {
+    fn make(&self, place: Place, content: String, context: &Context) -> Done {
+        let after = Content { bytes: content.clone().into_bytes(), like: None };
+        let change = Change { place: place.path, before: None, after: Some(after) };
+        self.files.commit(vec![Draft { change, extent: Extent::Whole }], context)?;
+        let text = format!("{} was made: {} lines.", place.name, content.lines().count());
+        let display = Some(telling::diff(&place.name, None, Some(&content)));
+        Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }
-    let folder = target.parent().ok_or_else(|| std::io::Error::other("it has no folder"))?;
-    fs::create_dir_all(folder)?;
-    let name = target.file_name().ok_or_else(|| std::io::Error::other("it has no name"))?;
-    let new = folder.join(format!(".{}.helve-new", name.to_string_lossy()));
-    let written = fs::File::create(&new).and_then(|mut file| {
-        file.write_all(content)?;
-        if let Ok(old) = target.metadata() {
-            file.set_permissions(old.permissions())?;
-        }
-        file.sync_all()
-    });
-    let moved = written.and_then(|()| fs::rename(&new, &target));
-    if moved.is_err() {
-        let _ = fs::remove_file(&new);
+
+    fn replace(&self, standing: &Standing, content: String, context: &Context) -> Done {
+        standing.must_be_known()?;
+        let (name, file) = (&standing.place.name, standing.text()?);
+        // The mark of its encoding is not part of a text.
+        let content = content.strip_prefix('\u{feff}').unwrap_or(&content).to_owned();
+        let settled = file.settle(with_endings_of(file.known(), content))?;
+        self.files.commit(vec![Draft::of(standing, &file.there, &settled)], context)?;
+        let count = settled.text.lines().count();
+        let text =
+            format!("{name} was replaced: {count} lines.{}", telling::by_others(name, &settled.by_user));
+        let display = Some(telling::diff(name, Some(&file.there.text), Some(&settled.text)));
+        Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }
-    moved
 }

@@ -10,7 +10,7 @@ use helve_journal::{Journal, MemoryJournal};
 use helve_models::script::Script;
 use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
 use helve_protocol::{Clock, Event, IdKind, Ids, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState};
-use helve_tools::{Read, Tool, Write};
+use helve_tools::{Files, Read, Tool, Write};
 use uuid::Uuid;
 
 /// A clock that ticks when it is read, so that every run is the same.
@@ -39,7 +39,8 @@ impl Ids for Ticks {
 }
 
 pub(crate) fn tools() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Read), Arc::new(Write)]
+    let files = Arc::new(Files::default());
+    vec![Arc::new(Read { files: files.clone() }), Arc::new(Write { files })]
 }
 
 pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dyn Tool>>) -> House {

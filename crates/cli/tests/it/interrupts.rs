@@ -61,7 +61,7 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
     let keeper = env!("CARGO_BIN_EXE_helve").into();
     let (name, value) = mark.split_once('=').unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into()), (name.into(), value.into())];
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read), Arc::new(Shell { keeper, env })];
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read::default()), Arc::new(Shell { keeper, env })];
     let drawn = Arc::new(Drawn(1.into()));
     let prompt = Prompt { tools: specs(&tools), ..Prompt::default() };
     let house = House {

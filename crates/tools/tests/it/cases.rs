@@ -174,3 +174,78 @@ fn scenarios_end_as_expected() {
     };
     report("scenarios", scenarios.len(), &scenarios.iter().filter_map(wrong).collect::<Vec<_>>());
 }
+
+/// The tools themselves, on real files.
+mod with_tools {
+    use serde_json::json;
+
+    use super::*;
+    use crate::world::World;
+
+    #[test]
+    fn edit_gives_the_commit() {
+        let cases: Vec<Case> = read("edit_gives_the_commit", "cases.jsonl");
+        let wrong = |case: &Case| {
+            let world = World::new();
+            world.put(&case.path, &case.before);
+            let outcome = world.edits(&case.path, json_of(&case.edits));
+            let is_right = world.all() == BTreeMap::from([(case.path.clone(), case.after.clone())]);
+            (outcome.is_err() || !is_right).then(|| format!("{}: {outcome:?}", case.id))
+        };
+        report("edit", cases.len(), &cases.iter().filter_map(wrong).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn apply_patch_gives_the_commit() {
+        let cases: Vec<Case> = read("apply_patch_gives_the_commit", "cases.jsonl");
+        let mut wrong = Vec::new();
+        for case in &cases {
+            for patch in [&case.apply_patch, &case.unified_patch] {
+                let world = World::new();
+                world.put(&case.path, &case.before);
+                let outcome = world.patch(patch);
+                if outcome.is_err() || world.text(&case.path) != case.after {
+                    wrong.push(format!("{}: {outcome:?}", case.id));
+                }
+            }
+        }
+        report("apply_patch", cases.len(), &wrong);
+    }
+
+    #[test]
+    fn variants_edit_or_leave_the_file() {
+        let variants: Vec<Variant> = read("variants_edit_or_leave_the_file", "variants.jsonl");
+        let wrong = |variant: &Variant| {
+            let world = World::new();
+            world.put("file", &variant.before);
+            let outcome = world.edits("file", json_of(&variant.edits));
+            let (is_after, is_before) =
+                (world.text("file") == variant.after, world.text("file") == variant.before);
+            let is_right = match variant.expect {
+                Expect::After => outcome.is_ok() && is_after,
+                Expect::Refuse => outcome.is_err() && is_before,
+                Expect::AfterOrRefuse => is_after || (outcome.is_err() && is_before),
+            };
+            (!is_right).then(|| format!("{}: {outcome:?}", variant.id))
+        };
+        report("variants with edit", variants.len(), &variants.iter().filter_map(wrong).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn scenarios_end_as_expected_on_disk() {
+        let scenarios: Vec<Scenario> = read("scenarios_on_disk", "apply_patch_scenarios.jsonl");
+        let wrong = |scenario: &Scenario| {
+            let world = World::with(helve_tools::Files::by_hand());
+            for (path, content) in &scenario.input {
+                world.put(path, content);
+            }
+            let outcome = world.patch(&scenario.patch);
+            (world.all() != scenario.expected).then(|| format!("{}: {outcome:?}", scenario.id))
+        };
+        report("scenarios on disk", scenarios.len(), &scenarios.iter().filter_map(wrong).collect::<Vec<_>>());
+    }
+
+    fn json_of(edits: &[Edit]) -> serde_json::Value {
+        edits.iter().map(|edit| json!({ "old": edit.old, "new": edit.new, "all": edit.all })).collect()
+    }
+}

@@ -1,4 +1,4 @@
-//! Editing, from outside.
+//! Editing and the file tools, from outside.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -8,5 +8,9 @@
 )]
 
 mod cases;
+mod changing;
+mod killing;
 mod patching;
+mod reading;
 mod replacing;
+mod world;

@@ -237,10 +237,11 @@ impl Front {
             }
             Body::ToolEnded(ended) => {
                 let (style, said) = match &ended.end {
-                    ToolState::Error { message } => (BAD, message),
-                    ToolState::Denied { reason } => (BAD, reason),
+                    ToolState::Error { message } => (BAD, message.as_str()),
+                    ToolState::Denied { reason } => (BAD, reason.as_str()),
                     ToolState::Completed { output } => match &output.display {
-                        Some(display) => (DIM, display),
+                        // What comes after it, such as a diff, needs more room than there is here.
+                        Some(display) => (DIM, display.lines().next().unwrap_or_default()),
                         None => return Ok(()),
                     },
                     _ => return Ok(()),

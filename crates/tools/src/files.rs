@@ -1,0 +1,439 @@
+//! What the file tools know together: what was seen of each file, and what that means for changing it.
+//!
+//! Nothing is overwritten unseen. Whoever replaces a file must have seen all of it; whoever changes a part must know what
+//! stands there. What somebody else did to a file since it was seen is kept: both changes are merged, or the tool refuses.
+
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use helve_protocol::{BlobId, Blobs};
+use helve_workspace::{Hunk, Merged, TextFile, lines, main_ending, merge};
+use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
+
+use crate::atomic::{Change, Content, commit};
+use crate::telling;
+use crate::{Context, ToolFailure};
+
+/// Larger files are neither remembered nor changed.
+pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;
+/// So many files are remembered; of more, those that were seen last.
+const MAX_REMEMBERED: usize = 10_000;
+/// Links that lead to links are followed so far.
+const MAX_LINKS: usize = 40;
+
+/// What was seen of the files of a session. All its file tools share one.
+#[derive(Debug, Default)]
+pub struct Files {
+    memory: Mutex<Memory>,
+    /// Held while files are changed: sub-agents change them at the same time.
+    changing: Mutex<()>,
+    unread: Unread,
+}
+
+/// What a file counts as that was never read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Unread {
+    #[default]
+    Unknown,
+    /// A person knows their own files.
+    Known,
+}
+
+/// The contents lie in the blobs, so that this stays small.
+#[derive(Debug, Default)]
+struct Memory {
+    seen: HashMap<PathBuf, Seen>,
+    counter: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// The whole file. Its id is its hash.
+    content: BlobId,
+    extent: Extent,
+    /// Grows with every look.
+    at: u64,
+}
+
+/// How much of a file was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// The lines from the first to this one, and maybe others.
+    To(usize),
+}
+
+/// Some lines of a file that were shown: those between `first` and `last`, counted from 1, of `total`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    pub(crate) first: usize,
+    pub(crate) last: usize,
+    pub(crate) total: usize,
+}
+
+impl Files {
+    /// For tools that a person calls by hand, who need not read a file before they replace it.
+    pub fn by_hand() -> Files {
+        Files { unread: Unread::Known, ..Files::default() }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody else changes files as long as this is held.
+    pub(crate) fn change(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers a file of which some lines were shown.
+    pub(crate) fn saw(&self, place: &Path, bytes: &[u8], shown: Shown, blobs: &dyn Blobs) {
+        let Some(content) = kept(bytes, blobs) else { return self.forget(place) };
+        let mut memory = self.memory();
+        let before = memory.seen.get(place).filter(|seen| seen.content == content).map(|seen| seen.extent);
+        memory.put(place, content, shown.added_to(before));
+    }
+
+    /// Remembers a file that was written.
+    pub(crate) fn wrote(&self, place: &Path, bytes: &[u8], extent: Extent, blobs: &dyn Blobs) {
+        match kept(bytes, blobs) {
+            Some(content) => self.memory().put(place, content, extent),
+            None => self.forget(place),
+        }
+    }
+
+    pub(crate) fn forget(&self, place: &Path) {
+        self.memory().seen.remove(place);
+    }
+
+    /// The file at a place in the project, as it stands and as it was seen; nothing if there is none.
+    pub(crate) fn open(&self, place: &Place, context: &Context) -> Result<Option<Standing>, ToolFailure> {
+        let name = &place.name;
+        let facts = match fs::metadata(&place.path) {
+            Ok(facts) => facts,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ToolFailure(format!("{name} can't be read: {error}."))),
+        };
+        if !facts.is_file() {
+            let what = if facts.is_dir() { "a folder" } else { "no ordinary file" };
+            return Err(ToolFailure(format!("{name} is {what}. Nothing was changed.")));
+        }
+        let bytes = read_bounded(&place.path, MAX_CHANGED_BYTES)
+            .map_err(|error| ToolFailure(format!("{name} can't be changed: {error}. Use the shell.")))?;
+        let seen = self.seen(&place.path, &bytes, &*context.blobs);
+        Ok(Some(Standing { place: place.clone(), bytes, facts, seen }))
+    }
+
+    /// What was seen of a file; nothing if it never was, or if nobody knows any more.
+    fn seen(&self, path: &Path, there: &[u8], blobs: &dyn Blobs) -> Option<(Vec<u8>, Extent)> {
+        let seen = self.memory().seen.get(path).copied();
+        let known = seen.and_then(|seen| Some((blobs.get(seen.content).ok()?, seen.extent)));
+        match self.unread {
+            Unread::Known => known.or_else(|| Some((there.to_vec(), Extent::Whole))),
+            Unread::Unknown => known,
+        }
+    }
+
+    /// Makes all changes or none, and remembers them.
+    pub(crate) fn commit(&self, drafts: Vec<Draft>, context: &Context) -> Result<(), ToolFailure> {
+        let (changes, extents): (Vec<Change>, Vec<Extent>) =
+            drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
+        commit(&changes).map_err(|error| ToolFailure(error.to_string()))?;
+        for (change, extent) in changes.iter().zip(extents) {
+            match &change.after {
+                Some(after) => self.wrote(&change.place, &after.bytes, extent, &*context.blobs),
+                None => self.forget(&change.place),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kept(bytes: &[u8], blobs: &dyn Blobs) -> Option<BlobId> {
+    if bytes.len() as u64 > MAX_CHANGED_BYTES {
+        return None;
+    }
+    // What can't be kept has to be read again; that is all.
+    blobs.put_soon(bytes).ok()
+}
+
+impl Memory {
+    fn put(&mut self, place: &Path, content: BlobId, extent: Extent) {
+        self.counter += 1;
+        self.seen.insert(place.to_owned(), Seen { content, extent, at: self.counter });
+        if self.seen.len() > MAX_REMEMBERED {
+            let oldest = self.seen.iter().min_by_key(|(_, seen)| seen.at).map(|(place, _)| place.clone());
+            oldest.and_then(|oldest| self.seen.remove(&oldest));
+        }
+    }
+}
+
+impl Shown {
+    fn added_to(self, before: Option<Extent>) -> Extent {
+        let known = match before {
+            Some(Extent::Whole) => return Extent::Whole,
+            Some(Extent::To(line)) => line,
+            None => 0,
+        };
+        let to = if self.first <= known + 1 { known.max(self.last) } else { known };
+        if to >= self.total { Extent::Whole } else { Extent::To(to) }
+    }
+}
+
+/// A place in the project where a file may be changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// As the model calls it.
+    pub(crate) name: String,
+    /// Where it really is: no link leads further.
+    pub(crate) path: PathBuf,
+    /// Whether the name is that of a link.
+    pub(crate) is_link: bool,
+}
+
+impl Place {
+    /// The place that a path of the model's means, if it is in the project.
+    pub(crate) fn find(name: &str, context: &Context) -> Result<Place, ToolFailure> {
+        let cannot = |error: io::Error| ToolFailure(format!("{name} can't be written: {error}."));
+        let root = context.root.canonicalize().map_err(cannot)?;
+        let given = root.join(name);
+        let path = real_path(&given, MAX_LINKS).map_err(cannot)?;
+        if path == root || !path.starts_with(&root) {
+            return Err(ToolFailure(format!(
+                "{name} is not in the project ({}), and files outside it can only be read. Nothing was changed.",
+                root.display()
+            )));
+        }
+        Ok(Place { name: name.to_owned(), path, is_link: given.is_symlink() })
+    }
+}
+
+/// Where a file really is or would be, whichever links lead there.
+pub(crate) fn real_path(path: &Path, links: usize) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        real => return real,
+    }
+    let links = links.checked_sub(1).ok_or_else(|| io::Error::other("too many links lead to it"))?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::other("it leads through a folder that does not exist"));
+    };
+    match fs::read_link(path) {
+        Ok(target) => real_path(&folder.join(target), links),
+        Err(_) => Ok(real_path(folder, links)?.join(name)),
+    }
+}
+
+/// The bytes of a file, if they are not too many.
+pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it has more than {} MiB", most >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// A file as it stands, and as it was seen.
+pub(crate) struct Standing {
+    pub(crate) place: Place,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) facts: Metadata,
+    seen: Option<(Vec<u8>, Extent)>,
+}
+
+impl Standing {
+    /// Whether all of it was seen, whatever happened to it since; else what to do.
+    pub(crate) fn must_be_known(&self) -> Result<(), ToolFailure> {
+        let name = &self.place.name;
+        match &self.seen {
+            Some((_, Extent::Whole)) => Ok(()),
+            Some((_, Extent::To(line))) => Err(ToolFailure(format!(
+                "Only a part of {name} was read. To replace it, read the rest first (offset {}); to change a part of it, \
+                 use edit. Nothing was changed.",
+                line + 1
+            ))),
+            None => Err(ToolFailure(format!(
+                "{name} exists, and you have not read it. Read it first, so that nothing is lost. Nothing was changed."
+            ))),
+        }
+    }
+
+    /// Refuses if somebody changed it since it was seen.
+    pub(crate) fn must_be_as_seen(&self) -> Result<(), ToolFailure> {
+        match &self.seen {
+            Some((seen, _)) if *seen != self.bytes => Err(self.was_changed()),
+            _ => Ok(()),
+        }
+    }
+
+    fn was_changed(&self) -> ToolFailure {
+        let name = &self.place.name;
+        ToolFailure(format!(
+            "{name} was changed since you read it. Read it again first. Nothing was changed."
+        ))
+    }
+
+    /// How much of it was seen.
+    pub(crate) fn extent(&self) -> Extent {
+        self.seen.as_ref().map_or(Extent::To(0), |(_, extent)| *extent)
+    }
+
+    pub(crate) fn text(&self) -> Result<Text, ToolFailure> {
+        let name = &self.place.name;
+        let there = TextFile::read(&self.bytes).map_err(|reason| {
+            ToolFailure(format!(
+                "{name} can't be changed: {reason}. Use the shell if it must be. Nothing was changed."
+            ))
+        })?;
+        if self.facts.permissions().readonly() {
+            return Err(ToolFailure(format!(
+                "{name} is read-only, so somebody does not want it changed. Nothing was changed."
+            )));
+        }
+        let seen = match &self.seen {
+            Some((seen, _)) if *seen != self.bytes => match TextFile::read(seen) {
+                Ok(file) => Some(file.text),
+                Err(_) => return Err(self.was_changed()),
+            },
+            _ => None,
+        };
+        Ok(Text { name: name.clone(), seen: seen.filter(|seen| *seen != there.text), there })
+    }
+
+    /// What is there, for whoever replaces it.
+    pub(crate) fn content(&self) -> Content {
+        Content { bytes: self.bytes.clone(), like: Some(self.facts.clone()) }
+    }
+}
+
+/// The text of a file that is to be changed.
+pub(crate) struct Text {
+    name: String,
+    pub(crate) there: TextFile,
+    /// What was seen of it, where that is not what is there.
+    pub(crate) seen: Option<String>,
+}
+
+/// What a file shall say.
+pub(crate) struct Settled {
+    pub(crate) text: String,
+    /// What somebody else did meanwhile and is kept.
+    pub(crate) by_user: Vec<Hunk>,
+}
+
+impl Settled {
+    /// Nobody else did anything.
+    pub(crate) fn new(text: impl Into<String>) -> Settled {
+        Settled { text: text.into(), by_user: Vec::new() }
+    }
+
+    /// How much the model knows of the file afterwards.
+    pub(crate) fn extent(&self, before: Extent) -> Extent {
+        if before == Extent::Whole && telling::fits(&self.by_user) { Extent::Whole } else { Extent::To(0) }
+    }
+}
+
+impl Text {
+    /// What the model made its changes to.
+    pub(crate) fn known(&self) -> &str {
+        self.seen.as_deref().unwrap_or(&self.there.text)
+    }
+
+    /// Puts together what is wanted, made of what is known, and what somebody else did meanwhile.
+    pub(crate) fn settle(&self, wanted: String) -> Result<Settled, ToolFailure> {
+        let Some(seen) = &self.seen else { return Ok(Settled::new(wanted)) };
+        match merge(seen, &wanted, &self.there.text) {
+            Merged::Clean { text, by_user } => Ok(Settled { text, by_user }),
+            Merged::Conflict(conflicts) => Err(ToolFailure(format!(
+                "{} was changed since you read it, in the same places. Nothing was changed. Read it again, and make your \
+                 change to what is there now.{}",
+                self.name,
+                telling::conflicts(&conflicts)
+            ))),
+        }
+    }
+}
+
+/// A change that is ready to be made, and how much the model knows of the file afterwards.
+pub(crate) struct Draft {
+    pub(crate) change: Change,
+    pub(crate) extent: Extent,
+}
+
+impl Draft {
+    /// A file with another text, in its encoding.
+    pub(crate) fn of(standing: &Standing, file: &TextFile, settled: &Settled) -> Draft {
+        let bytes = file.with(settled.text.clone()).to_bytes();
+        Draft {
+            change: Change {
+                place: standing.place.path.clone(),
+                before: Some(standing.content()),
+                after: Some(Content { bytes, like: Some(standing.facts.clone()) }),
+            },
+            extent: settled.extent(standing.extent()),
+        }
+    }
+}
+
+/// A whole new text for a file, with its line endings: models write `\n`. Who writes `\r\n` means it.
+pub(crate) fn with_endings_of(old: &str, new: String) -> String {
+    if new.contains("\r\n") || !old.contains("\r\n") {
+        return new;
+    }
+    let [before, after] = [old, &new].map(|text| lines(text).collect::<Vec<_>>());
+    let mut endings = vec![main_ending(old); after.len()];
+    for op in capture_diff_slices_by_key(Algorithm::Myers, &before, &after, |line| line.content) {
+        if let DiffOp::Equal { old_index, new_index, len } = op {
+            let kept = before.iter().skip(old_index).take(len);
+            for (ending, line) in endings.iter_mut().skip(new_index).zip(kept) {
+                *ending = if line.ending == "\n" { "\n" } else { *ending };
+            }
+        }
+    }
+    let ended = |(line, ending): (&helve_workspace::Line<'_>, &'static str)| {
+        let ending = if line.ending.is_empty() { "" } else { ending };
+        [line.content, ending].concat()
+    };
+    after.iter().zip(endings).map(ended).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_read_one_after_the_other_add_up() {
+        let shown = |first, last| Shown { first, last, total: 10 };
+        assert_eq!(shown(1, 10).added_to(None), Extent::Whole);
+        assert_eq!(shown(1, 4).added_to(None), Extent::To(4));
+        assert_eq!(shown(5, 10).added_to(Some(Extent::To(4))), Extent::Whole);
+        assert_eq!(shown(6, 10).added_to(Some(Extent::To(4))), Extent::To(4));
+        assert_eq!(shown(2, 3).added_to(Some(Extent::To(4))), Extent::To(4));
+        assert_eq!(shown(2, 3).added_to(Some(Extent::Whole)), Extent::Whole);
+        assert_eq!(shown(3, 10).added_to(None), Extent::To(0));
+        assert_eq!(Shown { first: 1, last: 0, total: 0 }.added_to(None), Extent::Whole);
+    }
+
+    #[test]
+    fn line_endings_are_kept() {
+        let ended = |old: &str, new: &str| with_endings_of(old, new.to_owned());
+        assert_eq!(ended("a\r\nb\r\n", "a\nc\nb\n"), "a\r\nc\r\nb\r\n");
+        assert_eq!(ended("a\r\nb\nc\r\n", "x\na\nb\nc"), "x\r\na\r\nb\nc");
+        assert_eq!(ended("a\r\n", "b\r\nc\n"), "b\r\nc\n");
+        assert_eq!(ended("a\n", "b\n"), "b\n");
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let mut memory = Memory::default();
+        for number in 0..MAX_REMEMBERED + 10 {
+            memory.put(Path::new(&number.to_string()), BlobId::from_hash([0; 32]), Extent::Whole);
+        }
+        assert_eq!(memory.seen.len(), MAX_REMEMBERED);
+        assert!(!memory.seen.contains_key(Path::new("9")) && memory.seen.contains_key(Path::new("10")));
+    }
+}

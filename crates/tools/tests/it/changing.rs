@@ -1,0 +1,375 @@
+//! What `write`, `edit` and `apply_patch` do to real files.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use helve_tools::Files;
+use helve_workspace::{Encoding, TextFile};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::world::World;
+
+/// A project with `f`, which was read.
+fn known(content: impl AsRef<[u8]>) -> World {
+    let world = World::new();
+    world.put("f", content);
+    world.read("f").unwrap();
+    world
+}
+
+fn enveloped(body: &str) -> String {
+    format!("*** Begin Patch\n{body}*** End Patch\n")
+}
+
+#[test]
+fn a_new_file_is_made_with_its_folders() {
+    let world = World::new();
+    let output = world.write("a/b/c.txt", "one\ntwo\n").unwrap();
+    assert_eq!(output.text, "a/b/c.txt was made: 2 lines.");
+    assert!(output.display.unwrap().starts_with("a/b/c.txt: +2 -0\n--- /dev/null\n"));
+    assert_eq!(world.text("a/b/c.txt"), "one\ntwo\n");
+    // What was written is known.
+    assert!(world.write("a/b/c.txt", "three\n").unwrap().text.contains("was replaced: 1 lines"));
+    assert_eq!(world.all().len(), 1, "nothing else is left");
+}
+
+#[test]
+fn what_was_not_read_is_not_replaced() {
+    let world = World::new();
+    world.put("f", "mine\n");
+    let refused = world.write("f", "yours\n").unwrap_err();
+    assert!(refused.contains("Read it first"), "{refused}");
+    assert_eq!(world.text("f"), "mine\n");
+    world.read("f").unwrap();
+    world.write("f", "yours\n").unwrap();
+    assert_eq!(world.text("f"), "yours\n");
+}
+
+#[test]
+fn what_was_read_in_part_is_not_replaced() {
+    let world = World::new();
+    world.put("f", "1\n2\n3\n4\n");
+    world.look(json!({ "path": "f", "limit": 2 })).unwrap();
+    let refused = world.write("f", "new\n").unwrap_err();
+    assert!(refused.contains("offset 3"), "{refused}");
+    world.look(json!({ "path": "f", "offset": 3 })).unwrap();
+    world.write("f", "new\n").unwrap();
+}
+
+#[test]
+fn a_person_replaces_what_they_like() {
+    let world = World::with(Files::by_hand());
+    world.put("f", "mine\n");
+    world.write("f", "yours\n").unwrap();
+    assert_eq!(world.text("f"), "yours\n");
+}
+
+#[test]
+fn what_the_user_did_meanwhile_is_kept_and_told() {
+    let world = known("a\nb\nc\nd\ne\n");
+    world.put("f", "a\nb\nc\nd\nE\nf\n");
+    let output = world.write("f", "A\nb\nc\nd\ne\n").unwrap();
+    assert_eq!(world.text("f"), "A\nb\nc\nd\nE\nf\n");
+    assert!(output.text.contains("was replaced") && output.text.contains("somebody else"), "{}", output.text);
+    assert!(output.text.contains("lines 5-6:\n-e\n+E\n+f"), "{}", output.text);
+    // Now it knows, and means it.
+    world.write("f", "only this\n").unwrap();
+    assert_eq!(world.text("f"), "only this\n");
+}
+
+#[test]
+fn a_conflict_is_refused_with_what_is_there() {
+    let world = known("a\nb\nc\n");
+    world.put("f", "a\nuser\nc\n");
+    for refused in [world.write("f", "a\nagent\nc\n"), world.edit("f", "b", "agent")] {
+        let refused = refused.unwrap_err();
+        assert!(refused.contains("There is now:\n     2\tuser"), "{refused}");
+        assert!(refused.contains("You want:\n     2\tagent"), "{refused}");
+        assert_eq!(world.text("f"), "a\nuser\nc\n");
+    }
+    let patch = enveloped("*** Update File: f\n@@\n a\n-b\n+agent\n c\n");
+    assert!(world.patch(&patch).unwrap_err().contains("There is now:"));
+    world.read("f").unwrap();
+    world.edit("f", "user", "agent").unwrap();
+    assert_eq!(world.text("f"), "a\nagent\nc\n");
+}
+
+#[test]
+fn changes_that_were_not_all_told_must_be_read() {
+    let many: String = (0..500).map(|line| format!("{line}\n")).collect();
+    let world = known("first\nlast\n");
+    world.put("f", format!("first\nlast\n\n{many}"));
+    let output = world.edit("f", "first", "FIRST").unwrap();
+    assert!(output.text.contains("there is more: read the file again"), "{}", output.text);
+    assert!(world.write("f", "gone\n").unwrap_err().contains("Only a part"));
+}
+
+#[test]
+fn a_file_that_was_deleted_meanwhile_is_made_again() {
+    let world = known("a\n");
+    fs::remove_file(world.path("f")).unwrap();
+    assert!(world.write("f", "b\n").unwrap().text.contains("was made"));
+}
+
+#[test]
+fn edits_are_made_all_or_none() {
+    let world = known("a\nb\nc\n");
+    let refused =
+        world.edits("f", json!([{ "old": "a", "new": "A" }, { "old": "nope", "new": "x" }])).unwrap_err();
+    assert!(refused.contains("edit 2"), "{refused}");
+    assert_eq!(world.text("f"), "a\nb\nc\n");
+    let output =
+        world.edits("f", json!([{ "old": "a", "new": "A" }, { "old": "c", "new": "C\nD" }])).unwrap();
+    assert_eq!(world.text("f"), "A\nb\nC\nD\n");
+    assert_eq!(output.text, "f was edited.\n     1\tA\n     2\tb\n     3\tC\n     4\tD");
+    assert!(output.display.unwrap().starts_with("f: +3 -2\n--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n"));
+    assert!(world.edits("f", json!([])).is_err());
+    assert!(world.edit("missing", "a", "b").unwrap_err().contains("Use write"));
+}
+
+#[test]
+fn an_edit_tells_how_it_matched() {
+    let world = World::new();
+    world.put("f", "    if a {\n        b();\n    }\n");
+    let output = world.edit("f", "if a {\n    b();\n}\n", "if a {\n    c();\n}\n").unwrap();
+    assert!(output.text.contains("Edit 1 matched at the file's indentation."), "{}", output.text);
+    let output = world.edits("f", json!([{ "old": " ", "new": "\t", "all": true }])).unwrap();
+    assert!(output.text.contains("places."), "{}", output.text);
+}
+
+#[test]
+fn an_edit_keeps_what_the_user_did_meanwhile() {
+    let world = known("a\nb\nc\nd\n");
+    world.put("f", "a\nb\nc\nd\nuser\n");
+    let output = world.edit("f", "a\n", "A\n").unwrap();
+    assert_eq!(world.text("f"), "A\nb\nc\nd\nuser\n");
+    assert!(output.text.contains("+user"), "{}", output.text);
+    // What the model never read but knows from elsewhere is edited as it stands.
+    world.put("f", "other\nlines\n");
+    world.edit("f", "other", "OTHER").unwrap();
+    assert_eq!(world.text("f"), "OTHER\nlines\n");
+}
+
+#[test]
+fn a_place_that_moved_is_not_mistaken_for_another() {
+    let world = known("target\nx\ny\nz\n");
+    // The user changed the line that is meant, and there is one like it elsewhere.
+    world.put("f", "changed\nx\ny\nz\ntarget\n");
+    assert!(world.edit("f", "target", "agent").unwrap_err().contains("same places"));
+    assert_eq!(world.text("f"), "changed\nx\ny\nz\ntarget\n");
+}
+
+#[test]
+fn a_patch_changes_all_files() {
+    let world = World::new();
+    world.put("up", "a\nb\n");
+    world.put("old/name", "x\ny\n");
+    world.put("gone", "z\n");
+    fs::set_permissions(world.path("old/name"), fs::Permissions::from_mode(0o755)).unwrap();
+    let patch = enveloped(
+        "*** Update File: up\n@@\n-a\n+A\n*** Update File: old/name\n*** Move to: new/name\n@@\n-x\n+X\n\
+         *** Delete File: gone\n*** Add File: deep/er\n+made\n",
+    );
+    let output = world.patch(&patch).unwrap();
+    assert_eq!(
+        output.text,
+        "up was changed.\nold/name was moved to new/name.\ngone was deleted.\ndeep/er was made: 1 lines."
+    );
+    let display = output.display.unwrap();
+    assert!(display.contains("+++ b/up\n") && display.contains("+++ b/new/name\n"), "{display}");
+    assert!(display.contains("--- a/gone\n+++ /dev/null\n"), "{display}");
+    let all = [("deep/er", "made\n"), ("new/name", "X\ny\n"), ("up", "A\nb\n")];
+    assert_eq!(world.all(), all.map(|(name, text)| (name.to_owned(), text.to_owned())).into());
+    assert_eq!(fs::metadata(world.path("new/name")).unwrap().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn a_patch_that_fails_in_one_file_changes_none() {
+    let world = World::new();
+    world.put("one", "a\n");
+    world.put("file", "b\n");
+    let before = world.all();
+    for last in [
+        "*** Update File: file\n@@\n-nope\n+x\n",
+        "*** Add File: file/below\n+x\n",
+        "*** Delete File: missing\n",
+        "*** Add File: ../outside\n+x\n",
+        "*** Add File: file\n+not read\n",
+        "*** Update File: sub/../file\n@@\n-b\n+c\n*** Update File: file\n@@\n-b\n+d\n",
+    ] {
+        let patch = enveloped(&format!("*** Update File: one\n@@\n-a\n+A\n*** Add File: new/x\n+x\n{last}"));
+        world.patch(&patch).unwrap_err();
+        assert_eq!(world.all(), before, "{last}");
+        assert!(!world.path("new").exists(), "{last}");
+    }
+}
+
+#[test]
+fn a_patch_merges_with_what_the_user_did() {
+    let world = known("a\nb\nc\nd\n");
+    world.put("f", "a\nb\nc\nd\nuser\n");
+    let output = world.patch(&enveloped("*** Update File: f\n*** Move to: g\n@@\n-a\n+A\n b\n")).unwrap();
+    assert_eq!(world.text("g"), "A\nb\nc\nd\nuser\n");
+    assert!(output.text.contains("+user") && !world.path("f").exists());
+    world.put("g", "user\n");
+    let refused = world.patch(&enveloped("*** Delete File: g\n")).unwrap_err();
+    assert!(refused.contains("changed since you read it"), "{refused}");
+    assert_eq!(world.text("g"), "user\n");
+}
+
+#[test]
+fn nothing_outside_the_project_is_written() {
+    let world = World::new();
+    let outside = world.outside("f");
+    fs::write(&outside, "mine\n").unwrap();
+    fs::create_dir(world.outside("folder")).unwrap();
+    symlink(&outside, world.path("link")).unwrap();
+    symlink(world.outside("folder"), world.path("way")).unwrap();
+    symlink(world.outside("not-yet"), world.path("dangling")).unwrap();
+    let absolute = outside.to_str().unwrap().to_owned();
+    for name in ["../f", &absolute, "link", "way/new", "dangling", "nope/../../f", ".", ""] {
+        world.read(name).ok();
+        let refused = world.write(name, "yours\n").unwrap_err();
+        assert!(refused.contains("not in the project") || refused.contains("does not exist"), "{refused}");
+        assert!(world.edit(name, "mine", "yours").is_err());
+    }
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "mine\n");
+    assert_eq!(fs::read_dir(world.outside("folder")).unwrap().count(), 0);
+    assert!(!world.outside("not-yet").exists());
+}
+
+#[test]
+fn links_modes_and_owners_stay() {
+    let world = World::new();
+    world.put("real/file", "a\n");
+    symlink("real/file", world.path("link")).unwrap();
+    fs::set_permissions(world.path("real/file"), fs::Permissions::from_mode(0o4751)).unwrap();
+    let owner = |facts: fs::Metadata| (facts.uid(), facts.gid());
+    // Only root may give a file away; everybody else checks that it stays theirs.
+    let _ = std::os::unix::fs::chown(world.path("real/file"), Some(1234), Some(1234));
+    let before = owner(fs::metadata(world.path("real/file")).unwrap());
+    let mode = fs::set_permissions(world.path("real/file"), fs::Permissions::from_mode(0o4751));
+    mode.unwrap();
+    world.edit("link", "a", "b").unwrap();
+    world.read("link").unwrap();
+    world.write("link", "c\n").unwrap();
+    world.patch(&enveloped("*** Update File: link\n@@\n-c\n+d\n")).unwrap();
+    let facts = fs::metadata(world.path("real/file")).unwrap();
+    assert_eq!(world.text("real/file"), "d\n");
+    assert_eq!((facts.mode() & 0o7777, owner(facts)), (0o4751, before));
+    assert_eq!(fs::read_link(world.path("link")).unwrap().to_str(), Some("real/file"));
+    assert!(world.patch(&enveloped("*** Delete File: link\n")).unwrap_err().contains("is a link"));
+    symlink("real/later", world.path("dangling")).unwrap();
+    world.write("dangling", "made\n").unwrap();
+    assert_eq!(world.text("real/later"), "made\n");
+    assert!(world.path("dangling").is_symlink());
+    symlink("round", world.path("round")).unwrap();
+    world.write("round", "x").unwrap_err();
+}
+
+#[test]
+fn what_is_no_text_or_read_only_is_left_alone() {
+    let world = known(b"caf\xe9\n");
+    assert!(world.write("f", "x").unwrap_err().contains("UTF-8"));
+    assert!(world.edit("f", "caf", "tea").unwrap_err().contains("UTF-8"));
+    assert_eq!(world.bytes("f"), b"caf\xe9\n");
+    let world = known("a\n");
+    fs::set_permissions(world.path("f"), fs::Permissions::from_mode(0o444)).unwrap();
+    assert!(world.edit("f", "a", "b").unwrap_err().contains("read-only"));
+    fs::create_dir(world.path("folder")).unwrap();
+    assert!(world.write("folder", "x").unwrap_err().contains("is a folder"));
+}
+
+#[test]
+fn the_whole_file_may_be_another_and_its_form_stays() {
+    let utf16 = |text: &str| TextFile { text: text.to_owned(), encoding: Encoding::Utf16Be }.to_bytes();
+    let world = known(utf16("é\r\nb\r\n"));
+    world.write("f", "é\nnew\nb\n").unwrap();
+    assert_eq!(world.bytes("f"), utf16("é\r\nnew\r\nb\r\n"));
+    let world = known("\u{feff}a\n");
+    world.write("f", "\u{feff}b\n").unwrap();
+    assert_eq!(world.text("f"), "\u{feff}b\n");
+    let patch = enveloped("*** Add File: f\n+c\n+d\n");
+    let world = known("\u{feff}a\r\n");
+    world.patch(&patch).unwrap();
+    assert_eq!(world.text("f"), "\u{feff}c\r\nd\r\n");
+}
+
+fn encodings() -> impl Strategy<Value = Encoding> {
+    prop_oneof![
+        Just(Encoding::Utf8),
+        Just(Encoding::Utf8WithMark),
+        Just(Encoding::Utf16Le),
+        Just(Encoding::Utf16Be)
+    ]
+}
+
+/// Lines that are all different, and their endings.
+fn file() -> impl Strategy<Value = Vec<(String, &'static str)>> {
+    let ending = prop_oneof![Just("\n"), Just("\r\n")];
+    let lines = prop::collection::vec(("[a-zé€😀 ]{0,5}", ending), 1..10);
+    lines.prop_map(|lines| {
+        lines.into_iter().enumerate().map(|(n, (line, ending))| (format!("{line}#{n}#"), ending)).collect()
+    })
+}
+
+fn joined(lines: &[(String, &'static str)]) -> String {
+    lines.iter().flat_map(|(line, ending)| [line.as_str(), ending]).collect()
+}
+
+/// What somebody does to a line of a file.
+fn touch(lines: &mut Vec<(String, &'static str)>, at: usize, how: u8, by: &str) {
+    let at = at % lines.len().max(1);
+    match how {
+        0 => lines.insert(at, (format!("{by} came"), "\n")),
+        1 if lines.len() > 1 => drop(lines.remove(at)),
+        _ => lines[at].0.push_str(by),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn an_edit_changes_only_what_it_says(lines in file(), encoding in encodings(), at: prop::sample::Index, new in "[a-z]{1,5}") {
+        let world = World::new();
+        let at = at.index(lines.len());
+        world.put("f", TextFile { text: joined(&lines), encoding }.to_bytes());
+        world.edit("f", &lines[at].0, &new).unwrap();
+        let mut expected = lines.clone();
+        expected[at].0 = new;
+        prop_assert_eq!(world.bytes("f"), TextFile { text: joined(&expected), encoding }.to_bytes());
+    }
+
+    /// Whatever both do, a line of the user's is there afterwards, or nothing was written.
+    #[test]
+    fn no_line_of_the_users_is_lost(
+        lines in file(), encoding in encodings(), agent in any::<prop::sample::Index>(), how_agent in 0..3_u8,
+        users in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8), 0..3), whole: bool,
+    ) {
+        let world = known(TextFile { text: joined(&lines), encoding }.to_bytes());
+        let (mut user, mut wanted) = (lines.clone(), lines.clone());
+        for (at, how) in users {
+            touch(&mut user, at.index(100), how, " user");
+        }
+        let there = TextFile { text: joined(&user), encoding }.to_bytes();
+        world.put("f", &there);
+        touch(&mut wanted, agent.index(100), how_agent, " agent");
+        let outcome = if whole {
+            world.write("f", &joined(&wanted))
+        } else {
+            let first = lines[0].0.clone();
+            world.edit("f", &first, &format!("{first} agent"))
+        };
+        if outcome.is_err() {
+            prop_assert_eq!(world.bytes("f"), there);
+            return Ok(());
+        }
+        let after = TextFile::read(&world.bytes("f")).unwrap();
+        prop_assert_eq!(after.encoding, encoding);
+        for (line, _) in user.iter().filter(|(line, _)| line.contains("user")) {
+            prop_assert!(after.text.contains(line.as_str()), "{line:?} is lost in {:?}", after.text);
+        }
+    }
+}
