@@ -20,12 +20,17 @@ const FIX: &str = r#"
     [[step]]
     when = { tool = "read", result = "old" }
     calls = [{ tool = "write", input = { path = "a.txt", content = "new\n" } }]
+    repeat = true
+    [[step]]
+    when = { tool = "write", result = "Read it first" }
+    calls = [{ tool = "read", input = { path = "a.txt" } }]
     [[step]]
     when = { tool = "write", result = "replaced" }
     text = "Fixed."
     [[step]]
     when = { asked = "thanks" }
     text = "You are welcome."
+    repeat = true
     [[step]]
     text = "I could not."
     repeat = true
@@ -149,7 +154,7 @@ fn somebody_who_stops_reading_does_not_stop_the_work() {
     home.write(
         "project/long.toml",
         &format!(
-            "[[step]]\ntext = {text:?}\ncalls = [{{ tool = 'write', input = {{ path = 'a.txt', content = 'new' }} }}]\n\
+            "[[step]]\ntext = {text:?}\ncalls = [{{ tool = 'read', input = {{ path = 'a.txt' }} }}, {{ tool = 'write', input = {{ path = 'a.txt', content = 'new' }} }}]\n\
              [[step]]\ntext = 'done'"
         ),
     );
@@ -376,11 +381,7 @@ fn with_json_the_last_line_is_a_result_whatever_happened() {
 fn a_tool_that_was_removed_is_not_offered() {
     let home = home();
     let ran = run(&home, &["--yes", "--remove-tool", "write", "fix it"]);
-    assert!(
-        ran.err.contains("There is no tool") && ran.err.contains("There are: read, shell"),
-        "{}",
-        ran.err
-    );
+    assert!(ran.err.contains("There is no tool") && ran.err.contains("There are: read, edit"), "{}", ran.err);
     assert_eq!(content(&home), "old\n");
 }
 
@@ -593,7 +594,7 @@ fn a_slow_reader_gets_the_whole_answer() {
     home.write(
         "project/long.toml",
         &format!(
-            "[[step]]\ntext = {text:?}\ncalls = [{{ tool = 'write', input = {{ path = 'a.txt', content = 'new' }} }}]\n\
+            "[[step]]\ntext = {text:?}\ncalls = [{{ tool = 'read', input = {{ path = 'a.txt' }} }}, {{ tool = 'write', input = {{ path = 'a.txt', content = 'new' }} }}]\n\
              [[step]]\ntext = 'done'"
         ),
     );
