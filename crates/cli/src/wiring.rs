@@ -7,7 +7,7 @@ use std::sync::Arc;
 use helve_agent::{Error, Gate, House, Limits};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName};
-use helve_tools::{ApplyPatch, Edit, Files, Read, Shell, Tool, Write};
+use helve_tools::{ApplyPatch, Edit, Files, Glob, Grep, List, Read, Shell, Tool, Write};
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -44,8 +44,12 @@ pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Failure> {
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
     let files = Arc::new(Files::default());
+    let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
         Arc::new(Read { files: files.clone() }),
+        Arc::new(List { user_ignores: user_ignores.clone() }),
+        Arc::new(Glob { user_ignores: user_ignores.clone() }),
+        Arc::new(Grep { user_ignores }),
         Arc::new(Write { files: files.clone() }),
         Arc::new(Edit { files: files.clone() }),
         Arc::new(ApplyPatch { files }),

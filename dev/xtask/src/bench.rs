@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<(), String> {
     rows.extend(bench_loop::rows(&helve)?);
     rows.extend(of_bench("helve-journal", "journal", &[])?);
     rows.extend(of_bench("helve-models", "models", &[])?);
+    rows.extend(of_bench("helve-tools", "search", &[])?);
     print(&rows);
     Ok(())
 }

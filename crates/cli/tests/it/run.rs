@@ -381,7 +381,7 @@ fn with_json_the_last_line_is_a_result_whatever_happened() {
 fn a_tool_that_was_removed_is_not_offered() {
     let home = home();
     let ran = run(&home, &["--yes", "--remove-tool", "write", "fix it"]);
-    assert!(ran.err.contains("There is no tool") && ran.err.contains("There are: read, edit"), "{}", ran.err);
+    assert!(ran.err.contains("There is no tool") && ran.err.contains("There are: read, list"), "{}", ran.err);
     assert_eq!(content(&home), "old\n");
 }
 

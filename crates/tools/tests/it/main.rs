@@ -13,4 +13,5 @@ mod killing;
 mod patching;
 mod reading;
 mod replacing;
+mod searching;
 mod world;

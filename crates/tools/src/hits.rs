@@ -1,0 +1,340 @@
+//! What `grep` finds: in one file, and in all of them.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::OccupiedEntry;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
+
+use crate::grep::Mode;
+use crate::walk::{BYTES, counted};
+
+/// What is shown of a line.
+const LINE: usize = 500;
+/// What is shown of it before its match.
+const LEAD: usize = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Match,
+    Before,
+    After,
+    /// Lines are left out between two groups.
+    Gap,
+    Note,
+}
+
+#[derive(Debug)]
+struct Line {
+    kind: Kind,
+    text: String,
+}
+
+/// What was found in one file.
+#[derive(Debug, Default)]
+pub(crate) struct Hits {
+    /// Lines that match; whole matches where they may go over several lines and are only counted.
+    total: u64,
+    /// So much of it as can be shown.
+    lines: Vec<Line>,
+    bytes: usize,
+    /// There are lines that match and are not among them.
+    is_cut: bool,
+}
+
+impl Hits {
+    fn push(&mut self, kind: Kind, text: String) {
+        self.bytes += text.len() + 1;
+        self.lines.push(Line { kind, text });
+    }
+
+    fn shown(&self) -> usize {
+        self.lines.iter().filter(|line| line.kind == Kind::Match).count()
+    }
+
+    /// The first matches with the lines around them.
+    fn first(&self, limit: usize) -> &[Line] {
+        let mut matches = 0;
+        let mut end = self.lines.len();
+        for (at, line) in self.lines.iter().enumerate() {
+            matches += usize::from(line.kind == Kind::Match);
+            if matches > limit {
+                end = at;
+                break;
+            }
+        }
+        let lines = self.lines.get(..end).unwrap_or_default();
+        // What leads up to a match that is not there tells nothing.
+        let kept = lines.iter().rposition(|line| !matches!(line.kind, Kind::Before | Kind::Gap));
+        kept.and_then(|last| lines.get(..=last)).unwrap_or_default()
+    }
+}
+
+/// Takes what the searcher finds in one file.
+pub(crate) struct HitsSink<'a> {
+    pub(crate) matcher: &'a RegexMatcher,
+    pub(crate) hits: Hits,
+    mode: Mode,
+    limit: usize,
+    shown: usize,
+    is_binary: bool,
+}
+
+impl<'a> HitsSink<'a> {
+    pub(crate) fn new(mode: Mode, matcher: &'a RegexMatcher, limit: usize) -> HitsSink<'a> {
+        HitsSink { matcher, hits: Hits::default(), mode, limit, shown: 0, is_binary: false }
+    }
+
+    fn take_lines(&mut self, found: &SinkMatch<'_>) {
+        let first = found.line_number().unwrap_or(1);
+        for (number, line) in (first..).zip(found.lines()) {
+            self.hits.total += 1;
+            self.hits.is_cut |= self.shown == self.limit || self.hits.bytes > BYTES;
+            if !self.hits.is_cut {
+                let at = self.matcher.find(line).ok().flatten().map_or(0, |found| found.start());
+                self.hits.push(Kind::Match, format!("{number}:{}", cut(line, at)));
+                self.shown += 1;
+            }
+        }
+    }
+
+    fn matches_in(&self, searcher: &Searcher, found: &SinkMatch<'_>) -> u64 {
+        if !searcher.multi_line_with_matcher(self.matcher) {
+            return 1;
+        }
+        let range = found.bytes_range_in_buffer();
+        let mut count = 0;
+        let _ = self.matcher.find_iter_at(found.buffer(), range.start, |one| {
+            let is_inside = one.start() < range.end;
+            count += u64::from(is_inside);
+            is_inside
+        });
+        count.max(1)
+    }
+}
+
+impl Sink for HitsSink<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        match self.mode {
+            Mode::Content if self.is_binary => {
+                self.hits.total += 1;
+                return Ok(false);
+            }
+            Mode::Content => self.take_lines(found),
+            Mode::Count => self.hits.total += self.matches_in(searcher, found),
+            Mode::Files => self.hits.total = 1,
+        }
+        Ok(self.mode != Mode::Files)
+    }
+
+    fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
+        if !self.hits.is_cut && !self.is_binary {
+            let kind = match found.kind() {
+                SinkContextKind::Before => Kind::Before,
+                SinkContextKind::After | SinkContextKind::Other => Kind::After,
+            };
+            let number = found.line_number().unwrap_or(1);
+            self.hits.push(kind, format!("{number}-{}", cut(found.bytes(), 0)));
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        if !self.hits.is_cut && !self.is_binary {
+            self.hits.push(Kind::Gap, "--".to_owned());
+        }
+        Ok(true)
+    }
+
+    fn binary_data(&mut self, searcher: &Searcher, _: u64) -> io::Result<bool> {
+        // Where the search goes on, its matches are counted and not shown.
+        self.is_binary = searcher.binary_detection().convert_byte().is_some();
+        Ok(true)
+    }
+
+    fn finish(&mut self, searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        let Some(offset) = finish.binary_byte_offset() else { return Ok(()) };
+        let is_skipped = searcher.binary_detection().quit_byte().is_some();
+        match self.mode {
+            Mode::Files | Mode::Count if is_skipped => self.hits.total = 0,
+            Mode::Content if self.hits.total > 0 => {
+                let rest = if is_skipped { "was not searched" } else { "has a match" };
+                let note = format!("[binary from about byte {offset} on, which {rest}]");
+                self.hits.push(Kind::Note, note);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A line without its end; of a long one, what is around the match.
+fn cut(line: &[u8], at: usize) -> String {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.len() <= LINE {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let start = letter_at(line, at.saturating_sub(LEAD).min(line.len() - LINE));
+    let end = letter_at(line, start + LINE);
+    let note = |bytes: usize, text: String| if bytes == 0 { String::new() } else { text };
+    format!(
+        "{}{}{}",
+        note(start, format!("[{start} bytes cut] ")),
+        String::from_utf8_lossy(line.get(start..end).unwrap_or_default()),
+        note(line.len() - end, format!(" [{} bytes cut]", line.len() - end)),
+    )
+}
+
+/// Where the letter begins that a byte belongs to.
+fn letter_at(line: &[u8], at: usize) -> usize {
+    let is_inside = |at: &usize| line.get(*at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
+    (at.saturating_sub(3)..=at).rev().find(|at| !is_inside(at)).unwrap_or(at)
+}
+
+/// What was found in all files: the first of it in the order of paths, whichever thread came first, and how much there is.
+#[derive(Debug)]
+pub(crate) struct Found {
+    mode: Mode,
+    limit: usize,
+    kept: BTreeMap<PathBuf, Hits>,
+    /// Of what is kept.
+    units: usize,
+    bytes: usize,
+    /// Of everything.
+    searched: u64,
+    files: u64,
+    total: u64,
+}
+
+impl Found {
+    pub(crate) fn new(mode: Mode, limit: usize) -> Found {
+        Found { mode, limit, kept: BTreeMap::new(), units: 0, bytes: 0, searched: 0, files: 0, total: 0 }
+    }
+
+    pub(crate) fn add(&mut self, path: PathBuf, hits: Hits) {
+        self.searched += 1;
+        if hits.total == 0 {
+            return;
+        }
+        self.files += 1;
+        self.total += hits.total;
+        self.units += units_of(self.mode, &hits);
+        self.bytes += bytes_of(&path, &hits);
+        self.kept.insert(path, hits);
+        self.drop_what_never_shows();
+    }
+
+    fn drop_what_never_shows(&mut self) {
+        while let Some(last) = self.kept.last_entry() {
+            let units = units_of(self.mode, last.get());
+            let bytes = bytes_of(last.key(), last.get());
+            if self.units - units < self.limit && self.bytes - bytes < BYTES {
+                break;
+            }
+            OccupiedEntry::remove(last);
+            self.units -= units;
+            self.bytes -= bytes;
+        }
+    }
+
+    /// The text for the model, and what it must know of it.
+    pub(crate) fn told(&self) -> (String, Option<String>) {
+        let mut told = Told::default();
+        for (path, hits) in &self.kept {
+            let path = path.to_string_lossy();
+            match self.mode {
+                Mode::Files => told.add_file(&path),
+                Mode::Count => told.add_file(&format!("{path}:{}", hits.total)),
+                Mode::Content => told.add_hits(&path, hits, self.limit),
+            }
+        }
+        let note = self.note(&told);
+        (told.text, note)
+    }
+
+    fn note(&self, told: &Told) -> Option<String> {
+        let all = self.summary();
+        match self.mode {
+            _ if self.searched == 0 => {
+                Some("[No file was searched: look at path, glob and type.]".to_owned())
+            }
+            _ if self.files == 0 => {
+                Some(format!("[No match in {}.]", counted(self.searched, "file", "files")))
+            }
+            Mode::Content if told.is_cut || self.kept.len() as u64 != self.files => Some(format!(
+                "[The first {} of {all} are shown. Narrow the search, or use mode files or count.]",
+                told.lines
+            )),
+            Mode::Files | Mode::Count if told.files < self.files => Some(format!(
+                "[The first {} of {} are shown. Narrow the search.]",
+                told.files,
+                counted(self.files, "file", "files")
+            )),
+            _ => None,
+        }
+    }
+
+    /// How much there is, in a few words.
+    pub(crate) fn summary(&self) -> String {
+        let files = counted(self.files, "file", "files");
+        match self.mode {
+            Mode::Files => files,
+            Mode::Content => format!("{} in {files}", counted(self.total, "matching line", "matching lines")),
+            Mode::Count => format!("{} in {files}", counted(self.total, "match", "matches")),
+        }
+    }
+}
+
+/// What the limit counts.
+fn units_of(mode: Mode, hits: &Hits) -> usize {
+    if mode == Mode::Content { hits.shown() } else { 1 }
+}
+
+fn bytes_of(path: &Path, hits: &Hits) -> usize {
+    path.as_os_str().len() + 2 + hits.bytes
+}
+
+/// The text as it grows.
+#[derive(Default)]
+struct Told {
+    text: String,
+    lines: usize,
+    files: u64,
+    is_cut: bool,
+}
+
+impl Told {
+    fn add_file(&mut self, line: &str) {
+        if self.text.len() + line.len() < BYTES {
+            self.text.push_str(line);
+            self.text.push('\n');
+            self.files += 1;
+        }
+    }
+
+    fn add_hits(&mut self, path: &str, hits: &Hits, limit: usize) {
+        let room = limit.saturating_sub(self.lines);
+        let lines = hits.first(room);
+        self.is_cut |= room < hits.shown() || hits.is_cut;
+        if lines.is_empty() {
+            return;
+        }
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        self.text.push_str(&format!("{gap}{path}\n"));
+        for line in lines {
+            if self.text.len() + line.text.len() >= BYTES {
+                self.is_cut = true;
+                return;
+            }
+            self.text.push_str(&line.text);
+            self.text.push('\n');
+            self.lines += usize::from(line.kind == Kind::Match);
+        }
+    }
+}
