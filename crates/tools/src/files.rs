@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::{BlobId, Blobs};
 use helve_workspace::{Hunk, Merged, TextFile, lines, main_ending, merge};
-use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
+use similar::DiffOp;
 
 use crate::atomic::{Change, Content, commit};
 use crate::telling;
@@ -386,7 +386,7 @@ pub(crate) fn with_endings_of(old: &str, new: String) -> String {
     }
     let [before, after] = [old, &new].map(|text| lines(text).collect::<Vec<_>>());
     let mut endings = vec![main_ending(old); after.len()];
-    for op in capture_diff_slices_by_key(Algorithm::Myers, &before, &after, |line| line.content) {
+    for op in telling::line_diff(&before, &after) {
         if let DiffOp::Equal { old_index, new_index, len } = op {
             let kept = before.iter().skip(old_index).take(len);
             for (ending, line) in endings.iter_mut().skip(new_index).zip(kept) {

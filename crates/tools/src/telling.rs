@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use helve_workspace::{Conflict, Hunk, NumberedLines, lines};
-use similar::{ChangeTag, TextDiff};
+use helve_workspace::{Conflict, Hunk, Line, NumberedLines, lines};
+use similar::{ChangeTag, DiffOp, TextDiff, group_diff_ops};
 
 /// What people are shown of one change at most.
 const DIFF_LINES: usize = 200;
@@ -61,13 +61,20 @@ fn numbered(first: usize, lines: impl Iterator<Item = impl AsRef<str>>) -> impl 
     lines.enumerate().map(move |(at, line)| format!("{:>6}\t{}", first + at, cut(line.as_ref())))
 }
 
+/// What differs between lines, whatever they end with.
+pub(crate) fn line_diff(before: &[Line<'_>], after: &[Line<'_>]) -> Vec<DiffOp> {
+    let [before, after] =
+        [before, after].map(|lines| lines.iter().map(|line| line.content).collect::<Vec<_>>());
+    TextDiff::configure().timeout(PATIENCE).diff_slices(&before, &after).ops().to_vec()
+}
+
 /// The lines that a change made or touched, as they are now, with a few around them.
 pub(crate) fn changed_lines(before: &str, after: &str) -> String {
-    let [before, all] = [before, after].map(|text| lines(text).map(|line| line.content).collect::<Vec<_>>());
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_slices(&before, &all);
+    let [before, all] = [before, after].map(|text| lines(text).collect::<Vec<_>>());
+    let diff = line_diff(&before, &all);
     let mut told = Vec::new();
     let mut left = TOLD_LINES;
-    for group in diff.grouped_ops(AROUND) {
+    for group in group_diff_ops(diff, AROUND) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
         let range = first.new_range().start..last.new_range().end;
         if range.len() > left {
@@ -78,7 +85,8 @@ pub(crate) fn changed_lines(before: &str, after: &str) -> String {
         if !told.is_empty() {
             told.push("...".to_owned());
         }
-        told.extend(numbered(range.start + 1, all.iter().skip(range.start).take(range.len())));
+        let now = all.iter().skip(range.start).take(range.len());
+        told.extend(numbered(range.start + 1, now.map(|line| line.content)));
     }
     told.join("\n")
 }
