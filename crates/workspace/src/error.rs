@@ -1,0 +1,65 @@
+//! What can go wrong with a workspace, each with what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use helve_protocol::BlobError;
+
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    #[error("{} is the root of all files, and is not looked through unasked", .0.display())]
+    RootOfAll(PathBuf),
+    #[error("{} is your home folder or above it, and is not looked through unasked", .0.display())]
+    Home(PathBuf),
+    #[error("{} is not a folder", .0.display())]
+    NotAFolder(PathBuf),
+    #[error("there are more than {0} files in the workspace")]
+    TooManyFiles(usize),
+    #[error("`{0}` is not the path of a file")]
+    BadPath(String),
+    #[error("{0} is not what Helve last saw there")]
+    Changed(String),
+    #[error("{0} is in the way")]
+    InTheWay(String),
+    #[error("what {0} was is not kept, so it can't be brought back")]
+    NotKept(String),
+    #[error("{}: {source}", path.display())]
+    Disk { path: PathBuf, source: io::Error },
+    #[error("a file's content could not be kept: {0}")]
+    Blobs(#[from] BlobError),
+}
+
+impl WorkspaceError {
+    /// What a person can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            WorkspaceError::RootOfAll(_) | WorkspaceError::Home(_) => {
+                "Start Helve in the folder of a project, or name the folder if you mean it: `--cwd DIR`."
+            }
+            WorkspaceError::NotAFolder(_) => "Choose a folder that exists.",
+            WorkspaceError::TooManyFiles(_) => {
+                "Start Helve in a smaller folder, or leave folders out with a `.ignore` file."
+            }
+            WorkspaceError::BadPath(_) => "Name a file relative to the workspace, without `..`.",
+            WorkspaceError::Changed(_) => "Look at it first: somebody else changed it.",
+            WorkspaceError::InTheWay(_) => "Move it away first: nobody kept what is there.",
+            WorkspaceError::NotKept(_) => "Get it from elsewhere: a backup, or the program that made it.",
+            WorkspaceError::Disk { .. } => "Check the permissions and the space that is left.",
+            WorkspaceError::Blobs(_) => "Check that Helve's own folder can be written and has space left.",
+        }
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, WorkspaceError>;
+
+/// Says which path an error is about.
+pub(crate) trait At<T> {
+    fn at(self, path: impl AsRef<Path>) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for std::result::Result<T, E> {
+    fn at(self, path: impl AsRef<Path>) -> Result<T> {
+        let disk = |error: E| WorkspaceError::Disk { path: path.as_ref().to_owned(), source: error.into() };
+        self.map_err(disk)
+    }
+}

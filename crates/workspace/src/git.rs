@@ -1,0 +1,324 @@
+//! What git knows: which files it tracks, which of them are as in its objects, and those objects.
+//!
+//! The program `git` is called; nothing that a repository could make it run (hooks, monitors, filters) is run. Only the index
+//! is read by ourselves, as no command tells what is in it both completely and fast.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+
+use rustix::fs as unix;
+
+use crate::root::{Root, git_folder};
+use crate::stat::{Moment, Stat};
+use crate::tracked::{ObjectId, Tracked, TrackedFile};
+
+/// Where a tree is held while a call may make git forget its objects. Each worktree has its own.
+const HELD: &str = "refs/worktree/helve/before";
+/// Of millions of files.
+const MAX_INDEX_BYTES: u64 = 1 << 30;
+const MAX_ERROR_CHARS: usize = 300;
+
+/// The program and the environment that it gets.
+#[derive(Clone, Debug)]
+pub struct GitProgram {
+    pub program: PathBuf,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// What asking git for an object gave.
+pub(crate) enum Object {
+    Bytes(Vec<u8>),
+    TooLarge,
+    Missing,
+}
+
+#[derive(Debug)]
+pub(crate) struct Git {
+    program: GitProgram,
+    folder: PathBuf,
+    /// The way from the top of the repository to the folder.
+    prefix: String,
+    /// Where git keeps what it knows of this worktree.
+    git_folder: PathBuf,
+    /// The index when it was last read.
+    index: Option<Stat>,
+    tracked: Tracked,
+    /// The index whose tree is held.
+    held: Option<Stat>,
+}
+
+impl Git {
+    pub(crate) fn open(root: &Root, program: GitProgram) -> Option<Git> {
+        let top = root.repository()?;
+        let git_folder = git_folder(top)?;
+        let prefix = root.folder().strip_prefix(top).ok()?.to_str()?.to_owned();
+        Some(Git {
+            program,
+            folder: root.folder().to_owned(),
+            prefix,
+            git_folder,
+            index: None,
+            tracked: Tracked::default(),
+            held: None,
+        })
+    }
+
+    pub(crate) fn tracked(&self) -> &Tracked {
+        &self.tracked
+    }
+
+    fn index_file(&self) -> PathBuf {
+        self.git_folder.join("index")
+    }
+
+    fn index_stat(&self) -> Option<Stat> {
+        unix::lstat(self.index_file()).ok().map(Stat::from)
+    }
+
+    /// Reads git's index if it was written since the last time, and says whether it was. If it can't be read, nothing is
+    /// known to be tracked; the objects that were known before can still be had.
+    pub(crate) fn refresh(&mut self) -> io::Result<bool> {
+        let index = self.index_stat();
+        if index == self.index {
+            return Ok(false);
+        }
+        self.index = index;
+        self.tracked = Tracked::default();
+        // A new repository has no index.
+        if let Some(index) = index {
+            self.tracked = self.read_index(index.modified)?;
+        }
+        Ok(true)
+    }
+
+    fn read_index(&self, written: Moment) -> io::Result<Tracked> {
+        let mut index = Vec::new();
+        std::fs::File::open(self.index_file())?.take(MAX_INDEX_BYTES).read_to_end(&mut index)?;
+        let strange = || io::Error::other("git's index is of a kind that Helve can't read");
+        let mut tracked = Tracked::read(&index, &self.prefix, written).ok_or_else(strange)?;
+        self.mark_converted(&mut tracked)?;
+        Ok(tracked)
+    }
+
+    /// Marks the files whose bytes may differ from their object's. A filter may do anything; other line ends change
+    /// the size.
+    fn mark_converted(&self, tracked: &mut Tracked) -> io::Result<()> {
+        const FILTERS: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
+        const LINE_ENDS: [&str; 3] = ["text", "eol", "crlf"];
+        let mut ended = self.with_any_of(&[FILTERS, LINE_ENDS].concat())?;
+        if !ended.is_empty() {
+            let filtered = self.with_any_of(&FILTERS)?;
+            mark(tracked, &filtered);
+        }
+        if self.changes_line_ends()? {
+            ended = tracked.files.keys().cloned().collect();
+        }
+        let resized = self.resized(tracked, &ended)?;
+        mark(tracked, &resized);
+        Ok(())
+    }
+
+    /// The tracked files for which at least one of these attributes says something.
+    fn with_any_of(&self, attributes: &[&str]) -> io::Result<Vec<String>> {
+        let none: Vec<String> = attributes.iter().map(|name| format!("!{name}")).collect();
+        let but_those_without = format!(":(exclude,attr:{})", none.join(" "));
+        let list = self.output(&["ls-files", "-z", "--", &but_those_without])?;
+        let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+    }
+
+    fn changes_line_ends(&self) -> io::Result<bool> {
+        let output = self.command(&["config", "--get", "core.autocrlf"]).output()?;
+        let value = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        Ok(output.status.success() && value != "false")
+    }
+
+    /// Those of the files whose object has another size.
+    fn resized(&self, tracked: &Tracked, paths: &[String]) -> io::Result<Vec<String>> {
+        let named = paths.iter().filter_map(|path| Some((path, tracked.files.get(path)?)));
+        let (paths, files): (Vec<&String>, Vec<&TrackedFile>) = named.unzip();
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let objects: Vec<ObjectId> = files.iter().map(|file| file.object).collect();
+        let mut sizes = Vec::new();
+        self.ask(&["cat-file", "--batch-check=%(objectsize)", "--buffer"], &objects, |answers| {
+            for line in answers.lines() {
+                // A missing one has no size, so it differs.
+                sizes.push(line?.trim().parse::<u64>().ok());
+            }
+            Ok(())
+        })?;
+        let sizes = sizes.into_iter().chain(std::iter::repeat(None));
+        let is_other = |file: &TrackedFile, size: Option<u64>| !size.is_some_and(|size| file.has_size(size));
+        let resized =
+            paths.into_iter().zip(files).zip(sizes).filter(|((_, file), size)| is_other(file, *size));
+        Ok(resized.map(|((path, _), _)| path.clone()).collect())
+    }
+
+    /// Tells the content of each object, in their order.
+    pub(crate) fn load(
+        &self,
+        objects: &[ObjectId],
+        max_bytes: u64,
+        mut tell: impl FnMut(Object),
+    ) -> io::Result<()> {
+        if objects.is_empty() {
+            return Ok(());
+        }
+        self.ask(&["cat-file", "--batch", "--buffer"], objects, |answers| {
+            for _ in objects {
+                tell(read_object(answers, max_bytes)?);
+            }
+            Ok(())
+        })
+    }
+
+    /// Keeps the objects of the index from being forgotten, whatever a call does to the index, the branches and their
+    /// logs, by a private reference to a tree of them.
+    pub(crate) fn hold(&mut self) -> io::Result<()> {
+        if self.index.is_none() || self.held == self.index {
+            return Ok(());
+        }
+        // A copy: to make a tree of the index itself would lock it.
+        let copy = self.git_folder.join("helve-index");
+        std::fs::copy(self.index_file(), &copy)?;
+        let mut write_tree = self.command(&["write-tree", "--missing-ok"]);
+        write_tree.env("GIT_INDEX_FILE", &copy);
+        let tree = write_tree.output().and_then(successful);
+        std::fs::remove_file(&copy)?;
+        let tree = String::from_utf8_lossy(&tree?).trim().to_owned();
+        self.output(&["update-ref", HELD, &tree])?;
+        self.held = self.index;
+        Ok(())
+    }
+
+    fn release(&mut self) {
+        if self.held.take().is_some() {
+            let _ = self.output(&["update-ref", "-d", HELD]);
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let is_plain = |name: &OsString| !name.as_bytes().starts_with(b"GIT_");
+        let environment = self.program.environment.iter().filter(|(name, _)| is_plain(name));
+        let mut command = Command::new(&self.program.program);
+        command
+            .env_clear()
+            .envs(environment.map(|(name, value)| (name, value)))
+            .env("LC_ALL", "C")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .arg("-C")
+            .arg(&self.folder)
+            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn output(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
+        self.command(arguments).output().and_then(successful)
+    }
+
+    /// Asks for many objects at once and reads the answers as they come.
+    fn ask(
+        &self,
+        arguments: &[&str],
+        objects: &[ObjectId],
+        read: impl FnOnce(&mut dyn BufRead) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut command = self.command(arguments);
+        let mut git = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let (Some(mut questions), Some(answers)) = (git.stdin.take(), git.stdout.take()) else {
+            return end(git);
+        };
+        let done = thread::scope(|scope| {
+            scope.spawn(move || {
+                let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
+                // If git is gone, the missing answers say so.
+                let _ = questions.write_all(lines.as_bytes());
+            });
+            read(&mut BufReader::new(answers))
+        });
+        end(git).and(done)
+    }
+}
+
+impl Drop for Git {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+fn end(mut git: Child) -> io::Result<()> {
+    git.wait().map(|_| ())
+}
+
+fn mark(tracked: &mut Tracked, paths: &[String]) {
+    for path in paths {
+        if let Some(file) = tracked.files.get_mut(path) {
+            file.is_converted = true;
+        }
+    }
+}
+
+fn successful(output: Output) -> io::Result<Vec<u8>> {
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_ERROR_CHARS).collect();
+    Err(io::Error::other(if said.is_empty() { output.status.to_string() } else { said }))
+}
+
+/// An answer of `cat-file --batch`: `<object> blob <size>`, the bytes, a line end; or `<object> missing`.
+fn read_object(answers: &mut dyn BufRead, max_bytes: u64) -> io::Result<Object> {
+    let mut head = String::new();
+    if answers.read_line(&mut head)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let size = head.trim_end().rsplit_once(' ').and_then(|(_, size)| size.parse::<u64>().ok());
+    let Some(size) = size else { return Ok(Object::Missing) };
+    let object = if size > max_bytes {
+        io::copy(&mut answers.take(size), &mut io::sink())?;
+        Object::TooLarge
+    } else {
+        let mut bytes = Vec::new();
+        answers.take(size).read_to_end(&mut bytes)?;
+        Object::Bytes(bytes)
+    };
+    answers.read_exact(&mut [0])?;
+    Ok(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn answers_are_read_one_by_one() {
+        let mut answers = &b"aa blob 3\nabc\nbb missing\ncc blob 5\n12345\ndd blob 0\n\n"[..];
+        let mut next = || read_object(&mut answers, 4).unwrap();
+        assert!(matches!(next(), Object::Bytes(bytes) if bytes == b"abc"));
+        assert!(matches!(next(), Object::Missing));
+        assert!(matches!(next(), Object::TooLarge));
+        assert!(matches!(next(), Object::Bytes(bytes) if bytes.is_empty()));
+        assert!(read_object(&mut answers, 4).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read_object(&mut bytes.as_slice(), 64);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What was last seen of each path, and how that compares with what is there now. Nothing is read here.
+
+use std::collections::{HashMap, HashSet};
+
+use helve_protocol::BlobId;
+
+use crate::effects::WhyNotKept;
+use crate::files::folders_of;
+use crate::stat::{Moment, Stat};
+use crate::tracked::ObjectId;
+use crate::walk::{Found, Walk};
+
+/// Where the content of a file can be had from later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Nowhere yet.
+    Unread,
+    /// The blobs, by the entry's hash.
+    Blobs,
+    Git(ObjectId),
+    Nowhere(WhyNotKept),
+}
+
+/// A path as it was last seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) stat: Stat,
+    /// When it was looked at, for knowing whether the stat can be trusted.
+    pub(crate) seen: Moment,
+    /// Of the content, when it is known.
+    pub(crate) hash: Option<BlobId>,
+    pub(crate) source: Source,
+}
+
+impl Entry {
+    pub(crate) fn new(stat: Stat, seen: Moment, source: Source) -> Entry {
+        Entry { stat, seen, hash: None, source }
+    }
+
+    pub(crate) fn is_ignored(&self) -> bool {
+        self.source == Source::Nowhere(WhyNotKept::Ignored)
+    }
+
+    pub(crate) fn is_racy(&self) -> bool {
+        self.stat.is_racy_at(self.seen)
+    }
+
+    pub(crate) fn why_not_kept(&self) -> Option<WhyNotKept> {
+        match self.source {
+            Source::Nowhere(why) => Some(why),
+            Source::Unread => Some(WhyNotKept::NotReadBefore),
+            Source::Blobs | Source::Git(_) => None,
+        }
+    }
+
+    /// Learns what reading found. If the file changed since it was seen, the next look will find that.
+    pub(crate) fn take_over(&mut self, read: Entry) {
+        match self.source {
+            Source::Git(_) if self.stat == read.stat => self.hash = read.hash,
+            Source::Git(_) => {}
+            _ => *self = read,
+        }
+    }
+
+    /// Whether the content has to be read to know that it is still the same.
+    pub(crate) fn is_in_doubt(&self, now: &Stat) -> bool {
+        let can_compare = !matches!(self.source, Source::Nowhere(_));
+        self.stat != *now || (can_compare && self.is_racy())
+    }
+}
+
+/// All that was last seen.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    pub(crate) entries: HashMap<String, Entry>,
+    pub(crate) ignored_folders: HashSet<String>,
+    /// When; none before the first look.
+    pub(crate) seen: Option<Moment>,
+}
+
+impl Index {
+    pub(crate) fn set(&mut self, path: &str, entry: Option<Entry>) {
+        match entry {
+            Some(entry) => drop(self.entries.insert(path.to_owned(), entry)),
+            None => drop(self.entries.remove(path)),
+        }
+    }
+
+    /// Whether a file by that path would have been seen, if there was one.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        self.seen.is_some() && !path.starts_with('/') && !self.hides(path)
+    }
+
+    /// Whether a path is in an ignored folder, so that nobody knows what is there.
+    pub(crate) fn hides(&self, path: &str) -> bool {
+        folders_of(path).any(|folder| self.ignored_folders.contains(folder))
+    }
+}
+
+/// A path with what it was, if there was something, and what it is now.
+#[derive(Clone, Debug)]
+pub(crate) struct Pair {
+    pub(crate) path: String,
+    pub(crate) before: Option<Entry>,
+    pub(crate) after: Option<Entry>,
+}
+
+/// A path that was seen before and was not met.
+#[derive(Debug)]
+pub(crate) struct NotMet {
+    pub(crate) path: String,
+    pub(crate) entry: Entry,
+    /// It was watched although it is where nobody looks.
+    pub(crate) was_hidden: bool,
+}
+
+/// How what is there compares with the index.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    /// What is there now, with all that is still known about it.
+    pub(crate) index: Index,
+    /// These may have changed: only their content can tell. What is now ignored is not in the new index.
+    pub(crate) in_doubt: Vec<Pair>,
+    /// What was not there before.
+    pub(crate) created: Vec<String>,
+    /// What was not met. It is gone, or in a folder that is ignored now.
+    pub(crate) not_met: Vec<NotMet>,
+    /// Ignored files that changed, or that came into sight and changed shortly before.
+    pub(crate) changed_unkept: Vec<String>,
+    /// Ignored folders that were not met.
+    pub(crate) folders_not_met: Vec<String>,
+}
+
+impl Comparison {
+    pub(crate) fn new(mut old: Index, mut walk: Walk, now: Moment) -> Comparison {
+        let found = std::mem::take(&mut walk.found);
+        let mut comparison = Comparison::default();
+        comparison.index.entries.reserve(found.len());
+        for found in found {
+            comparison.meet(found, &mut old, now);
+        }
+        for (path, entry) in std::mem::take(&mut old.entries) {
+            if walk.could_not_see(&path) {
+                comparison.index.entries.insert(path, entry);
+            } else {
+                let was_hidden = !old.covers(&path);
+                comparison.not_met.push(NotMet { path, entry, was_hidden });
+            }
+        }
+        let not_met =
+            |folder: &&String| !walk.ignored_folders.contains(*folder) && !walk.could_not_see(folder);
+        comparison.folders_not_met = old.ignored_folders.iter().filter(not_met).cloned().collect();
+        comparison.index.ignored_folders = walk.ignored_folders;
+        comparison.index.seen = Some(now);
+        comparison
+    }
+
+    /// What was last seen, so that a look that failed can be made again and finds the same.
+    pub(crate) fn into_last(self) -> Index {
+        let Comparison { mut index, in_doubt, created, not_met, .. } = self;
+        created.iter().for_each(|path| index.set(path, None));
+        in_doubt.into_iter().for_each(|pair| index.set(&pair.path, pair.before));
+        index.entries.extend(not_met.into_iter().map(|not_met| (not_met.path, not_met.entry)));
+        index
+    }
+
+    fn meet(&mut self, found: Found, old: &mut Index, now: Moment) {
+        let fresh = Entry::new(found.stat, now, first_source(&found));
+        let before = old.entries.remove(&found.path);
+        match before {
+            None => self.meet_unknown(found, fresh, old),
+            Some(before) if before.is_ignored() => {
+                if before.stat.may_differ_in_content(&found.stat) {
+                    self.changed_unkept.push(found.path.clone());
+                }
+                self.index.entries.insert(found.path, fresh);
+            }
+            Some(before) if found.is_ignored => {
+                self.index.entries.insert(found.path.clone(), fresh.clone());
+                let after = Entry { source: Source::Unread, ..fresh };
+                self.in_doubt.push(Pair { path: found.path, before: Some(before), after: Some(after) });
+            }
+            Some(before) if before.is_in_doubt(&found.stat) => {
+                self.in_doubt.push(Pair { path: found.path, before: Some(before), after: Some(fresh) });
+            }
+            Some(before) => {
+                self.index.entries.insert(found.path, before);
+            }
+        }
+    }
+
+    fn meet_unknown(&mut self, found: Found, fresh: Entry, old: &Index) {
+        let Found { path, stat, is_ignored, .. } = found;
+        // In a folder that was ignored it may have been there all the time. Whether it changed, its time tells.
+        match old.seen {
+            Some(_) if !old.hides(&path) && !is_ignored => self.created.push(path.clone()),
+            Some(seen) if !is_ignored && stat.is_racy_at(seen) => self.changed_unkept.push(path.clone()),
+            _ => {}
+        }
+        self.index.entries.insert(path, fresh);
+    }
+}
+
+/// What is known of a content's source without reading it.
+fn first_source(found: &Found) -> Source {
+    match found {
+        Found { is_sayable: false, .. } => Source::Nowhere(WhyNotKept::NotUnicode),
+        Found { is_ignored: true, .. } => Source::Nowhere(WhyNotKept::Ignored),
+        _ => Source::Unread,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use helve_protocol::Timestamp;
+
+    use super::*;
+    use crate::stat::FileMode;
+
+    const NOW: Timestamp = Timestamp::from_millis(100_000);
+
+    fn stat(changed: i64) -> Stat {
+        let moment = Moment::new(changed, 0);
+        Stat { size: 1, modified: moment, changed: moment, inode: 1, mode: FileMode::from_bits(0o100_644) }
+    }
+
+    fn found(path: &str, stat: Stat) -> Found {
+        Found { path: path.to_owned(), stat, is_ignored: false, is_sayable: true }
+    }
+
+    fn compare(old: Index, found: Vec<Found>) -> Comparison {
+        Comparison::new(old, Walk { found, ..Walk::default() }, Moment::from(NOW))
+    }
+
+    fn seen(files: &[(&str, Stat)]) -> Index {
+        let mut index =
+            compare(Index::default(), files.iter().map(|(path, stat)| found(path, *stat)).collect()).index;
+        index.entries.values_mut().for_each(|entry| entry.source = Source::Blobs);
+        index
+    }
+
+    fn paths(pairs: &[Pair]) -> Vec<&str> {
+        pairs.iter().map(|pair| pair.path.as_str()).collect()
+    }
+
+    #[test]
+    fn only_what_has_another_stat_or_was_fresh_is_read() {
+        let index = seen(&[("old", stat(50)), ("fresh", stat(99)), ("touched", stat(50))]);
+        let touched = Stat { changed: Moment::new(60, 0), ..stat(50) };
+        let comparison =
+            compare(index, vec![found("old", stat(50)), found("fresh", stat(99)), found("touched", touched)]);
+        assert_eq!(paths(&comparison.in_doubt), ["fresh", "touched"]);
+        assert!(comparison.created.is_empty() && comparison.not_met.is_empty());
+    }
+
+    #[test]
+    fn the_first_look_creates_nothing_and_later_ones_do() {
+        let first = compare(Index::default(), vec![found("a", stat(1))]);
+        assert!(first.created.is_empty());
+        let second = compare(first.index, vec![found("a", stat(1)), found("b", stat(1))]);
+        assert_eq!(second.created, ["b"]);
+        let third = compare(second.index, vec![found("b", stat(1))]);
+        assert_eq!(third.not_met.len(), 1);
+    }
+
+    #[test]
+    fn what_is_in_a_folder_that_cannot_be_read_is_not_taken_for_gone() {
+        let index = seen(&[("shut/a", stat(1)), ("open/a", stat(1))]);
+        let shut = crate::Unseen { folder: "shut".to_owned(), reason: String::new() };
+        let walk = Walk { unseen: vec![shut], ..Walk::default() };
+        let comparison = Comparison::new(index, walk, Moment::from(NOW));
+        assert_eq!(comparison.not_met.len(), 1);
+        assert!(comparison.index.entries.contains_key("shut/a"));
+    }
+
+    #[test]
+    fn after_a_look_that_failed_the_next_one_finds_the_same() {
+        let index = seen(&[("kept", stat(1)), ("changed", stat(1)), ("gone", stat(1))]);
+        let now = || vec![found("kept", stat(1)), found("changed", stat(2)), found("new", stat(1))];
+        let failed = compare(index, now());
+        let again = compare(failed.into_last(), now());
+        assert_eq!(paths(&again.in_doubt), ["changed"]);
+        assert_eq!(again.created, ["new"]);
+        assert_eq!(again.not_met.len(), 1);
+    }
+}

@@ -1,0 +1,207 @@
+//! Reads contents, keeps them in the blobs, and gets them back from git.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use helve_protocol::BlobId;
+
+use crate::diff::count_lines;
+use crate::effects::{Effect, Image, NotKept, WhyNotKept};
+use crate::error::{Result, WorkspaceError};
+use crate::files::Content;
+use crate::git::Object;
+use crate::index::{Entry, Pair, Source};
+use crate::stat::{Kind, Moment, Stat};
+use crate::tracked::ObjectId;
+use crate::walk::threads;
+use crate::workspace::{Workspace, is_content_known};
+
+/// Fewer files are not worth another thread.
+const FILES_PER_THREAD: usize = 16;
+
+/// What to do with a content that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    InBlobs,
+    /// Only its hash.
+    Hash,
+    /// In the blobs, unless it is this one.
+    Unless(BlobId),
+}
+
+/// A content that is to be read.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) path: String,
+    pub(crate) stat: Stat,
+    pub(crate) keep: Keep,
+}
+
+/// What reading gave, with the place of its path in the list.
+type Numbered = (usize, Option<Entry>);
+
+impl Workspace {
+    /// Reads many contents, several at a time. The entries come in the same order; none if the file is gone.
+    pub(crate) fn read_all(&self, wanted: &[Wanted], now: Moment) -> Result<Vec<Option<Entry>>> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(one) = wanted.get(at) else { return Ok(done) };
+                match self.read(one, now) {
+                    Ok(entry) => done.push((at, entry)),
+                    Err(error) => {
+                        // Nobody needs the rest.
+                        next.store(wanted.len(), Ordering::Relaxed);
+                        return Err(error);
+                    }
+                }
+            }
+        };
+        let count = threads().min(wanted.len() / FILES_PER_THREAD + 1);
+        let parts: Vec<Result<Vec<Numbered>>> = thread::scope(|scope| {
+            let workers: Vec<_> = (1..count).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).chain([own]).collect()
+        });
+        let mut all = parts.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        all.sort_by_key(|(at, _)| *at);
+        Ok(all.into_iter().map(|(_, entry)| entry).collect())
+    }
+
+    fn read(&self, wanted: &Wanted, now: Moment) -> Result<Option<Entry>> {
+        let Wanted { path, stat, keep } = wanted;
+        let nowhere = |why| Ok(Some(Entry::new(*stat, now, Source::Nowhere(why))));
+        match self.files.read(path, stat, self.limits.max_file_bytes) {
+            Content::Gone => Ok(None),
+            Content::TooLarge => nowhere(WhyNotKept::TooLarge),
+            Content::Special => nowhere(WhyNotKept::Special),
+            Content::Unreadable => nowhere(WhyNotKept::Unreadable),
+            Content::Read(stat, bytes) => {
+                let hash = BlobId::from_hash(*blake3::hash(&bytes).as_bytes());
+                let source = match keep {
+                    Keep::Hash => Source::Unread,
+                    Keep::Unless(known) if *known == hash => Source::Unread,
+                    Keep::InBlobs | Keep::Unless(_) => self.put(&bytes)?,
+                };
+                Ok(Some(Entry { hash: Some(hash), ..Entry::new(stat, now, source) }))
+            }
+        }
+    }
+
+    fn put(&self, bytes: &[u8]) -> Result<Source> {
+        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let before = self.kept_bytes.fetch_add(size, Ordering::Relaxed);
+        if before.saturating_add(size) > self.limits.max_kept_bytes {
+            return Ok(Source::Nowhere(WhyNotKept::TooMuch));
+        }
+        self.blobs.put(bytes)?;
+        Ok(Source::Blobs)
+    }
+
+    /// What a path holds now, with its content kept; none if there is neither a file nor a link.
+    pub(crate) fn see(&self, path: &str) -> Result<Option<Entry>> {
+        let now = self.now();
+        let stat = self
+            .files
+            .stat(path)
+            .map_err(|source| WorkspaceError::Disk { path: self.files.absolute(path), source })?;
+        let Some(stat) = stat.filter(|stat| stat.kind() != Kind::Folder) else { return Ok(None) };
+        let known = self.index.entries.get(path);
+        match known {
+            Some(known) if known.source == Source::Blobs && !known.is_in_doubt(&stat) => {
+                Ok(Some(known.clone()))
+            }
+            _ => self.read(&Wanted { path: path.to_owned(), stat, keep: Keep::InBlobs }, now),
+        }
+    }
+
+    /// The hashes of the contents that are in git, without keeping them.
+    pub(crate) fn learn_hashes(&self, pairs: &mut [Pair]) {
+        let mut asked: Vec<(ObjectId, &mut Option<BlobId>)> = Vec::new();
+        for pair in pairs {
+            if let Some(Entry { hash: hash @ None, source: Source::Git(object), .. }) = pair.before.as_mut() {
+                asked.push((*object, hash));
+            }
+        }
+        let (objects, hashes): (Vec<ObjectId>, Vec<&mut Option<BlobId>>) = asked.into_iter().unzip();
+        let mut hashes = hashes.into_iter();
+        self.load_from_git(&objects, |object| {
+            if let (Some(hash), Object::Bytes(bytes)) = (hashes.next(), object) {
+                *hash = Some(BlobId::from_hash(*blake3::hash(&bytes).as_bytes()));
+            }
+        });
+    }
+
+    /// If git fails, what was not told is missing.
+    fn load_from_git(&self, objects: &[ObjectId], tell: impl FnMut(Object)) {
+        if let Some(git) = &self.git {
+            let _ = git.load(objects, self.limits.max_file_bytes, tell);
+        }
+    }
+
+    /// What the differences mean: with both contents kept, as far as they can be, and what is lost.
+    pub(crate) fn effects_of(&mut self, pairs: Vec<Pair>) -> Result<(Vec<Effect>, Vec<NotKept>)> {
+        let from_git = self.copy_from_git(&pairs)?;
+        let mut effects = Vec::with_capacity(pairs.len());
+        let mut lost = Vec::new();
+        for Pair { path, before, after } in pairs {
+            let image = |entry: &Option<Entry>| entry.as_ref().map(|entry| image_of(entry, &from_git));
+            let (was, is) = (image(&before), image(&after));
+            if let (Some(before), Some(Image { content: None, .. })) = (&before, was) {
+                let why = before.why_not_kept().unwrap_or(WhyNotKept::GoneFromGit);
+                lost.push(NotKept { path: path.clone(), why });
+            }
+            let (added_lines, removed_lines) = self.count_changed_lines(was, is)?;
+            effects.push(Effect { path, before: was, after: is, added_lines, removed_lines });
+        }
+        Ok((effects, lost))
+    }
+
+    /// Copies the contents that are in git to the blobs. Those that git does not have any more are missing, also those
+    /// that are not as long as the file was: something stood between the file and its object.
+    fn copy_from_git(&self, pairs: &[Pair]) -> Result<HashMap<ObjectId, BlobId>> {
+        let entries = pairs.iter().flat_map(|pair| [&pair.before, &pair.after]).flatten();
+        let in_git = entries.filter_map(|entry| match &entry.source {
+            Source::Git(object) => Some((*object, entry.stat.size)),
+            _ => None,
+        });
+        let sizes: HashMap<ObjectId, u64> = in_git.collect();
+        let (objects, sizes): (Vec<ObjectId>, Vec<u64>) = sizes.into_iter().unzip();
+        let mut asked = objects.iter().zip(sizes);
+        let mut copied = HashMap::new();
+        let mut failure = None;
+        self.load_from_git(&objects, |loaded| {
+            let (Some((object, size)), Object::Bytes(bytes)) = (asked.next(), loaded) else { return };
+            if u64::try_from(bytes.len()) == Ok(size) && failure.is_none() {
+                match self.blobs.put(&bytes) {
+                    Ok(blob) => drop(copied.insert(*object, blob)),
+                    Err(error) => failure = Some(error),
+                }
+            }
+        });
+        failure.map_or(Ok(copied), |error| Err(error.into()))
+    }
+
+    fn count_changed_lines(&self, before: Option<Image>, after: Option<Image>) -> Result<(u64, u64)> {
+        if !is_content_known(before) || !is_content_known(after) {
+            return Ok((0, 0));
+        }
+        let content = |image: Option<Image>| match image.and_then(|image| image.content) {
+            Some(blob) => self.blobs.get(blob),
+            None => Ok(Vec::new()),
+        };
+        Ok(count_lines(&content(before)?, &content(after)?))
+    }
+}
+
+fn image_of(entry: &Entry, from_git: &HashMap<ObjectId, BlobId>) -> Image {
+    let content = match &entry.source {
+        Source::Blobs => entry.hash,
+        Source::Git(object) => from_git.get(object).copied(),
+        Source::Unread | Source::Nowhere(_) => None,
+    };
+    Image { mode: entry.stat.mode, content }
+}

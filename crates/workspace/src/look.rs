@@ -1,0 +1,214 @@
+//! A look through the whole workspace: what is there, and what differs from the last look.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::{io, thread};
+
+use crate::effects::{NotKept, WhyNotKept};
+use crate::error::Result;
+use crate::files::Files;
+use crate::git::Git;
+use crate::index::{Comparison, Entry, Index, NotMet, Pair, Source};
+use crate::keep::{Keep, Wanted};
+use crate::rules::Rules;
+use crate::stat::{Kind, Moment};
+use crate::tracked::Tracked;
+use crate::walk::{Unseen, Walk, Walker};
+use crate::workspace::{Workspace, differ};
+
+/// What a look found.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// In the order of their paths.
+    pub(crate) differences: Vec<Pair>,
+    /// What is ignored, and changed or went away.
+    pub(crate) lost: Vec<NotKept>,
+    pub(crate) unseen: Vec<Unseen>,
+}
+
+impl Workspace {
+    pub(crate) fn look(&mut self) -> Result<Seen> {
+        let now = self.now();
+        let (walk, is_git_new) = self.walk()?;
+        let unseen = walk.unseen.clone();
+        let mut comparison = Comparison::new(std::mem::take(&mut self.index), walk, now);
+        if is_git_new {
+            self.forget_what_git_forgot(&mut comparison.index);
+        }
+        let settled = self.settle(&mut comparison, now);
+        match settled {
+            Ok(differences) => {
+                let lost = lost(&self.files, &comparison);
+                self.index = comparison.index;
+                Ok(Seen { differences, lost, unseen })
+            }
+            Err(error) => {
+                self.index = comparison.into_last();
+                Err(error)
+            }
+        }
+    }
+
+    /// Walks while git tells what it tracks.
+    fn walk(&mut self) -> Result<(Walk, bool)> {
+        let walker = Walker { files: &self.files, max_files: self.limits.max_files };
+        let above = Rules::above(&self.root);
+        let git = self.git.as_mut();
+        let (walk, refreshed) = thread::scope(|scope| {
+            let refresh = scope.spawn(|| git.map_or(Ok(false), Git::refresh));
+            let walk = walker.walk(Arc::clone(&above));
+            (walk, refresh.join().unwrap_or_else(|_| Err(io::Error::other("reading git's index failed"))))
+        });
+        let mut walk = walk?;
+        let is_new = match refreshed {
+            Ok(is_new) => is_new,
+            Err(error) => {
+                self.git_trouble = Some(error.to_string());
+                true
+            }
+        };
+        if let Some(git) = &self.git {
+            let walker = Walker { files: &self.files, max_files: self.limits.max_files };
+            walker.add_tracked(&mut walk, git.tracked())?;
+        }
+        Ok((walk, is_new))
+    }
+
+    /// What the index of git names no more, git may remove: such a file is kept by content.
+    fn forget_what_git_forgot(&self, index: &mut Index) {
+        let nothing = Tracked::default();
+        let tracked = self.git.as_ref().map_or(&nothing, Git::tracked);
+        for (path, entry) in &mut index.entries {
+            if matches!(&entry.source, Source::Git(object) if !tracked.still_names(path, *object)) {
+                entry.source = Source::Unread;
+            }
+        }
+    }
+
+    /// Reads what must be read, so that the index is complete and the differences are certain.
+    fn settle(&self, comparison: &mut Comparison, now: Moment) -> Result<Vec<Pair>> {
+        let mut differences = self.settle_not_met(comparison, now);
+        differences.extend(self.settle_doubts(comparison, now)?);
+        let_go(comparison, &differences);
+        self.settle_sources(comparison, now)?;
+        for path in &comparison.created {
+            if let Some(after) = comparison.index.entries.get(path) {
+                differences.push(Pair { path: path.clone(), before: None, after: Some(after.clone()) });
+            }
+        }
+        differences.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(differences)
+    }
+
+    /// What was not met is gone, or it is still there, where nobody looks: in a folder that is ignored now, or outside of
+    /// the root.
+    fn settle_not_met(&self, comparison: &mut Comparison, now: Moment) -> Vec<Pair> {
+        let mut gone = Vec::new();
+        for NotMet { path, entry: before, .. } in
+            comparison.not_met.iter().filter(|not| !not.entry.is_ignored())
+        {
+            let after = match self.files.stat(path) {
+                Err(_) => Some(before.clone()),
+                Ok(stat) => {
+                    let stat = stat.filter(|stat| stat.kind() != Kind::Folder);
+                    stat.map(|stat| Entry::new(stat, now, Source::Unread))
+                }
+            };
+            let pair = Pair { path: path.clone(), before: Some(before.clone()), after };
+            match &pair.after {
+                None => gone.push(pair),
+                Some(after) if before.is_in_doubt(&after.stat) => comparison.in_doubt.push(pair),
+                Some(_) => comparison.index.set(path, pair.before),
+            }
+        }
+        gone
+    }
+
+    fn settle_doubts(&self, comparison: &mut Comparison, now: Moment) -> Result<Vec<Pair>> {
+        self.learn_hashes(&mut comparison.in_doubt);
+        let wanted: Vec<Wanted> = comparison.in_doubt.iter().filter_map(wanted_for).collect();
+        let read = self.read_all(&wanted, now)?;
+        let mut differences = Vec::new();
+        for (Pair { path, before, .. }, after) in comparison.in_doubt.iter().zip(read) {
+            let after = after.map(|after| with_known_source(after, before.as_ref()));
+            if differ(before.as_ref(), after.as_ref()) {
+                differences.push(Pair { path: path.clone(), before: before.clone(), after: after.clone() });
+            }
+            if let Some(after) = after {
+                // What is ignored by now is in the index as such.
+                comparison.index.entries.entry(path.clone()).or_insert(after);
+            }
+        }
+        Ok(differences)
+    }
+
+    /// Finds out where the content of each file can be had from, and keeps it if it must be.
+    fn settle_sources(&self, comparison: &mut Comparison, now: Moment) -> Result<()> {
+        let created: HashSet<&str> = comparison.created.iter().map(String::as_str).collect();
+        let tracked = self.git.as_ref().map(Git::tracked);
+        let mut wanted = Vec::new();
+        for (path, entry) in
+            comparison.index.entries.iter_mut().filter(|(_, entry)| entry.source == Source::Unread)
+        {
+            let object = tracked.and_then(|tracked| tracked.object_of(path, &entry.stat));
+            if let Some(object) = object {
+                entry.source = Source::Git(object);
+            }
+            let must_keep = object.is_none() && (self.is_keeping || created.contains(path.as_str()));
+            let must_hash = entry.hash.is_none() && entry.is_racy();
+            if entry.stat.kind() == Kind::Special {
+                entry.source = Source::Nowhere(WhyNotKept::Special);
+            } else if must_keep || must_hash {
+                let keep = if must_keep { Keep::InBlobs } else { Keep::Hash };
+                wanted.push(Wanted { path: path.clone(), stat: entry.stat, keep });
+            }
+        }
+        let read = self.read_all(&wanted, now)?;
+        for (Wanted { path, .. }, read) in wanted.iter().zip(read) {
+            match (comparison.index.entries.get_mut(path), read) {
+                (Some(entry), Some(read)) => entry.take_over(read),
+                _ => drop(comparison.index.entries.remove(path)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What came to be in an ignored folder is not watched any longer, unless it changed just now: then it may have to be put
+/// back.
+fn let_go(comparison: &mut Comparison, differences: &[Pair]) {
+    let changed: HashSet<&str> = differences.iter().map(|pair| pair.path.as_str()).collect();
+    for NotMet { path, .. } in comparison.not_met.iter().filter(|not_met| !not_met.was_hidden) {
+        if comparison.index.hides(path) && !changed.contains(path.as_str()) {
+            comparison.index.entries.remove(path);
+        }
+    }
+}
+
+/// How to read a file that may have changed.
+fn wanted_for(pair: &Pair) -> Option<Wanted> {
+    let known = pair.before.as_ref().and_then(|before| before.hash);
+    let stat = pair.after.as_ref()?.stat;
+    Some(Wanted { path: pair.path.clone(), stat, keep: known.map_or(Keep::InBlobs, Keep::Unless) })
+}
+
+/// A content that is as before can still be had from where it was.
+fn with_known_source(after: Entry, before: Option<&Entry>) -> Entry {
+    match before {
+        Some(before) if after.source == Source::Unread && after.hash == before.hash => {
+            Entry { source: before.source.clone(), ..after }
+        }
+        _ => after,
+    }
+}
+
+/// What is ignored, was there, and is not there any more or not the same.
+fn lost(files: &Files, comparison: &Comparison) -> Vec<NotKept> {
+    let is_gone = |path: &str| matches!(files.stat(path), Ok(None));
+    let ignored = comparison.not_met.iter().filter(|not| not.entry.is_ignored()).map(|not| &not.path);
+    let gone = ignored.filter(|path| is_gone(path)).cloned();
+    let folders = comparison.folders_not_met.iter().filter(|folder| is_gone(folder)).map(|f| format!("{f}/"));
+    let changed = comparison.changed_unkept.iter().cloned();
+    let why = WhyNotKept::Ignored;
+    changed.chain(gone).chain(folders).map(|path| NotKept { path, why }).collect()
+}

@@ -1,0 +1,165 @@
+//! What others changed meanwhile, in a form that can be told to a model.
+
+use std::fmt;
+
+use crate::diff::is_binary;
+use crate::effects::{Effect, Image};
+use crate::error::Result;
+use crate::workspace::{Workspace, is_content_known};
+
+/// All diffs together.
+const MAX_DIFF_BYTES: usize = 100 * 1024;
+/// So many changes are named; of the others, how many there are.
+const MAX_NAMED: usize = 200;
+/// So many changes wait to be told. Of more, the oldest are forgotten.
+const MAX_WAITING: usize = 10_000;
+/// Nobody writes lines like this by hand.
+const MAX_LINE_BYTES: usize = 5_000;
+
+/// Files that programs write for programs: that they changed says enough.
+const GENERATED_NAMES: [&str; 6] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "pnpm-lock.yaml",
+    "go.sum",
+    "packages.lock.json",
+    "Package.resolved",
+];
+const GENERATED_ENDS: [&str; 10] =
+    [".lock", ".lockb", ".min.js", ".min.css", ".min.mjs", ".map", ".snap", ".svg", ".pbxproj", ".ipynb"];
+
+/// What others changed since it was last asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outside {
+    pub changes: Vec<OutsideChange>,
+    /// How many more there are than are named.
+    pub left_out: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideChange {
+    pub effect: Effect,
+    pub diff: std::result::Result<String, NoDiff>,
+}
+
+/// Why the diff of a change is not told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoDiff {
+    Generated,
+    Binary,
+    /// One of the contents is not known.
+    Unknown,
+    /// The diffs before it took all the room.
+    NoRoom,
+}
+
+impl fmt::Display for NoDiff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoDiff::Generated => "generated",
+            NoDiff::Binary => "binary",
+            NoDiff::Unknown => "its content before is not known",
+            NoDiff::NoRoom => "too much to show",
+        })
+    }
+}
+
+/// A diff, or a line that names the path and says why there is none.
+impl fmt::Display for OutsideChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match (self.effect.before, self.effect.after) {
+            (None, _) => "created",
+            (_, None) => "deleted",
+            _ => "changed",
+        };
+        match &self.diff {
+            Ok(diff) => f.write_str(diff),
+            Err(why) => writeln!(f, "{} was {verb} ({why})", self.effect.path),
+        }
+    }
+}
+
+impl fmt::Display for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.changes.iter().try_for_each(|change| change.fmt(f))?;
+        match self.left_out {
+            0 => Ok(()),
+            more => writeln!(f, "… and {more} more files"),
+        }
+    }
+}
+
+impl Workspace {
+    /// What others changed since this was last asked: whatever changed between the calls that may change something.
+    pub fn changed_outside(&mut self) -> Result<Outside> {
+        self.refresh()?;
+        let changes = std::mem::take(&mut self.outside);
+        let left_out = changes.len().saturating_sub(MAX_NAMED);
+        let mut room = MAX_DIFF_BYTES;
+        let mut told = Vec::new();
+        for effect in changes.into_iter().take(MAX_NAMED) {
+            let diff = self.diff_to_tell(&effect, room)?;
+            room = room.saturating_sub(diff.as_ref().map_or(0, String::len));
+            told.push(OutsideChange { effect, diff });
+        }
+        Ok(Outside { changes: told, left_out })
+    }
+
+    fn diff_to_tell(&self, effect: &Effect, room: usize) -> Result<std::result::Result<String, NoDiff>> {
+        if is_generated(&effect.path) {
+            return Ok(Err(NoDiff::Generated));
+        }
+        if !is_content_known(effect.before) || !is_content_known(effect.after) {
+            return Ok(Err(NoDiff::Unknown));
+        }
+        for blob in
+            [effect.before, effect.after].into_iter().flatten().filter_map(|image: Image| image.content)
+        {
+            let content = self.blobs.get(blob)?;
+            if is_binary(&content) {
+                return Ok(Err(NoDiff::Binary));
+            }
+            if content.split(|byte| *byte == b'\n').any(|line| line.len() > MAX_LINE_BYTES) {
+                return Ok(Err(NoDiff::Generated));
+            }
+        }
+        let diff = self.diff(effect, room)?;
+        Ok(if diff.len() > room { Err(NoDiff::NoRoom) } else { Ok(diff) })
+    }
+
+    /// Remembers changes by others until they are told. Two of the same path are one, if nothing of ours is between them.
+    pub(crate) fn note_outside(&mut self, changes: Vec<Effect>) {
+        for change in changes {
+            let last = self.outside.iter_mut().rfind(|last| last.path == change.path);
+            match last {
+                Some(last) if last.after == change.before => {
+                    last.after = change.after;
+                    last.added_lines += change.added_lines;
+                    last.removed_lines += change.removed_lines;
+                }
+                _ => self.outside.push(change),
+            }
+        }
+        self.outside.retain(|change| change.before != change.after || !is_content_known(change.before));
+        let surplus = self.outside.len().saturating_sub(MAX_WAITING);
+        self.outside.drain(..surplus);
+    }
+}
+
+fn is_generated(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    GENERATED_NAMES.contains(&name) || GENERATED_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_write_for_programs_is_known_by_its_name() {
+        assert!(
+            is_generated("Cargo.lock") && is_generated("a/package-lock.json") && is_generated("x.min.js")
+        );
+        assert!(!is_generated("src/lock.rs") && !is_generated("package.json") && !is_generated("main.js"));
+    }
+}

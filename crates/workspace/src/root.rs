@@ -1,0 +1,176 @@
+//! Which folder is worked on.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::error::{At, Result, WorkspaceError};
+
+/// A `.git` file or a `commondir` file is one line.
+const MAX_POINTER_BYTES: u64 = 8 * 1024;
+
+/// The folder that is worked on, and the repository that it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    folder: PathBuf,
+    repository: Option<PathBuf>,
+}
+
+impl Root {
+    /// The folder that the user named, whatever it is.
+    pub fn named(folder: &Path) -> Result<Root> {
+        let folder = real_folder(folder)?;
+        let repository = repository_of(&folder).map(Path::to_owned);
+        Ok(Root { folder, repository })
+    }
+
+    /// The repository around the folder where Helve was started, else that folder. All files of the machine or of
+    /// the user are never meant by accident, so they are refused; a repository of the home folder itself (people
+    /// keep their settings in one) does not make everything below it one workspace.
+    pub fn find(start: &Path, home: Option<&Path>) -> Result<Root> {
+        let start = real_folder(start)?;
+        let home = home.and_then(|home| home.canonicalize().ok());
+        let repository = repository_of(&start).filter(|folder| !is_too_wide(folder, home.as_deref()));
+        let folder = repository.unwrap_or(&start).to_owned();
+        if folder.parent().is_none() {
+            return Err(WorkspaceError::RootOfAll(folder));
+        }
+        if is_too_wide(&folder, home.as_deref()) {
+            return Err(WorkspaceError::Home(folder));
+        }
+        Ok(Root { repository: repository.map(Path::to_owned), folder })
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The top of the git repository that the folder is in or is itself.
+    pub fn repository(&self) -> Option<&Path> {
+        self.repository.as_deref()
+    }
+}
+
+fn real_folder(folder: &Path) -> Result<PathBuf> {
+    let real = folder.canonicalize().at(folder)?;
+    if real.is_dir() { Ok(real) } else { Err(WorkspaceError::NotAFolder(real)) }
+}
+
+/// Whether the folder holds everything of the machine or of the user.
+fn is_too_wide(folder: &Path, home: Option<&Path>) -> bool {
+    folder.parent().is_none() || home.is_some_and(|home| home.starts_with(folder))
+}
+
+fn repository_of(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| git_folder(folder).is_some())
+}
+
+/// Where git keeps what it knows of a working tree: the folder `.git`, or the one that a file `.git` names (linked
+/// worktrees, submodules).
+pub(crate) fn git_folder(tree: &Path) -> Option<PathBuf> {
+    let dot_git = tree.join(".git");
+    if dot_git.is_dir() {
+        return dot_git.join("HEAD").symlink_metadata().is_ok().then_some(dot_git);
+    }
+    let pointer = read_line(&dot_git)?;
+    let named = tree.join(pointer.strip_prefix("gitdir:")?.trim());
+    named.is_dir().then_some(named)
+}
+
+/// What linked worktrees share, such as `info/exclude`.
+pub(crate) fn common_folder(git_folder: &Path) -> PathBuf {
+    read_line(&git_folder.join("commondir"))
+        .map_or_else(|| git_folder.to_owned(), |line| git_folder.join(line))
+}
+
+fn read_line(path: &Path) -> Option<String> {
+    // Nothing but a file is opened: a pipe by that name would let us wait for ever.
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(MAX_POINTER_BYTES).read_to_string(&mut text).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(base: &Path, path: &str) -> PathBuf {
+        let folder = base.join(path);
+        fs::create_dir_all(&folder).unwrap();
+        folder.canonicalize().unwrap()
+    }
+
+    fn repository(base: &Path, path: &str) -> PathBuf {
+        let top = folder(base, path);
+        fs::create_dir_all(top.join(".git")).unwrap();
+        fs::write(top.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        top
+    }
+
+    #[test]
+    fn the_repository_around_the_start_is_the_root() {
+        let base = tempfile::tempdir().unwrap();
+        let home = folder(base.path(), "home");
+        let top = repository(&home, "project");
+        let inner = folder(&top, "src/deep");
+        let root = Root::find(&inner, Some(&home)).unwrap();
+        assert_eq!((root.folder(), root.repository()), (top.as_path(), Some(top.as_path())));
+    }
+
+    #[test]
+    fn without_a_repository_the_start_itself_is_the_root() {
+        let base = tempfile::tempdir().unwrap();
+        let plain = folder(base.path(), "plain");
+        let root = Root::find(&plain, None).unwrap();
+        assert_eq!((root.folder(), root.repository()), (plain.as_path(), None));
+    }
+
+    #[test]
+    fn home_what_is_above_it_and_the_root_of_all_are_refused_unasked() {
+        let base = tempfile::tempdir().unwrap();
+        let home = folder(base.path(), "home/me");
+        let find = |start: &Path| Root::find(start, Some(&home)).unwrap_err();
+        assert!(matches!(find(&home), WorkspaceError::Home(_)));
+        assert!(matches!(find(home.parent().unwrap()), WorkspaceError::Home(_)));
+        assert!(matches!(find(Path::new("/")), WorkspaceError::RootOfAll(_)));
+        assert!(find(&home).hint().contains("--cwd"));
+        assert_eq!(Root::named(&home).unwrap().folder(), home);
+    }
+
+    #[test]
+    fn a_repository_of_the_home_folder_does_not_widen_a_folder_below_it() {
+        let base = tempfile::tempdir().unwrap();
+        let home = repository(base.path(), "me");
+        let notes = folder(&home, "notes");
+        let root = Root::find(&notes, Some(&home)).unwrap();
+        assert_eq!((root.folder(), root.repository()), (notes.as_path(), None));
+    }
+
+    #[test]
+    fn a_linked_worktree_is_a_repository_and_an_empty_git_folder_is_not() {
+        let base = tempfile::tempdir().unwrap();
+        let top = repository(base.path(), "top");
+        let linked = folder(base.path(), "linked");
+        let store = folder(&top, ".git/worktrees/linked");
+        fs::write(store.join("commondir"), "../..\n").unwrap();
+        fs::write(linked.join(".git"), format!("gitdir: {}\n", store.display())).unwrap();
+        assert_eq!(Root::named(&linked).unwrap().repository(), Some(linked.as_path()));
+        assert_eq!(common_folder(&store).canonicalize().unwrap(), top.join(".git"));
+
+        let empty = folder(base.path(), "empty");
+        folder(&empty, ".git");
+        assert_eq!(Root::named(&empty).unwrap().repository(), None);
+    }
+
+    #[test]
+    fn what_is_not_a_folder_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let file = base.path().join("file");
+        fs::write(&file, "").unwrap();
+        assert!(matches!(Root::named(&file), Err(WorkspaceError::NotAFolder(_))));
+        assert!(matches!(Root::find(&base.path().join("none"), None), Err(WorkspaceError::Disk { .. })));
+    }
+}

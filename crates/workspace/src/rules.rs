@@ -1,0 +1,215 @@
+//! Which paths are ignored: `.ignore`, `.gitignore` and git's `info/exclude`, as git and ripgrep read them.
+
+use std::borrow::Cow;
+use std::iter;
+use std::path::Path;
+use std::sync::Arc;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::files::{Content, Files};
+use crate::root::{Root, common_folder, git_folder};
+
+/// What is longer is not a list of rules that somebody wrote.
+const MAX_RULES_BYTES: u64 = 1 << 20;
+
+pub(crate) const RULE_FILES: [&str; 2] = [IGNORE, GITIGNORE];
+const IGNORE: &str = ".ignore";
+const GITIGNORE: &str = ".gitignore";
+
+/// The rules of one folder, with those of the folders around it.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    place: Place,
+    plain: Gitignore,
+    git: Gitignore,
+    /// Of `info/exclude`, at the top of a repository.
+    exclude: Gitignore,
+    /// What git's rules outside of a repository say does not hold within it.
+    is_repository: bool,
+    outer: Option<Arc<Rules>>,
+}
+
+/// Where the rules' folder is, seen from the root.
+#[derive(Debug)]
+enum Place {
+    /// Below the root, or the root itself: so many bytes of a path are the folder's.
+    Below(usize),
+    /// Above the root: the path from there to the root.
+    Above(String),
+}
+
+impl Place {
+    fn of(folder: &str) -> Place {
+        Place::Below(if folder.is_empty() { 0 } else { folder.len() + 1 })
+    }
+
+    /// A path below the root, seen from here.
+    fn local<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        match self {
+            Place::Below(skip) => Cow::Borrowed(path.get(*skip..).unwrap_or_default()),
+            Place::Above(way) => Cow::Owned(format!("{way}/{path}")),
+        }
+    }
+}
+
+impl Rules {
+    /// Those that hold in the root before its own: of the folders above it, up to the top of its repository.
+    pub(crate) fn above(root: &Root) -> Arc<Rules> {
+        let mut rules = Arc::new(Rules::none());
+        let Some(top) = root.repository().filter(|top| *top != root.folder()) else { return rules };
+        let mut above: Vec<&Path> =
+            root.folder().ancestors().skip(1).take_while(|f| f.starts_with(top)).collect();
+        above.reverse();
+        for folder in above {
+            let Some(way) = root.folder().strip_prefix(folder).ok().and_then(Path::to_str) else { continue };
+            let place = Place::Above(way.to_owned());
+            rules = Arc::new(Rules::read(&Files::new(folder), "", folder == top, place, &rules));
+        }
+        rules
+    }
+
+    pub(crate) fn none() -> Rules {
+        Rules {
+            place: Place::of(""),
+            plain: Gitignore::empty(),
+            git: Gitignore::empty(),
+            exclude: Gitignore::empty(),
+            is_repository: false,
+            outer: None,
+        }
+    }
+
+    /// Those of a folder that has rules of its own or is the top of a repository.
+    pub(crate) fn of_folder(files: &Files, folder: &str, is_repository: bool, outer: &Arc<Rules>) -> Rules {
+        Rules::read(files, folder, is_repository, Place::of(folder), outer)
+    }
+
+    fn read(files: &Files, folder: &str, is_repository: bool, place: Place, outer: &Arc<Rules>) -> Rules {
+        let here = Files::new(&files.absolute(folder));
+        let exclude = || {
+            let git = git_folder(&files.absolute(folder))?;
+            Some(read_rules(&Files::new(&common_folder(&git)), "info/exclude"))
+        };
+        Rules {
+            place,
+            plain: read_rules(&here, IGNORE),
+            git: read_rules(&here, GITIGNORE),
+            exclude: is_repository.then(exclude).flatten().unwrap_or_else(Gitignore::empty),
+            is_repository,
+            outer: Some(Arc::clone(outer)),
+        }
+    }
+
+    /// Whether a path is ignored, the folders that it is in aside. The innermost rule decides; `.ignore` comes before
+    /// `.gitignore`, and that before `info/exclude`.
+    pub(crate) fn ignores(&self, path: &str, is_folder: bool) -> bool {
+        let all = || iter::successors(Some(self), |rules| rules.outer.as_deref());
+        let verdict = |rules: &Rules, list: &Gitignore| match list.is_empty() {
+            true => None,
+            false => match list.matched(rules.place.local(path).as_ref(), is_folder) {
+                Match::None => None,
+                Match::Ignore(_) => Some(true),
+                Match::Whitelist(_) => Some(false),
+            },
+        };
+        let plain = || all().find_map(|rules| verdict(rules, &rules.plain));
+        let git = || of_repository(all()).find_map(|rules| verdict(rules, &rules.git));
+        let exclude = || of_repository(all()).find_map(|rules| verdict(rules, &rules.exclude));
+        plain().or_else(git).or_else(exclude).unwrap_or(false)
+    }
+}
+
+/// Up to the top of the innermost repository.
+fn of_repository<'r>(rules: impl Iterator<Item = &'r Rules>) -> impl Iterator<Item = &'r Rules> {
+    let mut is_past_top = false;
+    rules.take_while(move |rules| {
+        let is_within = !is_past_top;
+        is_past_top |= rules.is_repository;
+        is_within
+    })
+}
+
+fn read_rules(folder: &Files, name: &str) -> Gitignore {
+    let mut builder = GitignoreBuilder::new("");
+    let Ok(Some(stat)) = folder.stat(name) else { return Gitignore::empty() };
+    let Content::Read(_, bytes) = folder.read(name, &stat, MAX_RULES_BYTES) else {
+        return Gitignore::empty();
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
+        // A line that is no pattern rules nothing, as with git.
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    struct Tree {
+        base: tempfile::TempDir,
+    }
+
+    impl Tree {
+        fn new(files: &[(&str, &str)]) -> Tree {
+            let base = tempfile::tempdir().unwrap();
+            for (path, text) in files {
+                let path = base.path().join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text).unwrap();
+            }
+            Tree { base }
+        }
+
+        fn rules(&self, folders: &[(&str, bool)]) -> Arc<Rules> {
+            let files = Files::new(self.base.path());
+            folders.iter().fold(Arc::new(Rules::none()), |outer, (folder, is_repository)| {
+                Arc::new(Rules::of_folder(&files, folder, *is_repository, &outer))
+            })
+        }
+    }
+
+    #[test]
+    fn inner_rules_win_and_plain_ones_come_first() {
+        let tree = Tree::new(&[
+            (".gitignore", "*.log\n/out/\nsecret\n"),
+            (".ignore", "!keep.log\n"),
+            ("src/.gitignore", "!secret\n*.tmp"),
+        ]);
+        let rules = tree.rules(&[("", true), ("src", false)]);
+        let ignored = |path: &str| rules.ignores(path, false);
+        assert!(ignored("src/a.log") && ignored("src/b.tmp"));
+        assert!(!ignored("src/keep.log") && !ignored("src/secret") && !ignored("src/out"));
+        let top = tree.rules(&[("", true)]);
+        assert!(top.ignores("secret", false) && top.ignores("out", true));
+        assert!(!top.ignores("out", false) && !top.ignores("b.tmp", false));
+    }
+
+    #[test]
+    fn git_rules_end_at_a_repository_within_and_its_own_exclude_holds() {
+        let tree = Tree::new(&[
+            (".gitignore", "*.log\n"),
+            (".ignore", "*.big\n"),
+            ("sub/.git/HEAD", ""),
+            ("sub/.git/info/exclude", "private\n"),
+        ]);
+        let rules = tree.rules(&[("", true), ("sub", true)]);
+        let ignored = |path: &str| rules.ignores(path, false);
+        assert!(!ignored("sub/a.log"));
+        assert!(ignored("sub/a.big") && ignored("sub/private"));
+    }
+
+    #[test]
+    fn rules_above_the_root_hold_in_it() {
+        let tree = Tree::new(&[(".git/HEAD", ""), (".gitignore", "/a/b/out\n*.log\n"), ("a/b/x", "")]);
+        let root = Root::named(&tree.base.path().join("a/b")).unwrap();
+        let rules = Rules::above(&root);
+        assert!(rules.ignores("out", false) && rules.ignores("deep/x.log", false));
+        assert!(!rules.ignores("deep/out", false));
+    }
+}

@@ -1,0 +1,261 @@
+//! Looks through the folders below the root, several at a time.
+//!
+//! Hidden files are seen, `.git` is not. Links are not followed. A repository within (a submodule, a clone) is walked
+//! like any folder; its own ignore rules hold in it. A folder that can't be read is named, and the rest is seen.
+
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::fs::{Dir, FileType};
+
+use crate::error::{Result, WorkspaceError};
+use crate::files::{Files, join, name_of, stat_in};
+use crate::rules::{RULE_FILES, Rules};
+use crate::stat::{Kind, Stat};
+use crate::tracked::Tracked;
+
+/// More wait for the disk rather than work.
+const MAX_THREADS: usize = 8;
+
+/// A file, a link or something special that was seen.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) path: String,
+    pub(crate) stat: Stat,
+    pub(crate) is_ignored: bool,
+    /// A name that is not Unicode can't be said, so the path is only like it.
+    pub(crate) is_sayable: bool,
+}
+
+/// A folder that could not be looked into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unseen {
+    pub folder: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    pub(crate) found: Vec<Found>,
+    /// Folders that are ignored: they are not looked into.
+    pub(crate) ignored_folders: HashSet<String>,
+    pub(crate) unseen: Vec<Unseen>,
+}
+
+impl Walk {
+    /// Whether a path is in a folder that could not be looked into.
+    pub(crate) fn could_not_see(&self, path: &str) -> bool {
+        self.unseen.iter().any(|unseen| is_below(path, &unseen.folder))
+    }
+
+    fn absorb(&mut self, other: Walk) {
+        self.found.extend(other.found);
+        self.ignored_folders.extend(other.ignored_folders);
+        self.unseen.extend(other.unseen);
+    }
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// How many threads are worth their while.
+pub(crate) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
+}
+
+pub(crate) struct Walker<'a> {
+    pub(crate) files: &'a Files,
+    pub(crate) max_files: usize,
+}
+
+/// A folder to look into.
+struct Job {
+    folder: String,
+    rules: Arc<Rules>,
+}
+
+/// The folders that wait, and how many are not done yet.
+struct Queue {
+    jobs: Vec<Job>,
+    open: usize,
+    found: usize,
+}
+
+impl Walker<'_> {
+    /// Everything below the root that is not in an ignored folder.
+    pub(crate) fn walk(&self, above: Arc<Rules>) -> Result<Walk> {
+        self.run(vec![Job { folder: String::new(), rules: above }], None)
+    }
+
+    /// What git tracks although it is ignored is part of the workspace all the same: such files are seen, also in
+    /// ignored folders.
+    pub(crate) fn add_tracked(&self, walk: &mut Walk, tracked: &Tracked) -> Result<()> {
+        for found in walk.found.iter_mut().filter(|found| found.is_ignored) {
+            found.is_ignored = !tracked.has(&found.path);
+        }
+        let with_tracked = walk.ignored_folders.iter().filter(|folder| tracked.has_below(folder));
+        let rules = Arc::new(Rules::none());
+        let jobs: Vec<Job> =
+            with_tracked.map(|folder| Job { folder: folder.clone(), rules: Arc::clone(&rules) }).collect();
+        if !jobs.is_empty() {
+            let within = self.run(jobs, Some(tracked))?;
+            walk.found.extend(within.found);
+            walk.unseen.extend(within.unseen);
+        }
+        Ok(())
+    }
+
+    fn run(&self, jobs: Vec<Job>, only: Option<&Tracked>) -> Result<Walk> {
+        let queue = Mutex::new(Queue { open: jobs.len(), jobs, found: 0 });
+        let more = Condvar::new();
+        let walks: Vec<Walk> = thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..threads()).map(|_| scope.spawn(|| self.work(&queue, &more, only))).collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        });
+        let mut all = Walk::default();
+        walks.into_iter().for_each(|walk| all.absorb(walk));
+        if all.found.len() > self.max_files {
+            return Err(WorkspaceError::TooManyFiles(self.max_files));
+        }
+        Ok(all)
+    }
+
+    fn work(&self, queue: &Mutex<Queue>, more: &Condvar, only: Option<&Tracked>) -> Walk {
+        let mut walk = Walk::default();
+        while let Some(job) = next_job(queue, more) {
+            let before = walk.found.len();
+            let folders = self.look_into(&job, only, &mut walk);
+            let mut queue = lock(queue);
+            queue.found += walk.found.len() - before;
+            queue.open -= 1;
+            // What is above the limit is an error in the end, so there is no need to go on.
+            if queue.found <= self.max_files {
+                queue.open += folders.len();
+                queue.jobs.extend(folders);
+            }
+            more.notify_all();
+        }
+        walk
+    }
+
+    /// Takes note of what is in a folder, and gives the folders within.
+    fn look_into(&self, job: &Job, only: Option<&Tracked>, walk: &mut Walk) -> Vec<Job> {
+        let listed = self.files.open_seen_folder(&job.folder).and_then(|folder| {
+            let names = names_in(&folder)?;
+            Ok((folder, names))
+        });
+        match listed {
+            Ok((folder, names)) => {
+                let rules = self.rules_for(job, &names);
+                let mut look = Look { job, rules, folder, only, walk, folders: Vec::new() };
+                names.iter().for_each(|(name, kind)| look.at(name, *kind));
+                look.folders
+            }
+            // It went away, or became something else, since it was seen: then there is nothing in it.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Vec::new()
+            }
+            Err(error) => {
+                walk.unseen.push(Unseen { folder: job.folder.clone(), reason: error.to_string() });
+                Vec::new()
+            }
+        }
+    }
+
+    /// The rules that hold in a folder: its own, if it has any, and those around it.
+    fn rules_for(&self, job: &Job, names: &[(Vec<u8>, FileType)]) -> Arc<Rules> {
+        let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted.as_bytes());
+        let is_repository = has(".git");
+        if is_repository || RULE_FILES.iter().any(|name| has(name)) {
+            Arc::new(Rules::of_folder(self.files, &job.folder, is_repository, &job.rules))
+        } else {
+            Arc::clone(&job.rules)
+        }
+    }
+}
+
+/// The look into one folder.
+struct Look<'a> {
+    job: &'a Job,
+    rules: Arc<Rules>,
+    folder: OwnedFd,
+    only: Option<&'a Tracked>,
+    walk: &'a mut Walk,
+    folders: Vec<Job>,
+}
+
+impl Look<'_> {
+    fn at(&mut self, name: &[u8], kind: FileType) {
+        if name == b".git" {
+            return;
+        }
+        let sayable = name_of(name);
+        let is_sayable = sayable.is_ok();
+        let path = join(&self.job.folder, sayable.as_deref().unwrap_or_else(|like| like));
+        if kind == FileType::Directory {
+            return self.at_folder(path, is_sayable);
+        }
+        // It may have gone since the folder was read.
+        let Ok(stat) = stat_in(&self.folder, name) else { return };
+        match stat.kind() {
+            Kind::Folder => self.at_folder(path, is_sayable),
+            _ => self.at_file(path, stat, is_sayable),
+        }
+    }
+
+    fn at_folder(&mut self, path: String, is_sayable: bool) {
+        if !is_sayable {
+            let reason = "its name is not Unicode".to_owned();
+            self.walk.unseen.push(Unseen { folder: path, reason });
+        } else if self.only.is_some_and(|tracked| !tracked.has_below(&path)) {
+            // Only the way to what is tracked is of interest.
+        } else if self.only.is_none() && self.rules.ignores(&path, true) {
+            self.walk.ignored_folders.insert(path);
+        } else {
+            self.folders.push(Job { folder: path, rules: Arc::clone(&self.rules) });
+        }
+    }
+
+    fn at_file(&mut self, path: String, stat: Stat, is_sayable: bool) {
+        if self.only.is_some_and(|tracked| !tracked.has(&path)) {
+            return;
+        }
+        let is_ignored = self.only.is_none() && self.rules.ignores(&path, false);
+        self.walk.found.push(Found { path, stat, is_ignored, is_sayable });
+    }
+}
+
+fn names_in(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, FileType)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push((name.to_vec(), entry.file_type()));
+        }
+    }
+    Ok(names)
+}
+
+/// Waits for a folder to look into; none when all are done.
+fn next_job(queue: &Mutex<Queue>, more: &Condvar) -> Option<Job> {
+    let mut queue = lock(queue);
+    loop {
+        if let Some(job) = queue.jobs.pop() {
+            return Some(job);
+        }
+        if queue.open == 0 {
+            return None;
+        }
+        queue = more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,236 @@
+//! The workspace: what was last seen of it, and what is asked of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use helve_protocol::{Blobs, Clock};
+
+use crate::diff::{self, Side};
+use crate::effects::{Effect, Effects, Image, NotKept, WhyNotKept};
+use crate::error::Result;
+use crate::files::Files;
+use crate::git::{Git, GitProgram};
+use crate::index::{Entry, Index, Pair};
+use crate::look::Seen;
+use crate::root::Root;
+use crate::stat::Moment;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// More files than this are not a workspace.
+    pub max_files: usize,
+    /// A larger file is not kept.
+    pub max_file_bytes: u64,
+    /// All that is kept by one process. What comes after is not.
+    pub max_kept_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { max_files: 1_000_000, max_file_bytes: 16 << 20, max_kept_bytes: 4 << 30 }
+    }
+}
+
+/// What a workspace is made of.
+pub struct Setup {
+    pub root: Root,
+    pub blobs: Arc<dyn Blobs>,
+    pub clock: Arc<dyn Clock>,
+    /// Without it, a repository is a folder like others.
+    pub git: Option<GitProgram>,
+    pub limits: Limits,
+}
+
+/// A call that may change anything is under way.
+#[derive(Debug)]
+#[must_use = "what the call did is known when it ends"]
+pub struct Watch(());
+
+/// One path is about to be written; what was there is kept.
+#[derive(Debug)]
+#[must_use = "what was written is known when it is noted"]
+pub struct Writing {
+    pub(crate) path: String,
+    pub(crate) before: Option<Entry>,
+}
+
+impl Writing {
+    /// Relative to the root, with `/`; absolute if outside.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Why what is there can't be brought back once it is overwritten, if so.
+    pub fn not_kept(&self) -> Option<WhyNotKept> {
+        self.before.as_ref().and_then(Entry::why_not_kept)
+    }
+}
+
+pub struct Workspace {
+    pub(crate) root: Root,
+    pub(crate) files: Files,
+    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) git: Option<Git>,
+    pub(crate) git_trouble: Option<String>,
+    pub(crate) index: Index,
+    /// From the first call that may change something on, everything is kept.
+    pub(crate) is_keeping: bool,
+    pub(crate) kept_bytes: AtomicU64,
+    /// What others changed and was not told yet.
+    pub(crate) outside: Vec<Effect>,
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seen = self.index.entries.len();
+        f.debug_struct("Workspace").field("root", &self.root).field("seen", &seen).finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// Looks at nothing yet.
+    pub fn new(setup: Setup) -> Workspace {
+        let Setup { root, blobs, clock, git, limits } = setup;
+        Workspace {
+            files: Files::new(root.folder()),
+            git: git.and_then(|program| Git::open(&root, program)),
+            root,
+            blobs,
+            clock,
+            limits,
+            git_trouble: None,
+            index: Index::default(),
+            is_keeping: false,
+            kept_bytes: AtomicU64::new(0),
+            outside: Vec::new(),
+        }
+    }
+
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// How many files are watched.
+    pub fn len(&self) -> usize {
+        self.index.entries.values().filter(|entry| !entry.is_ignored()).count()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Why git could not be used for all that it knows, if so. Then more is kept by content.
+    pub fn git_trouble(&self) -> Option<&str> {
+        self.git_trouble.as_deref()
+    }
+
+    /// Looks through the workspace and remembers what is there. What changed since the last look counts as changed by
+    /// others.
+    pub fn refresh(&mut self) -> Result<()> {
+        let seen = self.look()?;
+        let (changes, _) = self.effects_of(seen.differences)?;
+        self.note_outside(changes);
+        Ok(())
+    }
+
+    /// Makes sure that everything that a call could change can be brought back.
+    pub fn begin(&mut self) -> Result<Watch> {
+        self.is_keeping = true;
+        self.refresh()?;
+        let held = self.git.as_mut().map_or(Ok(()), Git::hold);
+        if let Err(error) = held {
+            // Objects can still be had until the call removes them; then it is said that they are gone.
+            self.git_trouble = Some(format!("the objects of git are not held: {error}"));
+        }
+        Ok(Watch(()))
+    }
+
+    /// What changed since `begin`.
+    pub fn end(&mut self, watch: Watch) -> Result<Effects> {
+        let Watch(()) = watch;
+        let Seen { differences, mut lost, unseen } = self.look()?;
+        let (changes, not_recoverable) = self.effects_of(differences)?;
+        lost.extend(not_recoverable);
+        lost.sort();
+        Ok(Effects { changes, not_recoverable: lost, unseen })
+    }
+
+    /// What is there now but could not be brought back.
+    pub fn not_kept(&self) -> Vec<NotKept> {
+        let not_kept = |(path, entry): (&String, &Entry)| {
+            entry.why_not_kept().map(|why| NotKept { path: path.clone(), why })
+        };
+        let mut all: Vec<NotKept> = self.index.entries.iter().filter_map(not_kept).collect();
+        all.sort();
+        all
+    }
+
+    /// Keeps what a path holds, before a tool writes it.
+    pub fn about_to_write(&mut self, path: &str) -> Result<Writing> {
+        let path = self.files.key(path)?;
+        let before = self.see(&path)?;
+        if let Some(pair) = self.difference_to_index(&path, before.as_ref()) {
+            let (changes, _) = self.effects_of(vec![pair])?;
+            self.note_outside(changes);
+        }
+        self.index.set(&path, before.clone());
+        Ok(Writing { path, before })
+    }
+
+    /// What a tool did to the path that it said it would write.
+    pub fn note_written(&mut self, writing: Writing) -> Result<Effects> {
+        let Writing { path, before } = writing;
+        let after = self.see(&path)?;
+        self.index.set(&path, after.clone());
+        if !differ(before.as_ref(), after.as_ref()) {
+            return Ok(Effects::default());
+        }
+        let (changes, not_recoverable) = self.effects_of(vec![Pair { path, before, after }])?;
+        Ok(Effects { changes, not_recoverable, unseen: Vec::new() })
+    }
+
+    /// A unified diff of a change, with at most about `max_bytes`. Without both contents there is only its heading.
+    pub fn diff(&self, effect: &Effect, max_bytes: usize) -> Result<String> {
+        let is_known = is_content_known(effect.before) && is_content_known(effect.after);
+        let load = |image: Option<Image>| match image.and_then(|image| image.content) {
+            Some(blob) if is_known => self.blobs.get(blob),
+            _ => Ok(Vec::new()),
+        };
+        let (before, after) = (load(effect.before)?, load(effect.after)?);
+        let side = |image: Option<Image>, content| image.map(|Image { mode, .. }| Side { mode, content });
+        Ok(diff::unified(&effect.path, side(effect.before, &before), side(effect.after, &after), max_bytes))
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        Moment::from(self.clock.now())
+    }
+
+    /// How a path differs from what was last seen there, as far as that is known.
+    pub(crate) fn difference_to_index(&self, path: &str, now: Option<&Entry>) -> Option<Pair> {
+        let last = self.index.entries.get(path);
+        let is_known = last.map_or_else(|| self.index.covers(path), |last| !last.is_ignored());
+        let mut pair = Pair { path: path.to_owned(), before: last.cloned(), after: now.cloned() };
+        if last.zip(now).is_some_and(|(last, now)| last.is_in_doubt(&now.stat)) {
+            self.learn_hashes(std::slice::from_mut(&mut pair));
+        }
+        (is_known && differ(pair.before.as_ref(), pair.after.as_ref())).then_some(pair)
+    }
+}
+
+/// Whether the content of what was there, if there was something, can be had.
+pub(crate) fn is_content_known(image: Option<Image>) -> bool {
+    image.is_none_or(|image| image.content.is_some())
+}
+
+/// Whether what a path held is not what it holds, as far as the contents are known.
+pub(crate) fn differ(before: Option<&Entry>, after: Option<&Entry>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return before.is_some() || after.is_some() };
+    let contents_differ = match (before.hash, after.hash) {
+        (Some(before), Some(after)) => before != after,
+        _ => before.stat.may_differ_in_content(&after.stat),
+    };
+    before.stat.mode != after.stat.mode || contents_differ
+}
