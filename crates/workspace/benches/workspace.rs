@@ -1,0 +1,169 @@
+//! How fast the workspace sees what changed, each figure beside git on the same tree. `cargo xtask bench` runs it.
+#![expect(clippy::unwrap_used, reason = "a benchmark that can't run has nothing to say")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures time and prints it")]
+
+use std::fs;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use helve_protocol::{BlobError, BlobId, Blobs, Clock, Timestamp};
+use helve_workspace::{GitProgram, Limits, Root, Setup, Workspace};
+
+const FILES: usize = 100_000;
+const FILES_PER_FOLDER: usize = 100;
+const CHANGED: usize = 1_000;
+/// What changed so shortly before a look is read again by Helve and by git, which is not what is measured.
+const UNTIL_SETTLED: Duration = Duration::from_millis(2_500);
+
+fn main() {
+    if Command::new("git").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!("skipped: the workspace beside git: git is not installed");
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let place = Place { tree: base.path().join("tree"), blobs: base.path().join("blobs") };
+    fs::create_dir(&place.blobs).unwrap();
+    place.generate();
+    thread::sleep(UNTIL_SETTLED);
+    place.keeping_all();
+    place.looking();
+    place.keeping_some();
+}
+
+fn time<T>(work: impl FnOnce() -> T) -> Duration {
+    let start = Instant::now();
+    black_box(work());
+    start.elapsed()
+}
+
+/// The best of some runs: what the machine can do when nobody disturbs it.
+fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
+    (0..runs).map(|_| time(&mut work)).min().unwrap_or_default()
+}
+
+fn row(what: &str, ours: Duration, baseline_is: &str, baseline: Duration, target: &str) {
+    let ratio = ours.as_secs_f64() / baseline.as_secs_f64().max(1e-9);
+    println!("{what}\t{ours:.2?}\t{baseline_is}\t{baseline:.2?}\t{ratio:.1}\t{target}");
+}
+
+struct Place {
+    tree: PathBuf,
+    blobs: PathBuf,
+}
+
+impl Place {
+    fn file(&self, number: usize) -> PathBuf {
+        let folder = number / FILES_PER_FOLDER;
+        self.tree.join(format!("part{}/module{folder}/file{number}.rs", folder % 40))
+    }
+
+    /// Few contents in many files: cheap to make, and git and we have the same work with them.
+    fn generate(&self) {
+        for number in 0..FILES {
+            let file = self.file(number);
+            if number % FILES_PER_FOLDER == 0 {
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+            }
+            fs::write(file, format!("fn number() -> u32 {{\n    {}\n}}\n", number % 1_000)).unwrap();
+        }
+        fs::write(self.tree.join(".gitignore"), "target/\n*.log\n").unwrap();
+        self.git(&["init", "-q"]);
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let done =
+            Command::new("git").arg("-C").arg(&self.tree).args(arguments).stdout(Stdio::null()).status();
+        assert!(done.unwrap().success(), "git {arguments:?}");
+    }
+
+    fn workspace(&self) -> Workspace {
+        let environment =
+            ["PATH", "HOME"].map(|name| (name.into(), std::env::var_os(name).unwrap_or_default()));
+        Workspace::new(Setup {
+            root: Root::named(&self.tree).unwrap(),
+            blobs: Arc::new(FolderOfBlobs(self.blobs.clone())),
+            clock: Arc::new(RealClock),
+            git: Some(GitProgram { program: "git".into(), environment: environment.into() }),
+            limits: Limits::default(),
+        })
+    }
+
+    /// Everything is new to both.
+    fn keeping_all(&self) {
+        let mut workspace = self.workspace();
+        let ours = time(|| workspace.begin().unwrap());
+        let baseline = time(|| self.git(&["add", "-A"]));
+        row("keep 100,000 untracked files", ours, "git add -A", baseline, "≤ 1×");
+        thread::sleep(UNTIL_SETTLED);
+        self.git(&["update-index", "-q", "--refresh"]);
+    }
+
+    fn looking(&self) {
+        let baseline = best(5, || self.git(&["status", "--porcelain"]));
+        let first = best(5, || self.workspace().refresh().unwrap());
+        let mut workspace = self.workspace();
+        workspace.refresh().unwrap();
+        let again = best(5, || workspace.refresh().unwrap());
+        row("first look at 100,000 files", first, "git status", baseline, "≤ 1×");
+        row("look again at 100,000 files", again, "git status", baseline, "≤ 1×");
+        workspace.begin().map(drop).unwrap();
+        let call = best(5, || {
+            let watch = workspace.begin().unwrap();
+            fs::write(self.file(7), "fn changed() {}\n").unwrap();
+            workspace.end(watch).unwrap()
+        });
+        row("watch a call that changes one file", call, "git status", baseline, "≤ 2×");
+    }
+
+    fn keeping_some(&self) {
+        let mut workspace = self.workspace();
+        workspace.begin().map(drop).unwrap();
+        for number in 0..CHANGED {
+            fs::write(self.file(number * 90), format!("fn changed() -> u32 {{ {number} }}\n")).unwrap();
+        }
+        let ours = time(|| workspace.begin().unwrap());
+        let baseline = time(|| self.git(&["add", "-A"]));
+        row("keep 1,000 changed files of 100,000", ours, "git add -A", baseline, "≤ 1×");
+    }
+}
+
+/// One file for each, as git writes its objects: not compressed, and like those not synced.
+struct FolderOfBlobs(PathBuf);
+
+impl FolderOfBlobs {
+    fn path(&self, id: BlobId) -> PathBuf {
+        self.0.join(id.to_string())
+    }
+}
+
+fn failed(error: std::io::Error) -> BlobError {
+    BlobError(Box::new(error))
+}
+
+impl Blobs for FolderOfBlobs {
+    fn put(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+        let id = BlobId::from_hash(*blake3::hash(content).as_bytes());
+        let path = self.path(id);
+        if !Path::exists(&path) {
+            fs::write(path, content).map_err(failed)?;
+        }
+        Ok(id)
+    }
+
+    fn get(&self, id: BlobId) -> Result<Vec<u8>, BlobError> {
+        fs::read(self.path(id)).map_err(failed)
+    }
+}
+
+struct RealClock;
+
+impl Clock for RealClock {
+    fn now(&self) -> Timestamp {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_millis(u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
+    }
+}
