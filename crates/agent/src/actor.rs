@@ -230,6 +230,11 @@ impl Desk {
                     self.refuse(&command, why)?;
                 }
             }
+            Command::Answer { call, ref text } => {
+                if let Err(why) = self.gate.reply(call, text.clone()) {
+                    self.refuse(&command, why)?;
+                }
+            }
             Command::Rename { title } => self.record.tell(SessionRenamed { title })?,
             other => return Ok(Some(other)),
         }

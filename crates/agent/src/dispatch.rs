@@ -2,21 +2,24 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve_protocol::{
     Blobs, CallId, Interruption, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta, ToolPart,
     ToolStarted, ToolState,
 };
-use helve_tools::{Context, Done, Live, ToolFailure};
+use helve_tools::{Context, Done, Ground, Host, Live, ToolFailure, Touches};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
+use crate::desk::Desk;
 use crate::gate::{Decision, Question, Weight};
 use crate::record::Error;
 use crate::toolbox::Ready;
 use crate::turn::Work;
+use crate::watching::{NoWatch, Told, Watcher};
 
 /// So many calls run at the same time.
 const SIDE_BY_SIDE: usize = 10;
@@ -24,6 +27,8 @@ const SIDE_BY_SIDE: usize = 10;
 const MAX_RESULT_BYTES: usize = 64 << 10;
 /// So many pieces of live output wait to be told.
 const WAITING_PIECES: usize = 256;
+/// How long a call that was stopped may take to end what it started.
+const ENDING: Duration = Duration::from_millis(900);
 /// Steps of nothing but reading, before something is written and after, that bring a reminder.
 const READS_BEFORE: u32 = 5;
 const READS_AFTER: u32 = 10;
@@ -34,6 +39,14 @@ pub(crate) struct Dispatch {
     last: VecDeque<Did>,
     has_written: bool,
     reading_steps: u32,
+    aside: Aside,
+}
+
+/// The time that went into watching, and not into the calls themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Aside {
+    pub(crate) snapshot_ms: u64,
+    pub(crate) changes_ms: u64,
 }
 
 /// A call and what came of it.
@@ -42,13 +55,20 @@ struct Did {
     name: String,
     input: Value,
     result: String,
+    has_changed_files: bool,
 }
 
 impl Did {
-    fn of(ready: Ready, end: &ToolState) -> Did {
+    fn of(ready: Ready, end: &ToolState, has_changed_files: bool) -> Did {
         let result = end.for_model().text.into_owned();
-        Did { call: ready.call, name: ready.name, input: ready.input, result }
+        Did { call: ready.call, name: ready.name, input: ready.input, result, has_changed_files }
     }
+}
+
+/// A call that is watched.
+struct WatchedCall {
+    watcher: Watcher,
+    ground: Ground,
 }
 
 /// What became of the calls.
@@ -64,6 +84,11 @@ pub(crate) enum Went {
 }
 
 impl Dispatch {
+    /// What watching took since this was last asked.
+    pub(crate) fn aside(&mut self) -> Aside {
+        std::mem::take(&mut self.aside)
+    }
+
     pub(crate) async fn run(&mut self, calls: &[ToolPart], work: &Work<'_>) -> Result<Went, Error> {
         if calls.is_empty() {
             return Ok(Went::Nowhere);
@@ -127,41 +152,36 @@ impl Dispatch {
         let mut ended = Vec::with_capacity(order.len());
         let mut waiting = waiting.into_iter();
         let mut running = JoinSet::new();
-        let mut calls_of: HashMap<tokio::task::Id, CallId> = HashMap::new();
+        let mut begun: HashMap<tokio::task::Id, (CallId, WatchedCall)> = HashMap::new();
         let mut went = Went::On;
         loop {
             while running.len() < SIDE_BY_SIDE
                 && let Some(ready) = waiting.next()
             {
-                if work.stop.is_cancelled() {
-                    work.record.tell(not_started(ready.call))?;
-                    continue;
-                }
-                let class = ready.tool.class();
-                self.has_written |= class != ToolClass::Reads;
-                work.record.tell(ToolStarted { call: ready.call, class })?;
+                let Some(watched) = self.start(&ready, work).await? else { continue };
                 let call = ready.call;
-                let task = running.spawn(perform(ready, work.context(pieces.clone())));
-                calls_of.insert(task.id(), call);
+                let task =
+                    running.spawn(perform(ready, work.context(pieces.clone(), watched.ground.clone())));
+                begun.insert(task.id(), (call, watched));
             }
             tokio::select! {
                 biased;
                 Some((call, text)) = shown.recv() => work.record.tell(ToolOutputDelta { call, text })?,
-                done = running.join_next() => match done {
+                done = running.join_next_with_id() => match done {
                     None => break,
-                    Some(Ok((ready, end))) => {
-                        let call = ready.call;
+                    Some(Ok((task, (ready, mut end)))) => {
                         if matches!(&end, ToolState::Completed { output } if output.ends_turn) {
                             went = Went::Enough;
                         }
-                        ended.push(Did::of(ready, &end));
-                        work.record.tell(ToolEnded { call, end })?;
+                        let watched = begun.remove(&task).map(|(_, watched)| watched);
+                        let has_changed_files = self.finish(ready.call, &mut end, watched, work).await?;
+                        ended.push(Did::of(ready, &end, has_changed_files));
                     }
                     Some(Err(error)) => {
                         tracing::error!(name: "tool.panicked", %error);
-                        if let Some(call) = calls_of.get(&error.id()) {
+                        if let Some((call, watched)) = begun.remove(&error.id()) {
                             let message = "The tool broke: a mistake in Helve. It may have done part of its work.".to_owned();
-                            work.record.tell(ToolEnded { call: *call, end: ToolState::Error { message } })?;
+                            self.finish(call, &mut ToolState::Error { message }, Some(watched), work).await?;
                         }
                     }
                 },
@@ -171,6 +191,60 @@ impl Dispatch {
         ended.sort_by_key(|did| order.iter().position(|call| *call == did.call));
         self.remember(ended);
         Ok(went)
+    }
+
+    /// Notes that a call begins, when all is kept that it could change. None if it does not begin.
+    async fn start(&mut self, ready: &Ready, work: &Work<'_>) -> Result<Option<WatchedCall>, Error> {
+        let (call, class) = (ready.call, ready.tool.class());
+        if work.stop.is_cancelled() {
+            work.record.tell(not_started(call))?;
+            return Ok(None);
+        }
+        let began = work.record.now();
+        let watcher = work.watching.begin(ready.tool.touches(), work.stop).await;
+        self.aside.snapshot_ms += work.record.now().millis_since(began);
+        let watcher = match watcher {
+            Ok(watcher) => watcher,
+            Err(NoWatch::Interrupted) => {
+                work.record.tell(not_started(call))?;
+                return Ok(None);
+            }
+            Err(NoWatch::Refused(message)) => {
+                work.record.tell(ToolEnded { call, end: ToolState::Error { message } })?;
+                return Ok(None);
+            }
+        };
+        self.has_written |= class != ToolClass::Reads;
+        work.record.tell(ToolStarted { call, class })?;
+        Ok(Some(WatchedCall { watcher, ground: work.watching.ground() }))
+    }
+
+    /// Notes how a call ended and what it did to the files. Says whether it did anything to them.
+    async fn finish(
+        &mut self,
+        call: CallId,
+        end: &mut ToolState,
+        watched: Option<WatchedCall>,
+        work: &Work<'_>,
+    ) -> Result<bool, Error> {
+        let began = work.record.now();
+        let told = match watched {
+            Some(WatchedCall { watcher, ground }) => work.watching.end(call, watcher, &ground).await,
+            None => Told::default(),
+        };
+        self.aside.changes_ms += work.record.now().millis_since(began);
+        let Told { mut events, changed: files, words } = told;
+        let has_changed_files = !files.is_empty();
+        match end {
+            ToolState::Completed { output: ToolOutput { text, .. } } | ToolState::Error { message: text } => {
+                text.extend(words.map(|words| format!("\n{words}")));
+            }
+            ToolState::Interrupted { changed, .. } => *changed = files,
+            _ => {}
+        }
+        events.push(ToolEnded { call, end: end.clone() }.into());
+        work.record.tell_all(events)?;
+        Ok(has_changed_files)
     }
 
     async fn may_run(&self, ready: &Ready, work: &Work<'_>) -> Result<Decision, Error> {
@@ -200,12 +274,13 @@ impl Dispatch {
         self.reading_steps = 0;
     }
 
-    /// The same call a third time in a row, after the same result.
+    /// The same call a third time in a row, after the same result and without any effect on files.
     fn is_doomed(&self, ready: &Ready) -> bool {
         let same = |did: &Did| did.name == ready.name && did.input == ready.input;
         match (self.last.front(), self.last.back()) {
             (Some(first), Some(second)) if self.last.len() == 2 => {
-                same(first) && same(second) && first.result == second.result
+                let has_changed_files = first.has_changed_files || second.has_changed_files;
+                same(first) && same(second) && first.result == second.result && !has_changed_files
             }
             _ => false,
         }
@@ -231,9 +306,12 @@ impl Dispatch {
 }
 
 impl Work<'_> {
-    fn context(&self, pieces: mpsc::Sender<(CallId, String)>) -> Surroundings {
+    fn context(&self, pieces: mpsc::Sender<(CallId, String)>, ground: Ground) -> Surroundings {
         Surroundings {
+            ground,
+            host: Arc::new(Desk { record: self.record.clone(), gate: self.house.gate.clone() }),
             root: self.house.root.clone(),
+            added: self.house.added.clone(),
             stop: self.stop.clone(),
             blobs: self.record.blobs(),
             pieces,
@@ -243,20 +321,24 @@ impl Work<'_> {
 
 /// What the context of a call is made of.
 struct Surroundings {
+    ground: Ground,
+    host: Arc<dyn Host>,
     root: std::path::PathBuf,
+    added: Vec<std::path::PathBuf>,
     stop: tokio_util::sync::CancellationToken,
     blobs: Arc<dyn Blobs>,
     pieces: mpsc::Sender<(CallId, String)>,
 }
 
 fn not_started(call: CallId) -> ToolEnded {
-    ToolEnded { call, end: ToolState::Interrupted { how: Interruption::NotStarted } }
+    ToolEnded { call, end: ToolState::interrupted(Interruption::NotStarted) }
 }
 
 /// Runs a call to its end, or until it is stopped.
 async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
-    let Surroundings { root, stop, blobs, pieces } = around;
-    let context = Context { root, stop, call: ready.call, blobs, live: Live::new(ready.call, pieces) };
+    let Surroundings { root, added, stop, blobs, pieces, ground, host } = around;
+    let live = Live::new(ready.call, pieces);
+    let context = Context { root, added, stop, call: ready.call, blobs, live, ground, host };
     let span = tracing::debug_span!(
         "execute_tool",
         "gen_ai.operation.name" = "execute_tool",
@@ -265,13 +347,18 @@ async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
         "error.type" = tracing::field::Empty,
     );
     let work = async {
+        let mut run = ready.tool.run(ready.input.clone(), &context);
         let done: Option<Done> = tokio::select! {
             biased;
             () = context.stop.cancelled() => None,
-            done = ready.tool.run(ready.input.clone(), &context) => Some(done),
+            done = &mut run => Some(done),
         };
+        if done.is_none() && ready.tool.touches() == Touches::Anything {
+            // What it started still has to end: before that nobody knows what it changed.
+            let _ = tokio::time::timeout(ENDING, run).await;
+        }
         match done {
-            None => ToolState::Interrupted { how: Interruption::Stopped },
+            None => ToolState::interrupted(Interruption::Stopped),
             Some(Ok(output)) => ToolState::Completed { output: bounded(output) },
             Some(Err(ToolFailure(message))) => ToolState::Error { message: cut(message) },
         }

@@ -1,7 +1,7 @@
 //! Who decides before something is changed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::{Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, Mode};
 use tokio::sync::oneshot;
@@ -11,9 +11,12 @@ use crate::record::{Error, Recorder};
 use crate::replay::Tape;
 
 /// What happens to a call that may change something. Rules come later; until then everything that changes anything is
-/// asked.
+/// asked. And whom the model can ask.
 #[derive(Clone)]
-pub struct Gate(Judge);
+pub struct Gate {
+    judge: Judge,
+    person: Option<Arc<Questions>>,
+}
 
 #[derive(Clone)]
 enum Judge {
@@ -43,6 +46,16 @@ impl Approvals {
     }
 }
 
+/// What the model asked, by the calls that asked it.
+#[derive(Debug, Default)]
+struct Questions(Mutex<HashMap<CallId, oneshot::Sender<String>>>);
+
+impl Questions {
+    fn open(&self) -> MutexGuard<'_, HashMap<CallId, oneshot::Sender<String>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What a call is about.
 pub(crate) struct Question<'a> {
     pub(crate) call: CallId,
@@ -69,26 +82,56 @@ pub(crate) enum Decision {
 impl Gate {
     /// Everything is allowed.
     pub fn open() -> Gate {
-        Gate(Judge::Yes)
+        Gate { judge: Judge::Yes, person: None }
     }
 
     /// Nothing is, for there is nobody to ask.
     pub fn shut() -> Gate {
-        Gate(Judge::Nobody)
+        Gate { judge: Judge::Nobody, person: None }
     }
 
     /// A person is asked.
     pub fn asking() -> Gate {
-        Gate(Judge::Person(Arc::default()))
+        Gate { judge: Judge::Person(Arc::default()), person: None }.with_person()
+    }
+
+    /// Whatever is allowed: a person is there whom the model can ask.
+    pub fn with_person(self) -> Gate {
+        Gate { person: Some(Arc::default()), ..self }
+    }
+
+    pub fn has_person(&self) -> bool {
+        self.person.is_some()
+    }
+
+    /// Where the answer to what a call asks will come; none if nobody is there.
+    pub(crate) fn question(&self, call: CallId) -> Option<oneshot::Receiver<String>> {
+        let (sender, receiver) = oneshot::channel();
+        self.person.as_ref()?.open().insert(call, sender);
+        Some(receiver)
+    }
+
+    pub(crate) fn withdraw(&self, call: CallId) {
+        self.person.iter().for_each(|questions| drop(questions.open().remove(&call)));
+    }
+
+    /// Answers what a call asked, or tells it that nobody will.
+    pub(crate) fn reply(&self, call: CallId, text: Option<String>) -> Result<(), &'static str> {
+        let waiting = self.person.as_ref().and_then(|questions| questions.open().remove(&call));
+        let waiting = waiting.ok_or("nobody waits for this answer (any more)")?;
+        match text {
+            Some(text) => waiting.send(text).map_err(|_| "the question was withdrawn"),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn recorded(tape: Arc<Tape>) -> Gate {
-        Gate(Judge::Tape(tape))
+        Gate { judge: Judge::Tape(tape), person: None }
     }
 
     /// Answers a question. An answer that comes too late, or twice, changes nothing, and says so.
     pub(crate) fn answer(&self, approval: ApprovalId, answer: Answer) -> Result<(), &'static str> {
-        let waiting = match &self.0 {
+        let waiting = match &self.judge {
             Judge::Person(approvals) => approvals.take(approval),
             _ => None,
         };
@@ -104,7 +147,7 @@ impl Gate {
         stop: &CancellationToken,
     ) -> Result<Decision, Error> {
         let refused = |why: &str| Ok(Decision::Refused(why.to_owned()));
-        match (&self.0, question.weight) {
+        match (&self.judge, question.weight) {
             (Judge::Tape(tape), _) => Ok(tape.decision(question.call)),
             (_, Weight::Ordinary) if record.state(|state| state.mode) == Mode::Plan => {
                 refused("in plan mode nothing is changed. Say what you would do.")

@@ -5,11 +5,16 @@
 //! - `turn` is the loop: ask the model, write its answer down, run the tools it calls, and again.
 //! - `dispatch` runs the calls of one answer: those that only read side by side, those that change something alone.
 //! - [`Gate`] decides, or asks, before something is changed.
+//! - `desk` is the session as a tool sees it: the task list, and people who can be asked.
 //! - `record` is the only way to the journal: an event is stored, folded into the state, and told, in that order.
+//! - `watching` knows what calls do to the files of the project, and what others do to them meanwhile.
 //! - `recovery` puts in order what a crash left unfinished.
+//! - [`by_hand`] runs one call without a conversation.
 //! - [`replay`] runs a recorded session again and compares every request.
 
 mod actor;
+mod by_hand;
+mod desk;
 mod dispatch;
 mod gate;
 mod hearing;
@@ -19,10 +24,13 @@ mod replay;
 mod session;
 mod toolbox;
 mod turn;
+mod watching;
 
 pub use actor::{Actor, Handle};
+pub use by_hand::{ByHand, by_hand};
 pub use gate::Gate;
 pub use record::{Error, Feed};
 pub use replay::{Mismatch, Report, What, replay};
 pub use session::{FindModel, House, Limits, Session};
 pub use toolbox::specs;
+pub use watching::Watched;

@@ -5,18 +5,21 @@ use helve_protocol::{
 };
 
 use crate::record::{Error, Recorder};
+use crate::watching::{Told, Watching};
 
 /// Ends a turn that was cut off, and says how far it came. A call that may have changed something gets the result that nobody
 /// knows; the others stay open: [`settle`] ends them if the user says something else, and going on runs them.
-pub(crate) fn put_in_order(record: &Recorder) -> Result<(), Error> {
+pub(crate) fn put_in_order(record: &Recorder, watching: &Watching) -> Result<(), Error> {
     let (turn, running) = record.state(|state| (state.turn, state.running.clone()));
     let unknown = running.iter().filter(|(_, class)| **class != ToolClass::Reads);
-    let mut events: Vec<Body> = unknown
-        .map(|(call, _)| {
-            let end = ToolState::Interrupted { how: Interruption::Unknown };
-            ToolEnded { call: *call, end }.into()
-        })
-        .collect();
+    let mut events: Vec<Body> = Vec::new();
+    for (call, _) in unknown {
+        // If there are several, nobody knows which of them it was.
+        let Told { events: files, changed, .. } = watching.since_the_end(*call);
+        let end = ToolState::Interrupted { how: Interruption::Unknown, changed };
+        events.extend(files);
+        events.push(ToolEnded { call: *call, end }.into());
+    }
     if let Some(turn) = turn {
         record.set_turn(Some(turn.id));
     }
@@ -50,6 +53,6 @@ pub(crate) fn settle(record: &Recorder) -> Result<(), Error> {
         };
         state.history.unfinished().iter().map(|tool| (tool.call, how(tool.call))).collect()
     });
-    let end = |(call, how)| ToolEnded { call, end: ToolState::Interrupted { how } }.into();
+    let end = |(call, how)| ToolEnded { call, end: ToolState::interrupted(how) }.into();
     record.tell_all(ends.into_iter().map(end).collect())
 }

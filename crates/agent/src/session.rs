@@ -20,6 +20,7 @@ use crate::record::{Error, Feed, Recorder};
 use crate::recovery;
 use crate::toolbox::Toolbox;
 use crate::turn::{Turn, Work, dialogue_began};
+use crate::watching::{Watched, Watching};
 
 /// What a session needs from the house it lives in.
 pub struct House {
@@ -33,6 +34,10 @@ pub struct House {
     pub models: FindModel,
     /// The project, absolute.
     pub root: PathBuf,
+    /// Folders besides the project in which files may be changed, absolute.
+    pub added: Vec<PathBuf>,
+    /// The files that are watched.
+    pub watched: Option<Watched>,
     /// The version of the program.
     pub version: String,
 }
@@ -65,6 +70,7 @@ pub struct Session {
     pub(crate) record: Recorder,
     pub(crate) dialogue: Dialogue,
     pub(crate) house: House,
+    pub(crate) watching: Watching,
     toolbox: Toolbox,
 }
 
@@ -99,13 +105,16 @@ impl Session {
         let record = Recorder::new(log, state, house.clock.clone(), house.ids.clone());
         let opened = SessionOpened { helve: house.version.clone() };
         record.tell_all(vec![opened.into(), dialogue_began(&dialogue).into()])?;
-        recovery::put_in_order(&record)?;
-        Ok(Session::with(record, dialogue, house))
+        let session = Session::with(record, dialogue, house);
+        recovery::put_in_order(&session.record, &session.watching)?;
+        Ok(session)
     }
 
     pub(crate) fn with(record: Recorder, dialogue: Dialogue, house: House) -> Session {
         let toolbox = Toolbox::new(&house.tools);
-        Session { record, dialogue, house, toolbox }
+        let id = record.session().to_string();
+        let watching = Watching::new(house.watched.as_ref(), &id, record.blobs(), &house.clock);
+        Session { record, dialogue, house, watching, toolbox }
     }
 
     pub fn id(&self) -> SessionId {
@@ -140,6 +149,7 @@ impl Session {
 
     pub(crate) async fn work(&mut self, task: Task, stop: &CancellationToken) -> Result<Outcome, Error> {
         let record = &self.record;
+        self.watching.start();
         if matches!(task, Task::Said { .. }) {
             recovery::settle(record)?;
         }
@@ -170,7 +180,8 @@ impl Session {
         );
         // When the time of the turn is up, only the turn is stopped.
         let stop = &stop.child_token();
-        let work = Work { record, house: &self.house, toolbox: &self.toolbox, stop };
+        let (house, toolbox, watching) = (&self.house, &self.toolbox, &self.watching);
+        let work = Work { record, house, toolbox, watching, stop };
         let (outcome, metrics) = Turn::new(work, &mut self.dialogue).run().instrument(span).await?;
         record.tell(TurnEnded { outcome, metrics })?;
         record.set_turn(None);

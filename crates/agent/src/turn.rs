@@ -5,18 +5,19 @@ use std::time::Duration;
 use helve_models::{Answer, Dialogue, Failure, FailureKind, Request};
 use helve_protocol::{
     BlobId, Body, CallId, Cost, Delivery, DialogueBegan, ErrorRaised, Limit, LimitReached, MessageId,
-    ModelSwitched, Outcome, Part, QueueChanged, Queued, ResponseEnded, StepEnded, StepStarted, StopReason,
-    Timestamp, ToolPart, TurnMetrics, Usage, UserMessage,
+    ModelSwitched, NoteAdded, Outcome, Part, QueueChanged, Queued, ResponseEnded, StepEnded, StepStarted,
+    StopReason, Timestamp, ToolPart, TurnMetrics, Usage, UserMessage,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::dispatch::{Dispatch, Went};
+use crate::dispatch::{Aside, Dispatch, Went};
 use crate::hearing::Hearing;
 use crate::record::{Error, Recorder};
 use crate::session::House;
 use crate::toolbox::Toolbox;
+use crate::watching::{Outlook, Watching};
 
 /// What a turn works with.
 #[derive(Clone, Copy)]
@@ -24,6 +25,7 @@ pub(crate) struct Work<'a> {
     pub(crate) record: &'a Recorder,
     pub(crate) house: &'a House,
     pub(crate) toolbox: &'a Toolbox,
+    pub(crate) watching: &'a Watching,
     pub(crate) stop: &'a CancellationToken,
 }
 
@@ -97,6 +99,7 @@ impl<'a> Turn<'a> {
                 return Ok(outcome);
             }
             self.hand_over()?;
+            self.look_outside().await?;
             let answered = match self.ask().await? {
                 Asked::Answered(answered) => *answered,
                 Asked::Ended(outcome) => return Ok(outcome),
@@ -164,6 +167,19 @@ impl<'a> Turn<'a> {
         let said = now.into_iter().map(|Queued { message, parts, .. }| UserMessage { message, parts }.into());
         let events: Vec<Body> = said.chain([QueueChanged { queue: later }.into()]).collect();
         record.tell_all(events)
+    }
+
+    /// Tells what others did to the files since the last request.
+    async fn look_outside(&mut self) -> Result<(), Error> {
+        let Work { record, watching, .. } = self.work;
+        let began = record.now();
+        let Outlook { mut events, notes } = watching.outside().await;
+        self.metrics.changes_ms += self.passed(began);
+        let note = |(topic, text): (&str, String)| {
+            NoteAdded { message: record.draw(), topic: topic.to_owned(), text }.into()
+        };
+        events.extend(notes.into_iter().map(note));
+        if events.is_empty() { Ok(()) } else { record.tell_all(events) }
     }
 
     /// Asks the model, and the next one if it can't be reached.
@@ -277,7 +293,10 @@ impl<'a> Turn<'a> {
         let began = self.work.record.now();
         self.metrics.calls += u32::try_from(calls.len()).unwrap_or(u32::MAX);
         let went = self.dispatch.run(calls, &self.work).await?;
-        self.metrics.tools_ms += self.passed(began);
+        let Aside { snapshot_ms, changes_ms } = self.dispatch.aside();
+        self.metrics.snapshot_ms += snapshot_ms;
+        self.metrics.changes_ms += changes_ms;
+        self.metrics.tools_ms += self.passed(began).saturating_sub(snapshot_ms + changes_ms);
         Ok(went)
     }
 

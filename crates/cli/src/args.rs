@@ -33,6 +33,9 @@ pub(crate) struct Everywhere {
     /// Set any setting for this run, such as limits.max_steps=10
     #[arg(long, value_name = "KEY=VALUE", value_parser = assignment, global = true)]
     pub(crate) set: Vec<(String, String)>,
+    /// Also work in this folder; can be given several times
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) add_dir: Vec<PathBuf>,
     /// When to colour the output
     #[arg(long, value_name = "WHEN", global = true)]
     pub(crate) color: Option<ColorWhen>,
@@ -101,6 +104,8 @@ pub(crate) enum Work {
     Run(Box<Run>),
     /// Watch the whole loop at work on a sample project, with a scripted model, offline
     Demo,
+    /// Run one tool by hand, and print what came of it as JSON
+    Tool(ToolCall),
     /// Run recorded sessions again, offline, and prove that every request is the same
     Replay(Replay),
     /// Show the settings, where each comes from, and where the files are
@@ -149,6 +154,7 @@ impl Work {
         match self {
             Work::Run(_) => "run",
             Work::Demo => "demo",
+            Work::Tool(_) => "tool",
             Work::Replay(_) => "replay",
             Work::Config(Config::Show { .. }) => "config.show",
             Work::Config(Config::Schema) => "config.schema",
@@ -165,6 +171,21 @@ impl Work {
             Work::Doctor(_) => "doctor",
         }
     }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ToolCall {
+    /// The tool; without it, all tools are listed
+    pub(crate) name: Option<String>,
+    /// Its input; piped, or with `-`, it is read from the standard input
+    #[arg(value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// Allow it to change something
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// List the tools with the schemas of their inputs
+    #[arg(long = "json", conflicts_with = "name")]
+    pub(crate) json_list: bool,
 }
 
 #[derive(Debug, clap::Args)]

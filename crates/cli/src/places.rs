@@ -60,13 +60,21 @@ impl Places {
         &self.data
     }
 
+    /// What sessions last saw of their projects.
+    pub(crate) fn seen(&self) -> PathBuf {
+        self.data().join("seen")
+    }
+
     pub(crate) fn logs(&self) -> PathBuf {
         self.data.join("logs")
     }
 }
 
-/// The project that a folder belongs to: the nearest one above with a `.git` or a `.helve`, else the folder itself.
-pub(crate) fn project_root(cwd: &Path) -> PathBuf {
-    let is_root = |folder: &&Path| folder.join(".git").exists() || folder.join(".helve").is_dir();
+/// The project that a folder belongs to: the nearest one above with a `.git` or a `.helve`, else the folder itself. A home
+/// folder with such a folder in it does not make everything below it one project.
+pub(crate) fn project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
+    let is_home = |folder: &Path| home.is_some_and(|home| home.starts_with(folder));
+    let is_marked = |folder: &Path| folder.join(".git").exists() || folder.join(".helve").is_dir();
+    let is_root = |folder: &&Path| is_marked(folder) && (*folder == cwd || !is_home(folder));
     cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
 }

@@ -9,6 +9,7 @@ use helve_config::{
 };
 use helve_journal::FileJournal;
 use helve_protocol::{Clock, Timestamp};
+use helve_workspace::Root;
 
 use crate::args::Everywhere;
 use crate::failure::Failure;
@@ -20,8 +21,11 @@ pub(crate) struct Setup {
     pub(crate) places: Places,
     /// Where the command works.
     pub(crate) cwd: PathBuf,
-    /// The project, as a canonical path.
+    /// The project, as a canonical path: the folder that the user named, else that of the project around `cwd`.
     pub(crate) root: PathBuf,
+    is_root_named: bool,
+    /// Folders that are worked on besides.
+    pub(crate) added: Vec<Root>,
     /// The settings, or what is wrong with them. Only some commands need them.
     config: Result<Config, Problems>,
     /// Which projects are trusted. While that can't be known, none is.
@@ -33,7 +37,12 @@ impl Setup {
     pub(crate) fn new(everywhere: &Everywhere, own: &[(&str, String, &str)]) -> Result<Setup, Failure> {
         let cwd = working_folder(everywhere.cwd.as_deref())?;
         let places = Places::find()?;
-        let root = project_root(&cwd);
+        let home = home();
+        let root = match everywhere.cwd {
+            Some(_) => cwd.clone(),
+            None => project_root(&cwd, home.as_deref()),
+        };
+        let added = everywhere.add_dir.iter().map(|folder| added(folder)).collect::<Result<_, _>>()?;
         let trust = TrustStore::read(places.trust());
         let nobody = TrustStore::empty();
         let config = helve_config::load(&Sources {
@@ -44,7 +53,7 @@ impl Setup {
             flags: flags(everywhere, own),
             trust: trust.as_ref().unwrap_or(&nobody),
         });
-        Ok(Setup { places, cwd, root, config, trust })
+        Ok(Setup { places, is_root_named: everywhere.cwd.is_some(), added, cwd, root, config, trust })
     }
 
     /// For commands that do what the settings say: all mistakes are told, and nothing is done.
@@ -76,6 +85,14 @@ impl Setup {
         self.trust.as_ref().cloned().map_err(failed)
     }
 
+    /// The project, to be worked on. All files of the machine or of the user are never meant by accident.
+    pub(crate) fn workspace(&self) -> Result<Root, Failure> {
+        let root = Root::named(&self.root);
+        let root =
+            if self.is_root_named { root } else { root.and_then(|root| root.unasked(home().as_deref())) };
+        root.map_err(|error| Failure::usage("there is no project to work on", &error, error.hint()))
+    }
+
     pub(crate) fn journal(&self) -> FileJournal {
         FileJournal::new(self.places.data())
     }
@@ -100,6 +117,17 @@ impl Setup {
     pub(crate) fn log_level(&self) -> LogLevel {
         self.config.as_ref().map_or(LogLevel::Info, |config| config.settings.log.level)
     }
+}
+
+fn added(folder: &Path) -> Result<Root, Failure> {
+    Root::named(folder).map_err(|error| {
+        let what = format!("the folder {} can't be added", folder.display());
+        Failure::usage(what, &error, "Give a folder that exists: --add-dir DIR.")
+    })
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::home_dir().and_then(|home| home.canonicalize().ok())
 }
 
 fn working_folder(wanted: Option<&Path>) -> Result<PathBuf, Failure> {

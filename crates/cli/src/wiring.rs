@@ -1,13 +1,15 @@
 //! From settings to a session: the house that it lives in, and what its model is told.
 
+use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use helve_agent::{Error, Gate, House, Limits};
+use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_models::{Dialogue, Prompt, Target};
-use helve_protocol::{IdKind, Ids, ModelName};
-use helve_tools::{ApplyPatch, Edit, Files, Glob, Grep, List, Read, Shell, Tool, Write};
+use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
+use helve_tools::{ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, Read, Shell, Todo, Tool, Write};
+use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
 
 use crate::failure::Failure;
@@ -18,7 +20,7 @@ const SYSTEM: &str = "You are Helve, a coding agent in the user's terminal. Use 
                       what you did. Keep your answers short.";
 
 /// Real ids, which sort by age.
-struct RealIds;
+pub(crate) struct RealIds;
 
 impl Ids for RealIds {
     fn draw(&self, _: IdKind) -> Uuid {
@@ -27,8 +29,8 @@ impl Ids for RealIds {
 }
 
 /// The tools that the settings leave.
-fn offered(setup: &Setup) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let (mut tools, removed) = (tools()?, &setup.config()?.settings.tools.remove);
+pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let (mut tools, removed) = (tools(files)?, &setup.config()?.settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
@@ -39,11 +41,11 @@ fn offered(setup: &Setup) -> Result<Vec<Arc<dyn Tool>>, Failure> {
 }
 
 /// All tools of this program.
-pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn tools(files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
-    let files = Arc::new(Files::default());
+    let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
         Arc::new(Read { files: files.clone() }),
@@ -54,11 +56,13 @@ pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, Failure> {
         Arc::new(Edit { files: files.clone() }),
         Arc::new(ApplyPatch { files }),
         Arc::new(shell),
+        Arc::new(Todo),
+        Arc::new(AskUser),
     ])
 }
 
 /// The keys of providers are none of a command's business.
-fn is_secret(name: &std::ffi::OsStr) -> bool {
+fn is_secret(name: &OsStr) -> bool {
     let keys = helve_models::VENDORS.iter().flat_map(|vendor| vendor.keys);
     keys.into_iter().any(|(key, _)| name == *key)
 }
@@ -66,11 +70,16 @@ fn is_secret(name: &std::ffi::OsStr) -> bool {
 pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<House, Failure> {
     let limits = &setup.config()?.settings.limits;
     let models = models.clone();
+    let root = setup.workspace()?;
+    let mut tools = offered(setup, Files::default())?;
+    if !gate.has_person() {
+        tools.retain(|tool| tool.class() != ToolClass::Interactive);
+    }
     Ok(House {
         journal: Arc::new(setup.journal()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RealIds),
-        tools: offered(setup)?,
+        tools,
         gate,
         limits: Limits {
             steps: limits.max_steps,
@@ -79,8 +88,28 @@ pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<H
         },
         models: Arc::new(move |name: &ModelName| models.find(name.as_str())),
         root: setup.root.clone(),
+        added: added_folders(setup),
+        watched: Some(watched(root, setup)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// The project as its files are watched.
+pub(crate) fn watched(root: Root, setup: &Setup) -> Watched {
+    let git = which(OsStr::new("git"));
+    let git = git.map(|program| GitProgram { program, environment: std::env::vars_os().collect() });
+    let notes = Some(setup.places.seen());
+    Watched { root, added: setup.added.clone(), git, limits: helve_workspace::Limits::default(), notes }
+}
+
+pub(crate) fn added_folders(setup: &Setup) -> Vec<PathBuf> {
+    setup.added.iter().map(|root| root.folder().to_owned()).collect()
+}
+
+/// Where a program is, if it is on the `PATH`.
+pub(crate) fn which(name: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
 /// What the model is told by this build, whatever the machine.

@@ -28,8 +28,10 @@ impl Activity {
             Body::CompactionEnded(_) | Body::TurnEnded(_) => self.begin(Work::None),
             Body::ResponseEnded(response) if calls_tools(&response.parts) => self.begin(Work::Tools),
             Body::ToolStarted(_) => self.work = Work::Tools,
-            Body::ApprovalRequested(_) => self.questions += 1,
-            Body::ApprovalResolved(_) => self.questions = self.questions.saturating_sub(1),
+            Body::ApprovalRequested(_) | Body::QuestionAsked(_) => self.questions += 1,
+            Body::ApprovalResolved(_) | Body::QuestionAnswered(_) => {
+                self.questions = self.questions.saturating_sub(1)
+            }
             _ => {}
         }
     }

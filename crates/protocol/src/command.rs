@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentName, Answer, ApprovalId, MessageId, Mode, ModelName, Part, Seq};
+use crate::{AgentName, Answer, ApprovalId, CallId, MessageId, Mode, ModelName, Part, Seq};
 
 /// Something to do. The answer comes as events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,12 @@ pub enum Command {
     Decide {
         approval: ApprovalId,
         answer: Answer,
+    },
+    /// Answer what the model asked; without a text, nobody will.
+    Answer {
+        call: CallId,
+        #[serde(default)]
+        text: Option<String>,
     },
     SetModel {
         model: ModelName,
@@ -70,6 +76,7 @@ impl Command {
             Command::Interrupt => "interrupt",
             Command::GoOn => "go_on",
             Command::Decide { .. } => "decide",
+            Command::Answer { .. } => "answer",
             Command::SetModel { .. } => "set_model",
             Command::SetAgent { .. } => "set_agent",
             Command::SetMode { .. } => "set_mode",

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 
 use crate::{
     AgentName, ApprovalId, BlobId, CallId, Cost, Delivery, FileChange, Limit, MessageId, Mode, ModelName,
-    Outcome, Part, RequestId, RewindScope, Seq, SessionId, Status, StepId, StopReason, Timestamp, ToolClass,
-    ToolState, TurnId, Usage,
+    NotKept, Outcome, Part, RequestId, RewindScope, Seq, SessionId, Status, StepId, StopReason, Timestamp,
+    ToolClass, ToolState, TurnId, Usage,
 };
 
 /// Something that happened in a session, with its envelope.
@@ -155,6 +155,10 @@ events! {
     Durable "approval_requested" ApprovalRequested,
     /// It was decided.
     Durable "approval_resolved" ApprovalResolved,
+    /// The model asks a person something.
+    Durable "question_asked" QuestionAsked,
+    /// The person answered, or nobody will.
+    Durable "question_answered" QuestionAnswered,
     /// A tool begins its work. If it may change anything, this is on disk before it begins.
     Durable "tool_started" ToolStarted,
     /// A piece of a tool's output.
@@ -477,6 +481,24 @@ pub enum Answer {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionAsked {
+    /// The call that asks; the answer names it too.
+    pub call: CallId,
+    pub text: String,
+    /// Answers to choose from. Any other is as good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionAnswered {
+    pub call: CallId,
+    /// None if nobody answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolStarted {
     pub call: CallId,
     pub class: ToolClass,
@@ -501,6 +523,12 @@ pub struct FilesChanged {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
     pub changes: Vec<FileChange>,
+    /// What changed in them, as a unified diff; bounded.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
+    /// What changed and can't be brought back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_kept: Vec<NotKept>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -31,8 +31,8 @@ pub use ids::{
     SessionId, StepId, TurnId,
 };
 pub use message::{
-    Change, FileChange, FilePart, Interruption, InvalidTransition, Message, Part, PatchPart, ReasoningPart,
-    Role, TextKind, TextPart, ToolOutput, ToolPart, ToolResult, ToolState,
+    Change, FileChange, FilePart, Interruption, InvalidTransition, Message, NotKept, Part, PatchPart,
+    ReasoningPart, Role, TextKind, TextPart, ToolOutput, ToolPart, ToolResult, ToolState,
 };
 pub use money::{Cost, CostError, Usage};
 pub use query::{ContextShare, Query, Reply, SessionSummary};

@@ -162,6 +162,21 @@ pub struct FileChange {
     /// The content after; none if there is no file or it could not be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<BlobId>,
+    /// What kind of file it was, with its permissions, as `st_mode` has them; none if there was none. The content of a link is
+    /// its target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode_before: Option<u32>,
+    /// The same afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode_after: Option<u32>,
+}
+
+/// A path that was changed and can't be brought back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotKept {
+    /// As in [`FileChange`]; a folder's ends with `/`.
+    pub path: String,
+    pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -209,8 +224,14 @@ pub enum ToolState {
     },
     Interrupted {
         how: Interruption,
+        /// The files that changed since it began, as far as that is known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changed: Vec<String>,
     },
 }
+
+/// So many changed files are named to the model.
+const MAX_NAMED: usize = 50;
 
 /// How much of an interrupted call was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -238,6 +259,20 @@ impl Interruption {
             }
         }
     }
+}
+
+fn interrupted(how: Interruption, changed: &[String]) -> String {
+    let mut text = how.for_model().to_owned();
+    if !changed.is_empty() {
+        let named: Vec<&str> = changed.iter().take(MAX_NAMED).map(String::as_str).collect();
+        text.push_str(" Changed since it began: ");
+        text.push_str(&named.join(", "));
+        text.push_str(&match changed.len().saturating_sub(MAX_NAMED) {
+            0 => ".".to_owned(),
+            more => format!(", and {more} more."),
+        });
+    }
+    text
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -277,6 +312,10 @@ pub struct InvalidTransition {
 }
 
 impl ToolState {
+    pub fn interrupted(how: Interruption) -> ToolState {
+        ToolState::Interrupted { how, changed: Vec::new() }
+    }
+
     pub fn name(&self) -> &'static str {
         match self {
             ToolState::Pending => "pending",
@@ -319,7 +358,7 @@ impl ToolState {
             }
             ToolState::Error { message } => failed(Cow::Borrowed(message)),
             ToolState::Denied { reason } => failed(format!("Denied: {reason}").into()),
-            ToolState::Interrupted { how } => failed(how.for_model().into()),
+            ToolState::Interrupted { how, changed } => failed(interrupted(*how, changed).into()),
             ToolState::Pending => failed(Interruption::NotStarted.for_model().into()),
             ToolState::Running { .. } => failed(Interruption::Unknown.for_model().into()),
         }
@@ -328,8 +367,8 @@ impl ToolState {
     /// The end of a call that will not go on: a crash or an interrupt left it unfinished.
     pub fn settled(&self) -> ToolState {
         match self {
-            ToolState::Pending => ToolState::Interrupted { how: Interruption::NotStarted },
-            ToolState::Running { .. } => ToolState::Interrupted { how: Interruption::Unknown },
+            ToolState::Pending => ToolState::interrupted(Interruption::NotStarted),
+            ToolState::Running { .. } => ToolState::interrupted(Interruption::Unknown),
             ended => ended.clone(),
         }
     }
@@ -346,7 +385,7 @@ mod tests {
             ToolState::Completed { output: ToolOutput::default() },
             ToolState::Error { message: "no such file".to_owned() },
             ToolState::Denied { reason: "outside the workspace".to_owned() },
-            ToolState::Interrupted { how: Interruption::Stopped },
+            ToolState::interrupted(Interruption::Stopped),
         ]
     }
 

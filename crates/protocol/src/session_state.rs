@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Activity, AgentName, Answer, ApprovalId, BlobId, Body, CallId, Cost, Event, History, Mode, ModelName,
-    Outcome, Queued, Status, StepId, StepStarted, ToolClass, TurnId, Usage,
+    Outcome, Queued, Status, StepId, StepStarted, Task, ToolClass, TurnId, Usage,
 };
 
 /// Where a session stands: a fold over its journal. Nothing else of a session outlives a process.
@@ -27,6 +27,8 @@ pub struct SessionState {
     pub request: Vec<BlobId>,
     /// What a person allowed for the rest of the session.
     pub allowed: BTreeSet<String>,
+    /// The task list.
+    pub plan: Vec<Task>,
     /// The calls that have begun and not ended.
     pub running: BTreeMap<CallId, ToolClass>,
     activity: Activity,
@@ -54,6 +56,7 @@ impl Default for SessionState {
             outcome: None,
             request: Vec::new(),
             allowed: BTreeSet::new(),
+            plan: Vec::new(),
             running: BTreeMap::new(),
             activity: Activity::default(),
             asked: BTreeMap::new(),
@@ -105,6 +108,7 @@ impl SessionState {
             }
             Body::ToolStarted(started) => drop(self.running.insert(started.call, started.class)),
             Body::ToolEnded(ended) => drop(self.running.remove(&ended.call)),
+            Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
             Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
             Body::AgentSwitched(switch) => self.agent = switch.to.clone(),
             Body::ModeSwitched(switch) => self.mode = switch.to,

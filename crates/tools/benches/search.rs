@@ -15,9 +15,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use helve_testkit::{NoBlobs, id};
-use helve_tools::{Context, Glob, Grep, Live, Tool};
+use helve_tools::{Context, Glob, Grep, Tool};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 /// What is measured, our tool with its input, and the arguments of `rg`.
 type Row<'a> = (&'a str, (Box<dyn Tool>, Value), &'a [&'a str]);
@@ -77,8 +76,7 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 
 fn compare(root: &Path, what: &str, tool: &dyn Tool, input: &Value, args: &[&str]) {
     let ours = || -> String {
-        let (stop, blobs) = (CancellationToken::new(), Arc::new(NoBlobs));
-        let context = Context { root: root.to_owned(), stop, call: id(1), blobs, live: Live::default() };
+        let context = Context::alone(root.to_owned(), id(1), Arc::new(NoBlobs));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let done = runtime.block_on(tool.run(input.clone(), &context));
         done.unwrap_or_else(|failure| panic!("{}", failure.0)).text

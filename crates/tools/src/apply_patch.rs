@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::atomic::{Change, Content};
 use crate::editing::{FileResult, Found, Operation, Patch, PatchError, apply_patch, parse_patch};
 use crate::files::{Draft, Extent, Files, Place, Settled, Standing, Text, with_endings_of};
-use crate::{Context, Done, ToolFailure, TypedTool, telling};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
 
 /// Applies patches.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,7 @@ impl TypedTool for ApplyPatch {
     const NAME: &'static str = "apply_patch";
     const DESCRIPTION: &'static str = include_str!("apply_patch.md");
     const CLASS: ToolClass = ToolClass::Changes;
+    const TOUCHES: Touches = Touches::Named;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {

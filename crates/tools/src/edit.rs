@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::editing::{Applied, Edit as Replacement, Refused, Replaced, Rung, replace};
 use crate::files::{Draft, Files, Place, Settled, Text};
-use crate::{Context, Done, ToolFailure, TypedTool, telling};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
 
 /// Edits files by search and replace.
 ///
@@ -31,6 +31,7 @@ impl TypedTool for Edit {
     const NAME: &'static str = "edit";
     const DESCRIPTION: &'static str = include_str!("edit.md");
     const CLASS: ToolClass = ToolClass::Changes;
+    const TOUCHES: Touches = Touches::Named;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {

@@ -141,7 +141,9 @@ impl Files {
     pub(crate) fn commit(&self, drafts: Vec<Draft>, context: &Context) -> Result<(), ToolFailure> {
         let (changes, extents): (Vec<Change>, Vec<Extent>) =
             drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
-        commit(&changes).map_err(|error| ToolFailure(error.to_string()))?;
+        let places: Vec<&Path> = changes.iter().map(|change| change.place.as_path()).collect();
+        let make = || commit(&changes).map_err(|error| ToolFailure(error.to_string()));
+        context.ground.change(&places, make)?;
         for (change, extent) in changes.iter().zip(extents) {
             match &change.after {
                 Some(after) => self.wrote(&change.place, &after.bytes, extent, &*context.blobs),
@@ -195,15 +197,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place that a path of the model's means, if it is in the project.
+    /// The place that a path of the model's means, if it is in the project or in a folder that was added to it.
     pub(crate) fn find(name: &str, context: &Context) -> Result<Place, ToolFailure> {
         let cannot = |error: io::Error| ToolFailure(format!("{name} can't be written: {error}."));
         let root = context.root.canonicalize().map_err(cannot)?;
         let given = root.join(name);
         let path = real_path(&given, MAX_LINKS).map_err(cannot)?;
-        if path == root || !path.starts_with(&root) {
+        let added = context.added.iter().filter_map(|folder| folder.canonicalize().ok());
+        let is_inside = |folder: PathBuf| path != folder && path.starts_with(&folder);
+        if !is_inside(root.clone()) && !added.into_iter().any(is_inside) {
             return Err(ToolFailure(format!(
-                "{name} is not in the project ({}), and files outside it can only be read. Nothing was changed.",
+                "{name} is not in the project ({}), and files outside it can only be read. Nothing was changed. \
+                 (The user can add a folder: --add-dir.)",
                 root.display()
             )));
         }

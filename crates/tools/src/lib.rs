@@ -5,29 +5,37 @@
 //! ([`ToolFailure`]).
 
 mod apply_patch;
+mod ask_user;
 mod atomic;
 mod edit;
 pub mod editing;
 mod files;
 mod glob;
 mod grep;
+mod ground;
 mod hits;
+mod host;
 mod list;
 mod notebook;
 mod read;
 mod shell;
 mod telling;
+mod todo;
 mod tool;
 mod walk;
 mod write;
 
 pub use apply_patch::ApplyPatch;
+pub use ask_user::AskUser;
 pub use edit::Edit;
 pub use files::Files;
 pub use glob::Glob;
 pub use grep::Grep;
+pub use ground::{Ground, Shared, Touches};
+pub use host::{Host, Nobody, Question, Reply};
 pub use list::List;
 pub use read::Read;
 pub use shell::Shell;
+pub use todo::Todo;
 pub use tool::{Context, Done, Live, Running, Tool, ToolFailure, TypedTool};
 pub use write::Write;

@@ -14,6 +14,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::{Ground, Host, Nobody, Touches};
+
 /// What a tool did, or what the model is told instead.
 pub type Done = Result<ToolOutput, ToolFailure>;
 
@@ -28,6 +30,9 @@ pub trait Tool: Send + Sync {
     /// The JSON schema of its input.
     fn schema(&self) -> Value;
     fn class(&self) -> ToolClass;
+    fn touches(&self) -> Touches {
+        Touches::of(self.class())
+    }
     /// What it would do, in a line that a person can judge.
     fn intent(&self, input: &Value) -> String;
     fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a>;
@@ -38,6 +43,7 @@ pub trait TypedTool: Send + Sync {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
     const CLASS: ToolClass;
+    const TOUCHES: Touches = Touches::of(Self::CLASS);
     type Input: DeserializeOwned + JsonSchema + Send;
 
     fn intent(&self, input: &Self::Input) -> String;
@@ -49,12 +55,16 @@ pub trait TypedTool: Send + Sync {
 pub struct Context {
     /// The project, absolute.
     pub root: PathBuf,
+    /// Folders besides the project in which files may be changed, absolute.
+    pub added: Vec<PathBuf>,
     pub stop: CancellationToken,
     /// The call that it works for.
     pub call: CallId,
     /// Where large payloads go.
     pub blobs: Arc<dyn Blobs>,
     pub live: Live,
+    pub ground: Ground,
+    pub host: Arc<dyn Host>,
 }
 
 /// Takes what a tool shows while it works. Whoever looks may be slow: what does not fit is left out, and the tool goes on.
@@ -74,6 +84,20 @@ impl Live {
 }
 
 impl Context {
+    /// For a tool that works for no session: nobody looks, nobody is asked, and no workspace is watched.
+    pub fn alone(root: PathBuf, call: CallId, blobs: Arc<dyn Blobs>) -> Context {
+        Context {
+            root,
+            added: Vec::new(),
+            stop: CancellationToken::new(),
+            call,
+            blobs,
+            live: Live::default(),
+            ground: Ground::default(),
+            host: Arc::new(Nobody),
+        }
+    }
+
     /// The place that a path of the model's means: in the project, unless it is absolute.
     pub fn place(&self, path: &str) -> PathBuf {
         self.root.join(Path::new(path))
@@ -113,6 +137,10 @@ impl<T: TypedTool> Tool for T {
 
     fn class(&self) -> ToolClass {
         T::CLASS
+    }
+
+    fn touches(&self) -> Touches {
+        T::TOUCHES
     }
 
     fn intent(&self, input: &Value) -> String {

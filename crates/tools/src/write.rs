@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::atomic::{Change, Content};
 use crate::files::{Draft, Extent, Files, Place, Standing, with_endings_of};
-use crate::{Context, Done, TypedTool, telling};
+use crate::{Context, Done, Touches, TypedTool, telling};
 
 /// Writes files.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +29,7 @@ impl TypedTool for Write {
     const NAME: &'static str = "write";
     const DESCRIPTION: &'static str = include_str!("write.md");
     const CLASS: ToolClass = ToolClass::Changes;
+    const TOUCHES: Touches = Touches::Named;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {

@@ -89,6 +89,7 @@ impl Place {
             clock: Arc::new(RealClock),
             git: Some(GitProgram { program: "git".into(), environment: environment.into() }),
             limits: Limits::default(),
+            notes: None,
         })
     }
 

@@ -29,7 +29,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// As it is written down. What has no place there: the modes.
+    /// As it is written down.
     pub fn to_file_change(&self) -> FileChange {
         let change = match (self.before, self.after) {
             (None, _) => Change::Added,
@@ -44,6 +44,8 @@ impl Effect {
             removed_lines: self.removed_lines,
             before: content(self.before),
             after: content(self.after),
+            mode_before: self.before.map(|image| image.mode.bits()),
+            mode_after: self.after.map(|image| image.mode.bits()),
         }
     }
 }
@@ -60,6 +62,13 @@ pub struct Effects {
 }
 
 impl Effects {
+    /// Adds what was done besides.
+    pub fn add(&mut self, other: Effects) {
+        self.changes.extend(other.changes);
+        self.not_recoverable.extend(other.not_recoverable);
+        self.unseen.extend(other.unseen);
+    }
+
     pub fn file_changes(&self) -> Vec<FileChange> {
         self.changes.iter().map(Effect::to_file_change).collect()
     }

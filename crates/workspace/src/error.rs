@@ -25,6 +25,8 @@ pub enum WorkspaceError {
     NotKept(String),
     #[error("{}: {source}", path.display())]
     Disk { path: PathBuf, source: io::Error },
+    #[error("looking through the workspace broke off: {0}")]
+    Broken(String),
     #[error("a file's content could not be kept: {0}")]
     Blobs(#[from] BlobError),
 }
@@ -44,6 +46,7 @@ impl WorkspaceError {
             WorkspaceError::Changed(_) => "Look at it first: somebody else changed it.",
             WorkspaceError::InTheWay(_) => "Move it away first: nobody kept what is there.",
             WorkspaceError::NotKept(_) => "Get it from elsewhere: a backup, or the program that made it.",
+            WorkspaceError::Broken(_) => "Please report it: this is a mistake in Helve.",
             WorkspaceError::Disk { .. } => "Check the permissions and the space that is left.",
             WorkspaceError::Blobs(_) => "Check that Helve's own folder can be written and has space left.",
         }

@@ -127,6 +127,8 @@ pub(crate) struct Comparison {
     pub(crate) not_met: Vec<NotMet>,
     /// Ignored files that changed, or that came into sight and changed shortly before.
     pub(crate) changed_unkept: Vec<String>,
+    /// Files that were not seen before, and ignored ones that are not as they were seen.
+    pub(crate) newly_seen: Vec<String>,
     /// Ignored folders that were not met.
     pub(crate) folders_not_met: Vec<String>,
 }
@@ -173,6 +175,9 @@ impl Comparison {
                 if before.stat.may_differ_in_content(&found.stat) {
                     self.changed_unkept.push(found.path.clone());
                 }
+                if before != fresh {
+                    self.newly_seen.push(found.path.clone());
+                }
                 self.index.entries.insert(found.path, fresh);
             }
             Some(before) if found.is_ignored => {
@@ -196,6 +201,9 @@ impl Comparison {
             Some(_) if !old.hides(&path) && !is_ignored => self.created.push(path.clone()),
             Some(seen) if !is_ignored && stat.is_racy_at(seen) => self.changed_unkept.push(path.clone()),
             _ => {}
+        }
+        if old.seen.is_some() {
+            self.newly_seen.push(path.clone());
         }
         self.index.entries.insert(path, fresh);
     }

@@ -71,6 +71,28 @@ impl Workspace {
         Ok(all.into_iter().map(|(_, entry)| entry).collect())
     }
 
+    /// Keeps some of the files whose content is nowhere else yet, and says whether there may be more.
+    pub fn keep_some(&mut self, most: usize) -> Result<bool> {
+        let is_open = |entry: &Entry| entry.source == Source::Unread && entry.stat.kind() != Kind::Special;
+        let open = self.index.entries.iter().filter(|(_, entry)| is_open(entry)).take(most);
+        let wanted: Vec<Wanted> = open
+            .map(|(path, entry)| Wanted { path: path.clone(), stat: entry.stat, keep: Keep::InBlobs })
+            .collect();
+        let read = self.read_all(&wanted, self.now())?;
+        for (Wanted { path, .. }, read) in wanted.iter().zip(read) {
+            match (self.index.entries.get_mut(path), read) {
+                // What changed since it was seen, the next look finds; then it is kept.
+                (Some(entry), Some(read)) if entry.stat == read.stat => entry.take_over(read),
+                (Some(entry), _) => entry.source = Source::Nowhere(WhyNotKept::NotReadBefore),
+                (None, _) => {}
+            }
+        }
+        if let Some(notes) = &mut self.notes {
+            notes.open(wanted.iter().map(|wanted| wanted.path.as_str()));
+        }
+        Ok(wanted.len() == most)
+    }
+
     fn read(&self, wanted: &Wanted, now: Moment) -> Result<Option<Entry>> {
         let Wanted { path, stat, keep } = wanted;
         let nowhere = |why| Ok(Some(Entry::new(*stat, now, Source::Nowhere(why))));

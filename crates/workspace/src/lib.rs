@@ -26,6 +26,7 @@ mod index;
 mod keep;
 mod look;
 mod merge;
+mod notes;
 mod outside;
 mod restore;
 mod root;

@@ -10,6 +10,7 @@ use crate::files::Files;
 use crate::git::Git;
 use crate::index::{Comparison, Entry, Index, NotMet, Pair, Source};
 use crate::keep::{Keep, Wanted};
+use crate::notes::Notes;
 use crate::rules::Rules;
 use crate::stat::{Kind, Moment};
 use crate::tracked::Tracked;
@@ -31,14 +32,23 @@ impl Workspace {
         let now = self.now();
         let (walk, is_git_new) = self.walk()?;
         let unseen = walk.unseen.clone();
+        let ignored_folders = self.index.ignored_folders.clone();
         let mut comparison = Comparison::new(std::mem::take(&mut self.index), walk, now);
         if is_git_new {
             self.forget_what_git_forgot(&mut comparison.index);
         }
+        if comparison.index.ignored_folders != ignored_folders {
+            self.notes.iter_mut().for_each(Notes::open_all);
+        }
         let settled = self.settle(&mut comparison, now);
         match settled {
-            Ok(differences) => {
+            Ok((differences, read)) => {
                 let lost = lost(&self.files, &comparison);
+                if let Some(notes) = &mut self.notes {
+                    notes.open(comparison.in_doubt.iter().map(|pair| pair.path.as_str()));
+                    notes.open(comparison.not_met.iter().map(|not_met| not_met.path.as_str()));
+                    notes.open(comparison.newly_seen.iter().chain(&read).map(String::as_str));
+                }
                 self.index = comparison.index;
                 Ok(Seen { differences, lost, unseen })
             }
@@ -86,18 +96,19 @@ impl Workspace {
     }
 
     /// Reads what must be read, so that the index is complete and the differences are certain.
-    fn settle(&self, comparison: &mut Comparison, now: Moment) -> Result<Vec<Pair>> {
+    /// Gives also the paths whose content can be had from elsewhere than before.
+    fn settle(&self, comparison: &mut Comparison, now: Moment) -> Result<(Vec<Pair>, Vec<String>)> {
         let mut differences = self.settle_not_met(comparison, now);
         differences.extend(self.settle_doubts(comparison, now)?);
         let_go(comparison, &differences);
-        self.settle_sources(comparison, now)?;
+        let read = self.settle_sources(comparison, now)?;
         for path in &comparison.created {
             if let Some(after) = comparison.index.entries.get(path) {
                 differences.push(Pair { path: path.clone(), before: None, after: Some(after.clone()) });
             }
         }
         differences.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(differences)
+        Ok((differences, read))
     }
 
     /// What was not met is gone, or it is still there, where nobody looks: in a folder that is ignored now, or outside of
@@ -143,16 +154,17 @@ impl Workspace {
     }
 
     /// Finds out where the content of each file can be had from, and keeps it if it must be.
-    fn settle_sources(&self, comparison: &mut Comparison, now: Moment) -> Result<()> {
+    fn settle_sources(&self, comparison: &mut Comparison, now: Moment) -> Result<Vec<String>> {
         let created: HashSet<&str> = comparison.created.iter().map(String::as_str).collect();
         let tracked = self.git.as_ref().map(Git::tracked);
-        let mut wanted = Vec::new();
+        let (mut wanted, mut in_git) = (Vec::new(), Vec::new());
         for (path, entry) in
             comparison.index.entries.iter_mut().filter(|(_, entry)| entry.source == Source::Unread)
         {
             let object = tracked.and_then(|tracked| tracked.object_of(path, &entry.stat));
             if let Some(object) = object {
                 entry.source = Source::Git(object);
+                in_git.push(path.clone());
             }
             let must_keep = object.is_none() && (self.is_keeping || created.contains(path.as_str()));
             let must_hash = entry.hash.is_none() && entry.is_racy();
@@ -170,7 +182,7 @@ impl Workspace {
                 _ => drop(comparison.index.entries.remove(path)),
             }
         }
-        Ok(())
+        Ok(wanted.into_iter().map(|wanted| wanted.path).chain(in_git).collect())
     }
 }
 

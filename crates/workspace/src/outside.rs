@@ -93,6 +93,7 @@ impl Workspace {
     /// What others changed since this was last asked: whatever changed between the calls that may change something.
     pub fn changed_outside(&mut self) -> Result<Outside> {
         self.refresh()?;
+        self.note();
         let changes = std::mem::take(&mut self.outside);
         let left_out = changes.len().saturating_sub(MAX_NAMED);
         let mut room = MAX_DIFF_BYTES;

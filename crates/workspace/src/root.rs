@@ -29,16 +29,22 @@ impl Root {
     /// keep their settings in one) does not make everything below it one workspace.
     pub fn find(start: &Path, home: Option<&Path>) -> Result<Root> {
         let start = real_folder(start)?;
-        let home = home.and_then(|home| home.canonicalize().ok());
-        let repository = repository_of(&start).filter(|folder| !is_too_wide(folder, home.as_deref()));
+        let real_home = home.and_then(|home| home.canonicalize().ok());
+        let repository = repository_of(&start).filter(|folder| !is_too_wide(folder, real_home.as_deref()));
         let folder = repository.unwrap_or(&start).to_owned();
-        if folder.parent().is_none() {
-            return Err(WorkspaceError::RootOfAll(folder));
+        Root { repository: repository.map(Path::to_owned), folder }.unasked(home)
+    }
+
+    /// The same, if it is not too wide to be meant by accident.
+    pub fn unasked(self, home: Option<&Path>) -> Result<Root> {
+        let home = home.and_then(|home| home.canonicalize().ok());
+        if self.folder.parent().is_none() {
+            return Err(WorkspaceError::RootOfAll(self.folder));
         }
-        if is_too_wide(&folder, home.as_deref()) {
-            return Err(WorkspaceError::Home(folder));
+        if is_too_wide(&self.folder, home.as_deref()) {
+            return Err(WorkspaceError::Home(self.folder));
         }
-        Ok(Root { repository: repository.map(Path::to_owned), folder })
+        Ok(self)
     }
 
     pub fn folder(&self) -> &Path {

@@ -18,6 +18,14 @@ impl Moment {
         Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
     }
 
+    pub(crate) const fn from_nanoseconds(nanoseconds: i64) -> Moment {
+        Moment(nanoseconds)
+    }
+
+    pub(crate) const fn nanoseconds(self) -> i64 {
+        self.0
+    }
+
     /// Whether a later change could have the same time as this one, if it was seen at `look`.
     fn is_fresh_at(self, look: Moment) -> bool {
         let tick = i64::try_from(COARSEST_TICK.as_nanos()).unwrap_or(i64::MAX);

@@ -17,10 +17,20 @@ type ObjectIdLength = usize;
 const OBJECT_ID_LENGTHS: [ObjectIdLength; 2] = [20, 32];
 
 impl ObjectId {
-    fn new(name: &[u8]) -> ObjectId {
+    pub(crate) fn new(name: &[u8]) -> ObjectId {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
         ObjectId { bytes, length: name.len() }
+    }
+
+    /// Reads what is displayed.
+    pub(crate) fn parse(text: &str) -> Option<ObjectId> {
+        let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let (pairs, rest) = text.as_bytes().as_chunks();
+        let bytes: Option<Vec<u8>> =
+            pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+        let bytes = bytes.filter(|bytes| rest.is_empty() && OBJECT_ID_LENGTHS.contains(&bytes.len()))?;
+        Some(ObjectId::new(&bytes))
     }
 }
 

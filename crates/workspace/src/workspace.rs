@@ -1,6 +1,7 @@
 //! The workspace: what was last seen of it, and what is asked of it.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -13,6 +14,7 @@ use crate::files::Files;
 use crate::git::{Git, GitProgram};
 use crate::index::{Entry, Index, Pair};
 use crate::look::Seen;
+use crate::notes::Notes;
 use crate::root::Root;
 use crate::stat::Moment;
 
@@ -40,6 +42,8 @@ pub struct Setup {
     /// Without it, a repository is a folder like others.
     pub git: Option<GitProgram>,
     pub limits: Limits,
+    /// Where it is noted what was last seen, for a later process of the same session.
+    pub notes: Option<PathBuf>,
 }
 
 /// A call that may change anything is under way.
@@ -81,6 +85,9 @@ pub struct Workspace {
     pub(crate) kept_bytes: AtomicU64,
     /// What others changed and was not told yet.
     pub(crate) outside: Vec<Effect>,
+    pub(crate) notes: Option<Notes>,
+    /// What an earlier process last saw has not been compared with what is there.
+    is_from_notes: bool,
 }
 
 impl fmt::Debug for Workspace {
@@ -93,8 +100,12 @@ impl fmt::Debug for Workspace {
 impl Workspace {
     /// Looks at nothing yet.
     pub fn new(setup: Setup) -> Workspace {
-        let Setup { root, blobs, clock, git, limits } = setup;
+        let Setup { root, blobs, clock, git, limits, notes } = setup;
+        let notes = notes.map(Notes::new);
+        let noted = notes.as_ref().and_then(|notes| notes.read(root.folder()));
         Workspace {
+            notes,
+            is_from_notes: noted.is_some(),
             files: Files::new(root.folder()),
             git: git.and_then(|program| Git::open(&root, program)),
             root,
@@ -102,7 +113,7 @@ impl Workspace {
             clock,
             limits,
             git_trouble: None,
-            index: Index::default(),
+            index: noted.unwrap_or_default(),
             is_keeping: false,
             kept_bytes: AtomicU64::new(0),
             outside: Vec::new(),
@@ -130,6 +141,7 @@ impl Workspace {
     /// Looks through the workspace and remembers what is there. What changed since the last look counts as changed by
     /// others.
     pub fn refresh(&mut self) -> Result<()> {
+        self.is_from_notes = false;
         let seen = self.look()?;
         let (changes, _) = self.effects_of(seen.differences)?;
         self.note_outside(changes);
@@ -145,7 +157,30 @@ impl Workspace {
             // Objects can still be had until the call removes them; then it is said that they are gone.
             self.git_trouble = Some(format!("the objects of git are not held: {error}"));
         }
+        self.note();
         Ok(Watch(()))
+    }
+
+    /// Whether an earlier process noted what it saw, and nobody has looked since.
+    pub fn was_seen_before(&self) -> bool {
+        self.is_from_notes
+    }
+
+    /// What happened since an earlier process last noted what it saw; none if it noted nothing.
+    pub fn since_last_seen(&mut self) -> Result<Option<Effects>> {
+        if !self.is_from_notes {
+            return Ok(None);
+        }
+        self.is_from_notes = false;
+        self.end(Watch(())).map(Some)
+    }
+
+    /// Notes what was seen. That it could not be noted spoils nothing but what a later process knows.
+    pub(crate) fn note(&mut self) {
+        let Some(notes) = &mut self.notes else { return };
+        if let Err(error) = notes.write(self.root.folder(), &self.index) {
+            tracing::warn!(name: "workspace.not_noted", %error);
+        }
     }
 
     /// What changed since `begin`.
@@ -153,6 +188,7 @@ impl Workspace {
         let Watch(()) = watch;
         let Seen { differences, mut lost, unseen } = self.look()?;
         let (changes, not_recoverable) = self.effects_of(differences)?;
+        self.note();
         lost.extend(not_recoverable);
         lost.sort();
         Ok(Effects { changes, not_recoverable: lost, unseen })
@@ -176,7 +212,7 @@ impl Workspace {
             let (changes, _) = self.effects_of(vec![pair])?;
             self.note_outside(changes);
         }
-        self.index.set(&path, before.clone());
+        self.set(&path, before.clone());
         Ok(Writing { path, before })
     }
 
@@ -184,7 +220,8 @@ impl Workspace {
     pub fn note_written(&mut self, writing: Writing) -> Result<Effects> {
         let Writing { path, before } = writing;
         let after = self.see(&path)?;
-        self.index.set(&path, after.clone());
+        self.set(&path, after.clone());
+        self.note();
         if !differ(before.as_ref(), after.as_ref()) {
             return Ok(Effects::default());
         }
@@ -204,6 +241,11 @@ impl Workspace {
         Ok(diff::unified(&effect.path, side(effect.before, &before), side(effect.after, &after), max_bytes))
     }
 
+    fn set(&mut self, path: &str, entry: Option<Entry>) {
+        self.index.set(path, entry);
+        self.notes.iter_mut().for_each(|notes| notes.open([path]));
+    }
+
     pub(crate) fn now(&self) -> Moment {
         Moment::from(self.clock.now())
     }
@@ -217,6 +259,15 @@ impl Workspace {
             self.learn_hashes(std::slice::from_mut(&mut pair));
         }
         (is_known && differ(pair.before.as_ref(), pair.after.as_ref())).then_some(pair)
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        // Before a first look there is nothing that was not noted before.
+        if self.index.seen.is_some() && !self.is_from_notes {
+            self.note();
+        }
     }
 }
 

@@ -120,6 +120,8 @@ pub fn every_kind() -> Vec<Body> {
         removed_lines: 1,
         before: Some(blob),
         after: Some(blob),
+        mode_before: Some(0o100_644),
+        mode_after: Some(0o100_755),
     };
     let file = FilePart { name: "shot.png".to_owned(), media_type: "image/png".to_owned(), content: blob };
     let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 };
@@ -196,6 +198,13 @@ pub fn every_kind() -> Vec<Body> {
         .into(),
         RetryScheduled { attempt: 1, delay_ms: 500, reason: "the server is overloaded (529)".to_owned() }
             .into(),
+        QuestionAsked {
+            call: id(4),
+            text: "Which one?".to_owned(),
+            options: vec!["this".to_owned(), "that".to_owned()],
+        }
+        .into(),
+        QuestionAnswered { call: id(4), answer: Some("that".to_owned()) }.into(),
         ApprovalRequested {
             approval: id(5),
             call: id(4),
@@ -209,7 +218,16 @@ pub fn every_kind() -> Vec<Body> {
         ToolStarted { call: id(4), class: ToolClass::Changes }.into(),
         ToolOutputDelta { call: id(4), text: "Compiling".to_owned() }.into(),
         ToolEnded { call: id(4), end: ToolState::Completed { output } }.into(),
-        FilesChanged { call: Some(id(4)), changes: vec![change] }.into(),
+        FilesChanged {
+            call: Some(id(4)),
+            changes: vec![change],
+            diff: "--- src/old.rs\n+++ src/main.rs\n".to_owned(),
+            not_kept: vec![NotKept {
+                path: "big.bin".to_owned(),
+                why: "it is too large to be kept".to_owned(),
+            }],
+        }
+        .into(),
         SubagentStarted {
             call: id(4),
             session: id(9),

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that CI runs.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::docs;
@@ -16,6 +17,9 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
         return run_tests(&words);
     }
     let mut skipped = tools(install);
+    if install {
+        install_typescript();
+    }
     check_format(&mut skipped)?;
     check_lints(&mut skipped)?;
     docs::check()?;
@@ -51,6 +55,22 @@ fn tools(install: bool) -> Vec<String> {
         }
     }
     missing
+}
+
+/// One of the sample projects is in TypeScript. Without the compiler its test says that it is skipped.
+fn install_typescript() {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let folder = root().join(target).join("tmp").join("evals");
+    if folder.join("node_modules").join("typescript").exists() || !is_there("npm", "--version") {
+        return;
+    }
+    println!("installing TypeScript");
+    let _ = fs::create_dir_all(&folder);
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-save", "--no-audit", "--no-fund", "--prefix"])
+        .arg(&folder)
+        .arg("typescript@5");
+    let _ = npm.status();
 }
 
 fn check_format(skipped: &mut Vec<String>) -> Result<(), String> {

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::gate::Gate;
 use crate::record::{Error, Recorder};
 use crate::session::{House, Limits, Session};
+use crate::watching::Watching;
 pub(crate) use tape::Tape;
 use tape::{Answers, Paper, Sent, Taped};
 
@@ -188,9 +189,12 @@ impl Player<'_> {
             limits: limits_of(events),
             models: Arc::new(|_| Err("a replay asks nobody".to_owned())),
             root: std::path::PathBuf::new(),
+            added: Vec::new(),
+            watched: None,
             version: String::new(),
         };
         let mut session = Session::with(record, with_answers(dialogue, events, &tape, self.prompt), house);
+        session.watching = Watching::Tape(tape.clone());
         let outcome = session.work(task, &CancellationToken::new()).await?;
         self.dialogue = Some(session.dialogue);
         self.sent = tape.sent();

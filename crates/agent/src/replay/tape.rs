@@ -10,7 +10,7 @@ use helve_protocol::{
     Outcome, Part, QueueChanged, Queued, RequestId, Seq, SessionId, StepId, StepStarted, StopReason,
     Timestamp, ToolClass, ToolState, Usage,
 };
-use helve_tools::{Context, Running, Tool, ToolFailure};
+use helve_tools::{Context, Running, Tool, ToolFailure, Touches};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use crate::gate::Decision;
 use crate::record::Recorder;
 use crate::session::Task;
 use crate::turn::is_steering;
+use crate::watching::TOPICS;
 
 /// What one turn of the record holds, and what was found while it was played.
 #[derive(Default)]
@@ -60,6 +61,8 @@ struct Step {
     usage: Usage,
     /// What a person said before the next one.
     steering: Vec<Queued>,
+    /// What was told before it of the world outside.
+    outside: Vec<(&'static str, String)>,
 }
 
 enum End {
@@ -100,6 +103,7 @@ impl Tape {
         let mut reel = Reel { sent, ..Reel::default() };
         let mut task = Task::GoOn;
         let mut waiting = Vec::new();
+        let mut outside = Vec::new();
         for (place, event) in events.iter().enumerate() {
             reel.ids(event);
             match &event.body {
@@ -122,7 +126,12 @@ impl Tape {
                 Body::StepStarted(step) => {
                     let request = step.clone();
                     let (end, usage, steering) = (End::Open, Usage::default(), Vec::new());
-                    reel.steps.push_back(Step { request, end, usage, steering });
+                    let outside = std::mem::take(&mut outside);
+                    reel.steps.push_back(Step { request, end, usage, steering, outside });
+                }
+                Body::NoteAdded(note) => {
+                    let topic = TOPICS.iter().find(|topic| **topic == note.topic);
+                    outside.extend(topic.map(|topic| (*topic, note.text.clone())));
                 }
                 Body::ResponseEnded(response) => {
                     if let Some(step) = reel.steps.back_mut() {
@@ -179,11 +188,16 @@ impl Tape {
         self.reel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is told before the next step of the world outside.
+    pub(crate) fn outside(&self) -> Vec<(&'static str, String)> {
+        self.reel().steps.front_mut().map(|step| std::mem::take(&mut step.outside)).unwrap_or_default()
+    }
+
     pub(crate) fn decision(&self, call: CallId) -> Decision {
         let mut reel = self.reel();
         match reel.ends.get(&call) {
             Some(ToolState::Denied { reason }) => Decision::Refused(reason.clone()),
-            Some(ToolState::Interrupted { how: Interruption::NotStarted }) | None => {
+            Some(ToolState::Interrupted { how: Interruption::NotStarted, .. }) | None => {
                 reel.found.ran_out = true;
                 Decision::Interrupted
             }
@@ -268,6 +282,10 @@ impl Tool for Taped {
 
     fn class(&self) -> ToolClass {
         self.0.class()
+    }
+
+    fn touches(&self) -> Touches {
+        self.0.touches()
     }
 
     fn intent(&self, input: &Value) -> String {

@@ -214,7 +214,7 @@ fn the_turn_goes_on_where_it_broke_off() {
         // What changes something never runs twice, and if it may have run, the model is told what is known.
         let counts = of("count");
         let now = crashed.count.load(Ordering::SeqCst);
-        let is_unknown = counts == [&ToolState::Interrupted { how: Interruption::Unknown }];
+        let is_unknown = counts == [&ToolState::interrupted(Interruption::Unknown)];
         assert!(now == 1 || (now == 0 && is_unknown), "{place}: it ran {now} times: {states:?}");
         assert!(is_unknown || known_result(&events(&crashed.journal, session.id())), "{place}: {states:?}");
         assert!(counted == 0 || is_unknown || known_result(&known), "{place}: it is run once: {states:?}");

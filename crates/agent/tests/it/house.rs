@@ -53,6 +53,8 @@ pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dy
         models: Arc::new(|name| Err(format!("there is no model {name}"))),
         limits: Limits::default(),
         root: root.to_owned(),
+        added: Vec::new(),
+        watched: None,
         version: "test".to_owned(),
     }
 }

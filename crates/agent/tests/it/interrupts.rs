@@ -86,7 +86,7 @@ fn stopped_after(polls: u32) -> (Outcome, bool) {
     });
     assert_well_formed(&session, &journal, &tools);
     for (name, state) in states(&session) {
-        let is_told = !matches!(state, ToolState::Interrupted { how: Interruption::Unknown });
+        let is_told = !matches!(state, ToolState::Interrupted { how: Interruption::Unknown, .. });
         assert!(is_told, "{name} after {polls} polls: nobody died, so what happened is known");
     }
     (outcome, polled < polls)

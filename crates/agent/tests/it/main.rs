@@ -8,3 +8,4 @@ mod interrupts;
 mod order;
 mod replays;
 mod turns;
+mod watching;

@@ -11,6 +11,7 @@ mod reference;
 mod replay;
 mod run;
 mod sessions;
+mod tool;
 mod trust;
 
 use clap::CommandFactory;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<E
     match command {
         Work::Demo => demo::run(setup, screen),
         Work::Run(options) => run::run(&options, setup, screen),
+        Work::Tool(options) => tool::run(&options, setup, screen),
         Work::Replay(options) => replay::run(&options, setup, screen),
         Work::Config(command) => config::run(command, setup, screen),
         Work::Sessions(command) => sessions::run(command, setup, screen),

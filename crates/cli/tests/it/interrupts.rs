@@ -73,6 +73,8 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
         limits: Limits::default(),
         models: Arc::new(|_| Err("there is no other".to_owned())),
         root: folder.path().to_owned(),
+        added: Vec::new(),
+        watched: None,
         version: "test".to_owned(),
     };
     let client = Client::new(drawn, Box::new(|| Duration::ZERO), Patience::Short, Timeouts::default());

@@ -4,6 +4,7 @@
 mod config;
 mod crash;
 mod doctor;
+mod evals;
 mod home;
 mod interrupts;
 mod logs;
@@ -12,5 +13,6 @@ mod output;
 mod run;
 mod sessions;
 mod terminal;
+mod tools;
 mod transport;
 mod trust;

@@ -78,6 +78,8 @@ impl Asked {
         for item in items {
             match item {
                 Item::System(text) => join(&mut self.system, &text),
+                // What Helve adds by itself is not the user's.
+                Item::User(text) if is_note(&text) => {}
                 Item::User(text) => self.user = text,
                 Item::Answer => {
                     self.answers += 1;
@@ -96,6 +98,11 @@ impl Asked {
             }
         }
     }
+}
+
+fn is_note(text: &str) -> bool {
+    let text = text.trim();
+    text.starts_with("<note>") && text.ends_with("</note>")
 }
 
 /// A conversation in the same words for every wire.

@@ -202,7 +202,7 @@ fn any_state(n: usize) -> ToolState {
         2 => ToolState::Completed { output: ToolOutput::default() },
         3 => ToolState::Error { message: String::new() },
         4 => ToolState::Denied { reason: String::new() },
-        _ => ToolState::Interrupted { how: Interruption::Unknown },
+        _ => ToolState::interrupted(Interruption::Unknown),
     }
 }
 

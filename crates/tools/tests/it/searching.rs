@@ -9,15 +9,13 @@ use std::time::{Duration, SystemTime};
 
 use helve_protocol::ToolOutput;
 use helve_testkit::{NoBlobs, id, skip};
-use helve_tools::{Context, Glob, Grep, List, Live, Tool, ToolFailure};
+use helve_tools::{Context, Glob, Grep, List, Tool, ToolFailure};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
 
 fn context(root: &Path) -> Context {
-    let (stop, blobs) = (CancellationToken::new(), Arc::new(NoBlobs));
-    Context { root: root.to_owned(), stop, call: id(1), blobs, live: Live::default() }
+    Context::alone(root.to_owned(), id(1), Arc::new(NoBlobs))
 }
 
 fn run_in(context: &Context, tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolFailure> {

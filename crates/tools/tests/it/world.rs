@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use helve_protocol::{BlobError, BlobId, Blobs, ToolOutput};
 use helve_testkit::id;
-use helve_tools::{ApplyPatch, Context, Edit, Files, Live, Read, Tool, Write};
+use helve_tools::{ApplyPatch, Context, Edit, Files, Read, Tool, Write};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
 struct Kept(Mutex<HashMap<BlobId, Vec<u8>>>);
@@ -116,13 +115,7 @@ impl World {
 }
 
 pub(crate) fn context(root: &Path) -> Context {
-    Context {
-        root: root.to_owned(),
-        stop: CancellationToken::new(),
-        call: id(1),
-        blobs: Arc::new(Kept::default()),
-        live: Live::default(),
-    }
+    Context::alone(root.to_owned(), id(1), Arc::new(Kept::default()))
 }
 
 pub(crate) fn run(tool: &dyn Tool, input: Value, context: &Context) -> Result<ToolOutput, String> {

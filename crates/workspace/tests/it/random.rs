@@ -196,13 +196,30 @@ fn changed(effects: &Effects) -> Vec<String> {
     effects.changes.iter().map(|effect| effect.path.clone()).collect()
 }
 
-fn check(before: &[Op], during: &[Op], has_git: bool, time: Time) -> Result<(), TestCaseError> {
+/// Who sees what was done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Witness {
+    Same,
+    /// A process that knows only what the one before it noted.
+    Next,
+}
+
+fn check(
+    (before, during): (&[Op], &[Op]),
+    has_git: bool,
+    time: Time,
+    witness: Witness,
+) -> Result<(), TestCaseError> {
     let mut place = Place::new(time, Limits::default(), |root| {
         if has_git {
             init(root);
         }
     });
-    before.iter().for_each(|op| apply(&place, op, has_git));
+    let (first, second) = before.split_at(before.len() / 2);
+    first.iter().for_each(|op| apply(&place, op, has_git));
+    let watch = place.workspace.begin().unwrap();
+    let _ = place.workspace.end(watch).unwrap();
+    second.iter().for_each(|op| apply(&place, op, has_git));
     if has_git {
         settle_index(&place.root());
     }
@@ -214,7 +231,13 @@ fn check(before: &[Op], during: &[Op], has_git: bool, time: Time) -> Result<(), 
     let (old, seen_before) = (place.tree(), visible(&place, has_git));
     let hidden = hidden_folders(&place, &seen_before);
     during.iter().for_each(|op| apply(&place, op, has_git));
-    let effects = place.workspace.end(watch).unwrap();
+    let effects = match witness {
+        Witness::Same => place.workspace.end(watch).unwrap(),
+        Witness::Next => {
+            place.crash(time);
+            place.workspace.since_last_seen().unwrap().unwrap()
+        }
+    };
     let (new, seen_after) = (place.tree(), visible(&place, has_git));
 
     let unsure: Vec<String> = effects.not_recoverable.iter().map(|lost| lost.path.clone()).collect();
@@ -279,12 +302,12 @@ proptest! {
 
     #[test]
     fn effects_are_exact_and_can_be_undone((before, during) in ops()) {
-        check(&before, &during, false, Time::Real)?;
+        check((&before, &during), false, Time::Real, Witness::Same)?;
     }
 
     #[test]
     fn effects_are_exact_when_stats_are_trusted((before, during) in ops()) {
-        check(&before, &during, false, Time::Late)?;
+        check((&before, &during), false, Time::Late, Witness::Same)?;
     }
 }
 
@@ -293,11 +316,18 @@ proptest! {
 
     #[test]
     fn effects_are_exact_in_a_repository((before, during) in ops()) {
-        check(&before, &during, true, Time::Real)?;
+        check((&before, &during), true, Time::Real, Witness::Same)?;
     }
 
     #[test]
     fn effects_are_exact_in_a_repository_when_stats_are_trusted((before, during) in ops()) {
-        check(&before, &during, true, Time::Late)?;
+        check((&before, &during), true, Time::Late, Witness::Same)?;
+    }
+
+    #[test]
+    fn what_a_process_did_not_see_the_next_one_does((before, during) in ops()) {
+        check((&before, &during), false, Time::Real, Witness::Next)?;
+        check((&before, &during), true, Time::Real, Witness::Next)?;
+        check((&before, &during), true, Time::Late, Witness::Next)?;
     }
 }

@@ -215,6 +215,7 @@ fn without_git_a_repository_is_kept_by_content() {
             environment: Vec::new(),
         }),
         limits: Limits::default(),
+        notes: None,
     });
     let watch = workspace.begin().unwrap();
     assert!(workspace.git_trouble().is_some());

@@ -126,6 +126,12 @@ impl Place {
         settle_index(&self.root());
     }
 
+    /// The program ends suddenly, and another one goes on.
+    pub(crate) fn crash(&mut self, time: Time) {
+        let next = open(&self.root(), time, Limits::default(), &self.blobs);
+        std::mem::forget(std::mem::replace(&mut self.workspace, next));
+    }
+
     /// What a change of the files does.
     pub(crate) fn during(&mut self, change: impl FnOnce(&Place)) -> Effects {
         let watch = self.workspace.begin().unwrap();
@@ -156,6 +162,7 @@ pub(crate) fn open(folder: &Path, time: Time, limits: Limits, blobs: &Arc<Memory
         clock: Arc::new(time),
         git: Some(GitProgram { program: "git".into(), environment: git_environment() }),
         limits,
+        notes: Some(folder.with_file_name("notes")),
     })
 }
 

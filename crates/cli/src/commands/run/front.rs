@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use helve_agent::Session;
 use helve_protocol::{
-    Body, CallId, Cost, ErrorRaised, Event, Outcome, Part, Reply, Role, StopReason, ToolPart, ToolState,
-    TurnMetrics, Usage,
+    Body, CallId, Cost, ErrorRaised, Event, Outcome, Part, Reply, Role, StopReason, TaskState, ToolPart,
+    ToolState, TurnMetrics, Usage,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,9 @@ use crate::args::OutputForm;
 use crate::failure::{Exit, Failure};
 use crate::screen::{self, BAD, DIM, Screen, WARN};
 use crate::text::{count, fit, one_line, printable};
+
+/// So many files that somebody else changed are named.
+const MAX_OUTSIDE: usize = 10;
 
 pub(super) struct Front {
     form: OutputForm,
@@ -254,6 +257,37 @@ impl Front {
                 let effects =
                     request.effects.iter().map(|effect| one_line(effect)).collect::<Vec<_>>().join("; ");
                 self.remark(&format!("{WARN}may it {effects}? ({}){WARN:#}", one_line(&request.reason)));
+            }
+            Body::QuestionAsked(asked) => {
+                self.remark(&format!("{WARN}{}{WARN:#}", printable(&asked.text)));
+                for (number, option) in asked.options.iter().enumerate() {
+                    self.remark(&format!("  {}. {}", number + 1, one_line(option)));
+                }
+            }
+            Body::PlanChanged(plan) => {
+                for task in &plan.tasks {
+                    let (mark, style) = match task.state {
+                        TaskState::Open => ("☐", DIM),
+                        TaskState::InProgress => ("▶", WARN),
+                        TaskState::Done => ("☑", DIM),
+                        TaskState::Dropped => ("☒", DIM),
+                    };
+                    self.remark(&format!("{style}  {mark} {}{style:#}", fit(&one_line(&task.text), 110)));
+                }
+            }
+            Body::FilesChanged(files) => {
+                for change in files.changes.iter().filter(|_| files.call.is_none()).take(MAX_OUTSIDE) {
+                    self.remark(&format!(
+                        "{WARN}  {} was changed by somebody else{WARN:#}",
+                        one_line(&change.path)
+                    ));
+                }
+                for lost in
+                    files.not_kept.iter().filter(|lost| !lost.why.contains("ignored")).take(MAX_OUTSIDE)
+                {
+                    let (path, why) = (one_line(&lost.path), one_line(&lost.why));
+                    self.remark(&format!("{WARN}  {path} changed, and can't be undone: {why}{WARN:#}"));
+                }
             }
             Body::CommandRefused(refused) => {
                 self.remark(&format!("{WARN}{}: {}{WARN:#}", refused.command, one_line(&refused.why)));

@@ -15,8 +15,8 @@ use helve_config::Layer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::Dialogue;
 use helve_protocol::{
-    Answer, ApprovalId, Body, Command, CommandRefused, Delivery, IdKind, Mode, Outcome, Part, Prompt, Query,
-    Reply, Seq, SessionId, SessionState, Status,
+    Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, Mode, Outcome, Part, Prompt,
+    Query, QuestionAsked, Reply, Seq, SessionId, SessionState, Status,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -70,9 +70,10 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
         let is_shut = settings.permissions.mode == Mode::Plan || (asker == Asker::Nobody && !options.yes);
         let gate = match asker {
             _ if is_shut => Gate::shut(),
-            Asker::Nobody => Gate::open(),
-            Asker::Program | Asker::Person => Gate::asking(),
+            _ if options.yes => Gate::open(),
+            _ => Gate::asking(),
         };
+        let gate = if asker == Asker::Nobody { gate } else { gate.with_person() };
         let house = house(setup, gate, &models)?;
         let dialogue = dialogue(&models, target, fallbacks, &house);
         let session = open(options, setup, house, dialogue)?;
@@ -140,7 +141,7 @@ async fn follow(
     let mut signals = Signals::new()?;
     let mut interrupts = 0;
     // The question that nobody has answered.
-    let mut open: Option<ApprovalId> = None;
+    let mut open: Option<Open> = None;
     // What is told first may be of a turn that broke off before.
     let mut has_begun = false;
     loop {
@@ -168,15 +169,25 @@ async fn follow(
                 front.show(&event, screen)?;
                 match &event.body {
                     Body::ApprovalRequested(request) => {
-                        open = Some(request.approval);
+                        let question = Open::Approval(request.approval);
+                        open = Some(question);
                         match asker {
                             Asker::Person => ask_person(request.approval, handle, front),
-                            _ if lines.is_none() => nobody_answers(request.approval, handle, front).await,
+                            _ if lines.is_none() => nobody_answers(question, handle, front).await,
+                            _ => {}
+                        }
+                    }
+                    Body::QuestionAsked(asked) => {
+                        let question = Open::Question(asked.call);
+                        open = Some(question);
+                        match asker {
+                            Asker::Person => reply_of_person(asked, handle, front),
+                            _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
                         }
                     }
                     Body::TurnStarted(_) => has_begun = true,
-                    Body::ApprovalResolved(_) | Body::TurnEnded(_) => open = None,
+                    Body::ApprovalResolved(_) | Body::QuestionAnswered(_) | Body::TurnEnded(_) => open = None,
                     _ => {}
                 }
                 let is_over = has_begun && matches!(event.body, Body::TurnEnded(_));
@@ -193,8 +204,8 @@ async fn follow(
                 }
                 None => {
                     lines = None;
-                    if let Some(approval) = open {
-                        nobody_answers(approval, handle, front).await;
+                    if let Some(question) = open {
+                        nobody_answers(question, handle, front).await;
                     }
                     if is_idle(handle).await {
                         return Ok(());
@@ -236,7 +247,6 @@ impl Asker {
             && std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal();
         match options.input {
-            _ if options.yes => Asker::Nobody,
             InputForm::StreamJson => Asker::Program,
             InputForm::Text if is_person => Asker::Person,
             InputForm::Text => Asker::Nobody,
@@ -261,10 +271,38 @@ fn ask_person(approval: ApprovalId, handle: &Handle, front: &mut Front) {
     });
 }
 
-async fn nobody_answers(approval: ApprovalId, handle: &Handle, front: &mut Front) {
+/// Lets a person answer a question of the model's: by the number of an option, or in words.
+fn reply_of_person(asked: &QuestionAsked, handle: &Handle, front: &mut Front) {
+    front.clear();
+    let (call, options, handle) = (asked.call, asked.options.clone(), handle.clone());
+    std::thread::spawn(move || {
+        let prompt = if options.is_empty() { "your answer: " } else { "a number, or your own words: " };
+        let said = screen::ask_once(prompt);
+        let said = said.trim();
+        let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let chosen = number.and_then(|number| options.get(number)).map_or(said, String::as_str);
+        let text = (!chosen.is_empty()).then(|| chosen.to_owned());
+        block_on(handle.send(Command::Answer { call, text }))
+    });
+}
+
+/// What waits for an answer.
+#[derive(Clone, Copy)]
+enum Open {
+    Approval(ApprovalId),
+    Question(CallId),
+}
+
+async fn nobody_answers(question: Open, handle: &Handle, front: &mut Front) {
     front.nobody_is_there();
-    let answer = Answer::Reject { message: Some("nobody is there to be asked any more".to_owned()) };
-    handle.send(Command::Decide { approval, answer }).await;
+    let command = match question {
+        Open::Approval(approval) => {
+            let message = Some("nobody is there to be asked any more".to_owned());
+            Command::Decide { approval, answer: Answer::Reject { message } }
+        }
+        Open::Question(call) => Command::Answer { call, text: None },
+    };
+    handle.send(command).await;
 }
 
 /// The model that a session was with, unless another was asked for.

@@ -37,7 +37,9 @@ impl Spinner {
                 }
             }
             Body::RetryScheduled(_) => self.begin("waiting to try again"),
-            Body::TextDelta(_) | Body::TurnEnded(_) | Body::ApprovalRequested(_) => self.stop(),
+            Body::TextDelta(_) | Body::TurnEnded(_) | Body::ApprovalRequested(_) | Body::QuestionAsked(_) => {
+                self.stop()
+            }
             _ => {}
         }
     }

@@ -1,0 +1,72 @@
+//! One call without a conversation: for people and scripts. It passes the same checks, the same gate and the same watch.
+
+use std::ops::ControlFlow;
+
+use helve_protocol::{
+    Body, CallId, IdKind, MessageId, Part, ResponseEnded, Seq, SessionCreated, SessionId, SessionState,
+    StopReason, ToolPart, ToolState,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::Dispatch;
+use crate::record::{Error, Recorder};
+use crate::session::House;
+use crate::toolbox::Toolbox;
+use crate::turn::Work;
+use crate::watching::Watching;
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ByHand {
+    pub end: ToolState,
+    /// The paths that it changed.
+    pub changed: Vec<String>,
+}
+
+/// Runs a call. Its session is the journal's of the house, and as lasting as that.
+pub async fn by_hand(
+    house: &House,
+    tool: &str,
+    input: Value,
+    stop: &CancellationToken,
+) -> Result<ByHand, Error> {
+    let id: SessionId = house.ids.draw(IdKind::Session).into();
+    let log = house.journal.create(id)?;
+    let record = Recorder::new(log, SessionState::default(), house.clock.clone(), house.ids.clone());
+    let created = SessionCreated {
+        workspace: house.root.display().to_string(),
+        model: None,
+        helve: house.version.clone(),
+        parent: None,
+    };
+    let call: CallId = record.draw();
+    let part = ToolPart {
+        call,
+        name: tool.to_owned(),
+        input,
+        wire_id: None,
+        sealed: Value::Null,
+        state: ToolState::Pending,
+    };
+    let message: MessageId = record.draw();
+    let called = ResponseEnded { message, parts: vec![Part::Tool(part.clone())], stop: StopReason::ToolUse };
+    record.tell_all(vec![created.into(), called.into()])?;
+    let toolbox = Toolbox::new(&house.tools);
+    let watching = Watching::new(house.watched.as_ref(), &id.to_string(), record.blobs(), &house.clock);
+    let work = Work { record: &record, house, toolbox: &toolbox, watching: &watching, stop };
+    Dispatch::default().run(&[part], &work).await?;
+
+    let (mut end, mut changed) = (ToolState::Pending, Vec::new());
+    house.journal.read(id, Seq::START, &mut |event| {
+        match event.body {
+            Body::ToolEnded(ended) if ended.call == call => end = ended.end,
+            Body::FilesChanged(files) if files.call == Some(call) => {
+                changed.extend(files.changes.into_iter().map(|change| change.path));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(ByHand { end, changed })
+}

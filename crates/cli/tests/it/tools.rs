@@ -1,0 +1,258 @@
+//! `helve tool`, and what tools do in a session that is seen from outside.
+
+use std::fs;
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use helve_journal::Journal;
+use helve_protocol::{Body, Event, Seq, ToolState};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran};
+
+/// A session may have so much before anything is said.
+const MAX_FIRST_REQUEST: usize = 16 << 10;
+
+fn called(home: &Home, words: &[&str]) -> (i32, Value) {
+    let mut command = home.helve(&[&["tool"], words].concat());
+    command.stdin(Stdio::null());
+    let Ran { code, out, err } = home.run_command(command);
+    assert!(out.starts_with('{'), "{out}{err}");
+    (code, serde_json::from_str(&out).unwrap())
+}
+
+fn home() -> Home {
+    let home = Home::new();
+    home.write("project/a.txt", "one\ntwo\n");
+    home
+}
+
+fn read(home: &Home, name: &str) -> String {
+    fs::read_to_string(home.project().join(name)).unwrap()
+}
+
+#[test]
+fn a_tool_is_run_by_hand() {
+    let home = home();
+    let (code, said) = called(&home, &["read", r#"{"path":"a.txt"}"#]);
+    assert_eq!((code, &said["ok"], &said["changed"]), (0, &json!(true), &json!([])));
+    assert!(said["output"].as_str().unwrap().contains("two"), "{said}");
+
+    let edit = r#"{"path":"a.txt","edits":[{"old":"two","new":"three"}]}"#;
+    let (code, said) = called(&home, &["edit", edit, "--yes"]);
+    assert_eq!((code, &said["ok"], &said["changed"]), (0, &json!(true), &json!(["a.txt"])), "{said}");
+    assert_eq!(read(&home, "a.txt"), "one\nthree\n");
+
+    let patch = "*** Begin Patch\n*** Add File: b.txt\n+new\n*** Delete File: a.txt\n*** End Patch";
+    let (code, said) = called(&home, &["apply_patch", &json!({ "patch": patch }).to_string(), "-y"]);
+    assert_eq!((code, &said["changed"]), (0, &json!(["b.txt", "a.txt"])), "{said}");
+
+    let (code, said) = called(&home, &["shell", r#"{"command":"mv b.txt c.txt; exit 0"}"#, "--yes"]);
+    assert_eq!((code, &said["changed"]), (0, &json!(["b.txt", "c.txt"])), "{said}");
+}
+
+#[test]
+fn what_is_refused_ends_with_1_and_changes_nothing() {
+    let home = home();
+    let edit = r#"{"path":"a.txt","edits":[{"old":"four","new":"three"}]}"#;
+    let unasked = r#"{"path":"a.txt","content":"x"}"#;
+    let cases: [(&[&str], &str); 5] = [
+        (&["edit", edit, "--yes"], "a.txt"),
+        (&["write", unasked], "nobody is there to be asked"),
+        (&["read", r#"{"file":"a.txt"}"#], "path"),
+        (&["reed", "{}"], "There is no tool"),
+        (&["write", r#"{"path":"../x","content":"x"}"#, "--yes"], "not in the project"),
+    ];
+    for (words, why) in cases {
+        let (code, said) = called(&home, words);
+        assert_eq!(
+            (code, &said["ok"], &said["changed"]),
+            (1, &json!(false), &json!([])),
+            "{words:?}: {said}"
+        );
+        assert!(said["output"].as_str().unwrap().contains(why), "{words:?}: {said}");
+    }
+    assert_eq!(read(&home, "a.txt"), "one\ntwo\n");
+    let ran = home.run(&["tool", "read", "{path}"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("is not JSON"), "{}", ran.err);
+}
+
+#[test]
+fn the_input_may_be_piped_and_the_tools_listed() {
+    let home = home();
+    let mut command = home.helve(&["tool", "read"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(br#"{"path":"a.txt"}"#).unwrap();
+    let out = child.wait_with_output().unwrap().stdout;
+    assert!(String::from_utf8(out).unwrap().contains("two"));
+
+    let listed = home.run(&["tool"]).out;
+    for name in ["read", "write", "edit", "apply_patch", "list", "glob", "grep", "shell", "todo", "ask_user"]
+    {
+        assert!(listed.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name}: {listed}");
+    }
+    let schemas = home.run(&["tool", "--json"]).out;
+    assert_eq!(schemas.lines().count(), listed.lines().count());
+    for line in schemas.lines() {
+        let tool: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(tool["input"]["type"], "object", "{line}");
+    }
+}
+
+#[test]
+fn files_of_added_folders_may_be_changed_and_are_watched() {
+    let home = home();
+    home.write("other/b.txt", "b\n");
+    let other = home.project().with_file_name("other");
+    let path = other.join("b.txt").display().to_string();
+    let edit = json!({ "path": path, "edits": [{ "old": "b", "new": "c" }] }).to_string();
+    let (code, said) = called(&home, &["edit", &edit, "--yes"]);
+    assert_eq!(code, 1);
+    assert!(said["output"].as_str().unwrap().contains("--add-dir"), "{said}");
+    let folder = other.display().to_string();
+    let (code, said) = called(&home, &["--add-dir", &folder, "edit", &edit, "--yes"]);
+    assert_eq!((code, &said["changed"]), (0, &json!([path])), "{said}");
+    let command = json!({ "command": format!("echo d > {path}; echo e > e.txt") }).to_string();
+    let (code, said) = called(&home, &["--add-dir", &folder, "shell", &command, "--yes"]);
+    assert_eq!((code, &said["changed"]), (0, &json!(["e.txt", path])), "{said}");
+    let missing = home.run(&["tool", "--add-dir", "nowhere", "read", "{}"]);
+    assert_eq!(missing.code, 2, "{}", missing.err);
+
+    home.write("project/script.toml", "[[step]]\ntext = 'Fine.'");
+    let ran = home.run(&["run", "--add-dir", &folder, "--model", "script:script.toml", "go"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told = events(&home).iter().any(|event| match &event.body {
+        Body::NoteAdded(note) => note.text.contains(&folder),
+        _ => false,
+    });
+    assert!(told, "the model is told of the folder");
+}
+
+#[test]
+fn everything_of_the_machine_or_the_user_is_not_worked_on_unasked() {
+    let home = home();
+    home.write("project/script.toml", "[[step]]\ntext = 'Fine.'\nrepeat = true");
+    let script = format!("script:{}", home.project().join("script.toml").display());
+    let in_folder = |folder: &std::path::Path, words: &[&str]| {
+        let mut command = home.helve(&[&["run", "--model", &script], words].concat());
+        command.stdin(Stdio::null()).env("HOME", home.path()).current_dir(folder);
+        home.run_command(command)
+    };
+    for folder in [&home.path(), std::path::Path::new("/")] {
+        let ran = in_folder(folder, &["go"]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains("--cwd"), "{}", ran.err);
+    }
+    assert_eq!(in_folder(&home.path(), &["-C", ".", "go"]).code, 0);
+    assert_eq!(in_folder(&home.project(), &["go"]).code, 0);
+}
+
+fn events(home: &Home) -> Vec<Event> {
+    let journal = home.journal();
+    let session = journal.list().unwrap().first().unwrap().session;
+    let mut events = Vec::new();
+    journal
+        .read(session, Seq::START, &mut |event| {
+            events.push(event);
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    events
+}
+
+#[test]
+fn what_a_killed_call_did_is_found_out_when_the_session_goes_on() {
+    let home = home();
+    home.write(
+        "project/script.toml",
+        "[[step]]\ncalls = [{ tool = 'shell', input = { command = 'echo x > made.txt; rm a.txt; sleep 60' } }]\n\
+         [[step]]\nwhen = { tool = 'shell', result = 'Changed since it began' }\ntext = 'I see.'\n\
+         [[step]]\ntext = 'I know nothing.'\nrepeat = true",
+    );
+    let mut command = home.helve(&["run", "--yes", "--model", "script:script.toml", "go"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while home.project().join("a.txt").exists() {
+        std::thread::sleep(Duration::from_millis(10));
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its time");
+    }
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait().unwrap();
+    let ran = home.run(&["run", "--yes", "--continue", "--model", "script:script.toml"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, "I see.\n"), "{}", ran.err);
+    let changed = events(&home).into_iter().find_map(|event| match event.body {
+        Body::ToolEnded(ended) => match ended.end {
+            ToolState::Interrupted { changed, .. } => Some(changed),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(changed.unwrap(), ["a.txt", "made.txt"]);
+}
+
+#[test]
+fn the_first_request_is_small_with_everything_on() {
+    let home = home();
+    home.write("project/script.toml", "[[step]]\ntext = 'Fine.'");
+    // Whoever sends commands can be asked, so that there are all tools.
+    let mut command = home.helve(&["run", "--model", "script:script.toml", "--input", "stream-json", "hi"]);
+    command.stdin(Stdio::null());
+    assert_eq!(home.run_command(command).code, 0);
+    let events = events(&home);
+    let session = events[0].session;
+    let segments = events.iter().find_map(|event| match &event.body {
+        Body::StepStarted(step) => Some(step.segments.clone()),
+        _ => None,
+    });
+    let payloads = home.journal().payloads(session).unwrap();
+    let sizes: Vec<usize> = segments.unwrap().into_iter().map(|blob| payloads(blob).unwrap().len()).collect();
+    let all: usize = sizes.iter().sum();
+    assert!(all > 4_000 && all <= MAX_FIRST_REQUEST, "{all} bytes: {sizes:?}");
+}
+
+#[test]
+fn the_model_asks_and_whoever_sends_commands_answers() {
+    let home = home();
+    home.write(
+        "project/script.toml",
+        "[[step]]\ncalls = [{ tool = 'ask_user', input = { question = 'Which?', options = ['this', 'that'] } }]\n\
+         [[step]]\nwhen = { tool = 'ask_user', result = 'answered: that' }\ntext = 'That it is.'\n\
+         [[step]]\nwhen = { tool = 'ask_user', result = 'Nobody is there' }\ntext = 'I choose this.'",
+    );
+    let words =
+        ["run", "--model", "script:script.toml", "--input", "stream-json", "--output", "stream-json", "go"];
+    let mut command = home.helve(&words);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut answer = String::new();
+    for line in std::io::BufRead::lines(lines) {
+        let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if line["kind"] == "question_asked" {
+            assert_eq!(line["data"]["options"], json!(["this", "that"]));
+            let reply = json!({ "command": "answer", "call": line["data"]["call"], "text": "that" });
+            writeln!(input, "{reply}").unwrap();
+        }
+        if line["kind"] == "turn_ended" {
+            writeln!(input, "{}", json!({ "command": "shut_down" })).unwrap();
+        }
+        if line["type"] == "result" {
+            answer = line["answer"].as_str().unwrap().to_owned();
+        }
+    }
+    assert!(child.wait().unwrap().success());
+    assert_eq!(answer, "That it is.");
+
+    // Whoever ends the input does not answer any more.
+    let mut command = home.helve(&words);
+    let ran = home.run_command({
+        command.stdin(Stdio::null());
+        command
+    });
+    assert!(ran.out.contains("I choose this."), "{}{}", ran.out, ran.err);
+    // Without anybody the model is not offered to ask.
+    let ran = home.run(&["run", "--model", "script:script.toml", "go"]);
+    assert!(!ran.out.contains("That it is."), "{}", ran.out);
+}

@@ -1,0 +1,86 @@
+//! The ground that a call stands on: the workspace, in which everything that the call changes is kept before and known after.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use helve_protocol::ToolClass;
+use helve_workspace::{Effects, Workspace, WorkspaceError, Writing};
+
+use crate::ToolFailure;
+
+/// What a tool may change in the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touches {
+    Nothing,
+    /// Only what it tells the [`Ground`] of.
+    Named,
+    /// Whatever it likes, so that the whole workspace is looked through before and after.
+    Anything,
+}
+
+impl Touches {
+    pub const fn of(class: ToolClass) -> Touches {
+        match class {
+            ToolClass::Changes => Touches::Anything,
+            ToolClass::Reads | ToolClass::Subagent | ToolClass::Interactive => Touches::Nothing,
+        }
+    }
+}
+
+/// A workspace that calls share.
+pub type Shared = Arc<Mutex<Workspace>>;
+
+/// The ground of one call. Without a workspace nothing is kept and nothing known.
+#[derive(Clone, Debug, Default)]
+pub struct Ground {
+    /// The project, and the folders that were added to it.
+    workspaces: Vec<Shared>,
+    /// What was done, with the number of the workspace.
+    effects: Arc<Mutex<Vec<(usize, Effects)>>>,
+}
+
+impl Ground {
+    pub fn new(workspaces: Vec<Shared>) -> Ground {
+        Ground { workspaces, effects: Arc::default() }
+    }
+
+    /// What the call did to the files that it named, with the number of the workspace.
+    pub fn effects(&self) -> Vec<(usize, Effects)> {
+        std::mem::take(&mut lock(&self.effects))
+    }
+
+    /// Makes a change to these places. What is there now is kept first, or the change is not made.
+    pub(crate) fn change<T>(
+        &self,
+        places: &[&Path],
+        change: impl FnOnce() -> Result<T, ToolFailure>,
+    ) -> Result<T, ToolFailure> {
+        let mut workspaces: Vec<MutexGuard<'_, Workspace>> =
+            self.workspaces.iter().map(|shared| lock(shared)).collect();
+        let mut writings: Vec<(usize, Writing)> = Vec::new();
+        for place in places {
+            let of = workspaces.iter().rposition(|workspace| place.starts_with(workspace.root().folder()));
+            let of = of.unwrap_or_default();
+            let Some(workspace) = workspaces.get_mut(of) else { continue };
+            writings.push((of, workspace.about_to_write(&place.to_string_lossy()).map_err(not_kept)?));
+        }
+        let changed = change();
+        // Also after a failure: it may have come too late to put everything back.
+        for (of, writing) in writings {
+            match workspaces.get_mut(of).map(|workspace| workspace.note_written(writing)) {
+                Some(Ok(done)) => lock(&self.effects).push((of, done)),
+                Some(Err(error)) => tracing::warn!(name: "workspace.unknown_change", %error),
+                None => {}
+            }
+        }
+        changed
+    }
+}
+
+fn not_kept(error: WorkspaceError) -> ToolFailure {
+    ToolFailure(format!("Nothing was changed: what is there now can't be kept. {error}. {}", error.hint()))
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,40 @@
+//! What a tool may ask of the session that it works for.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use helve_protocol::{CallId, Task};
+
+use crate::ToolFailure;
+
+/// A question to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    pub text: String,
+    /// Answers to choose from. Any other is as good.
+    pub options: Vec<String>,
+}
+
+/// What a person said; none if nobody will.
+pub type Reply<'a> = Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>>;
+
+pub trait Host: Send + Sync {
+    /// The task list is now this.
+    fn set_plan(&self, tasks: Vec<Task>) -> Result<(), ToolFailure>;
+    /// Asks a person, for a call.
+    fn ask(&self, call: CallId, question: Question) -> Reply<'_>;
+}
+
+/// No session: a tool that is called by hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Host for Nobody {
+    fn set_plan(&self, _: Vec<Task>) -> Result<(), ToolFailure> {
+        Ok(())
+    }
+
+    fn ask(&self, _: CallId, _: Question) -> Reply<'_> {
+        Box::pin(std::future::ready(None))
+    }
+}
