@@ -55,6 +55,11 @@ impl Places {
         self.config.join("keys.toml")
     }
 
+    /// What was remembered about the user.
+    pub(crate) fn memory(&self) -> PathBuf {
+        self.config.join("memory.md")
+    }
+
     /// Sessions and their catalogue.
     pub(crate) fn data(&self) -> &Path {
         &self.data
@@ -77,4 +82,9 @@ pub(crate) fn project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
     let is_marked = |folder: &Path| folder.join(".git").exists() || folder.join(".helve").is_dir();
     let is_root = |folder: &&Path| is_marked(folder) && (*folder == cwd || !is_home(folder));
     cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
+}
+
+/// What was remembered about a project.
+pub(crate) fn project_memory(root: &Path) -> PathBuf {
+    root.join(".helve").join("memory.md")
 }

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
-use helve_tools::{ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, Read, Shell, Todo, Tool, Write};
+use helve_tools::{
+    ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Remember, Shell, Todo, Tool, Write,
+};
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
 
 use crate::failure::Failure;
 use crate::models::Models;
+use crate::places::project_memory;
 use crate::setup::{Setup, SystemClock};
 
 const SYSTEM: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
@@ -30,7 +33,7 @@ impl Ids for RealIds {
 
 /// The tools that the settings leave.
 pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let (mut tools, removed) = (tools(files)?, &setup.config()?.settings.tools.remove);
+    let (mut tools, removed) = (tools(setup, files)?, &setup.config()?.settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
@@ -41,7 +44,7 @@ pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>,
 }
 
 /// All tools of this program.
-pub(crate) fn tools(files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn tools(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
@@ -54,7 +57,9 @@ pub(crate) fn tools(files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
         Arc::new(Grep { user_ignores }),
         Arc::new(Write { files: files.clone() }),
         Arc::new(Edit { files: files.clone() }),
-        Arc::new(ApplyPatch { files }),
+        Arc::new(ApplyPatch { files: files.clone() }),
+        Arc::new(NotebookEdit { files }),
+        Arc::new(Remember { project: project_memory(&setup.root), user: setup.places.memory() }),
         Arc::new(shell),
         Arc::new(Todo),
         Arc::new(AskUser),

@@ -22,7 +22,7 @@ pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;
 /// So many files are remembered; of more, those that were seen last.
 const MAX_REMEMBERED: usize = 10_000;
 /// Links that lead to links are followed so far.
-const MAX_LINKS: usize = 40;
+pub(crate) const MAX_LINKS: usize = 40;
 
 /// What was seen of the files of a session. All its file tools share one.
 #[derive(Debug, Default)]
@@ -265,6 +265,13 @@ impl Standing {
                 "{name} exists, and you have not read it. Read it first, so that nothing is lost. Nothing was changed."
             ))),
         }
+    }
+
+    /// Whether any of it was seen; else what to do.
+    pub(crate) fn must_be_seen(&self) -> Result<(), ToolFailure> {
+        let name = &self.place.name;
+        let unseen = || ToolFailure(format!("You have not read {name}. Read it first. Nothing was changed."));
+        self.seen.is_some().then_some(()).ok_or_else(unseen)
     }
 
     /// Refuses if somebody changed it since it was seen.

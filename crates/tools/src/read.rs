@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::files::{Files, Shown, read_bounded};
-use crate::{Context, Done, ToolFailure, TypedTool, notebook};
+use crate::{Context, Done, ToolFailure, TypedTool, notebook, picture};
 
 /// Reads files.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +38,7 @@ const LETTERS_PER_LINE: usize = 2_000;
 const BYTES: usize = 48 << 10;
 /// A larger file is no text that anybody reads.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// What providers take of an image or a document, before it is encoded.
-const MAX_IMAGE_BYTES: usize = 3_700 << 10;
+/// What providers take of a document, before it is encoded.
 const MAX_DOCUMENT_BYTES: usize = 20 << 20;
 const MAX_ENTRIES: usize = 500;
 
@@ -60,8 +59,11 @@ impl TypedTool for Read {
             return Ok(ToolOutput { text, ..ToolOutput::default() });
         }
         let bytes = content(&input.path, &path)?;
-        if let Some(media) = Media::of(&bytes) {
-            return media.part(&input.path, &path, &bytes, context);
+        if let Some(format) = picture::format_of(&bytes) {
+            return picture::output(&input.path, format, &bytes, context);
+        }
+        if bytes.starts_with(b"%PDF-") {
+            return document(&input.path, &path, &bytes, context);
         }
         self.text(&input, &path, &bytes, context)
     }
@@ -211,48 +213,25 @@ fn notes(bytes: &[u8], text: &str, shown: Shown) -> String {
     if notes.is_empty() { String::new() } else { format!("[The file {}.]\n", notes.join(", ")) }
 }
 
-/// What models look at instead of reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Media {
-    kind: &'static str,
-    most: usize,
-}
-
-impl Media {
-    /// What the first bytes say.
-    fn of(bytes: &[u8]) -> Option<Media> {
-        let image = |kind| Some(Media { kind, most: MAX_IMAGE_BYTES });
-        match bytes {
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => image("image/png"),
-            [0xff, 0xd8, 0xff, ..] => image("image/jpeg"),
-            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => image("image/gif"),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => image("image/webp"),
-            [b'%', b'P', b'D', b'F', b'-', ..] => {
-                Some(Media { kind: "application/pdf", most: MAX_DOCUMENT_BYTES })
-            }
-            _ => None,
-        }
+/// A document that models read by themselves.
+fn document(name: &str, path: &Path, bytes: &[u8], context: &Context) -> Done {
+    const KIND: &str = "application/pdf";
+    if bytes.len() > MAX_DOCUMENT_BYTES {
+        return Err(ToolFailure(format!(
+            "{name} ({KIND}) has {} KiB; at most {} KiB can be looked at. Use the shell to make a smaller copy.",
+            bytes.len() >> 10,
+            MAX_DOCUMENT_BYTES >> 10
+        )));
     }
-
-    fn part(self, name: &str, path: &Path, bytes: &[u8], context: &Context) -> Done {
-        if bytes.len() > self.most {
-            return Err(ToolFailure(format!(
-                "{name} ({}) has {} KiB; at most {} KiB can be looked at. Use the shell to make a smaller copy.",
-                self.kind,
-                bytes.len() >> 10,
-                self.most >> 10
-            )));
-        }
-        let content = context
-            .blobs
-            .put_soon(bytes)
-            .map_err(|error| ToolFailure(format!("{name} can't be kept to be looked at: {error}.")))?;
-        let part = FilePart {
-            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            media_type: self.kind.to_owned(),
-            content,
-        };
-        let text = format!("[{name}: {}, {} KiB]", self.kind, bytes.len().div_ceil(1 << 10));
-        Ok(ToolOutput { text, files: vec![part], ..ToolOutput::default() })
-    }
+    let content = context
+        .blobs
+        .put_soon(bytes)
+        .map_err(|error| ToolFailure(format!("{name} can't be kept to be looked at: {error}.")))?;
+    let part = FilePart {
+        name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        media_type: KIND.to_owned(),
+        content,
+    };
+    let text = format!("[{name}: {KIND}, {} KiB]", bytes.len().div_ceil(1 << 10));
+    Ok(ToolOutput { text, files: vec![part], ..ToolOutput::default() })
 }

@@ -10,8 +10,11 @@
 mod cases;
 mod changing;
 mod killing;
+mod notebooks;
 mod patching;
+mod pictures;
 mod reading;
+mod remembering;
 mod replacing;
 mod searching;
 mod world;

@@ -50,24 +50,15 @@ fn every_encoding_is_shown_as_text() {
 }
 
 #[test]
-fn images_and_documents_are_returned_as_such() {
+fn documents_are_returned_as_such() {
     let world = World::new();
-    let kinds: [(&str, &[u8]); 5] = [
-        ("image/png", b"\x89PNG\r\n\x1a\n...."),
-        ("image/jpeg", b"\xff\xd8\xff\xe0...."),
-        ("image/gif", b"GIF89a...."),
-        ("image/webp", b"RIFF\x01\x02\x03\x04WEBPVP8 "),
-        ("application/pdf", b"%PDF-1.7\n"),
-    ];
-    for (kind, bytes) in kinds {
-        world.put("some/picture", bytes);
-        let output = world.look(json!({ "path": "some/picture" })).unwrap();
-        let [file] = output.files.as_slice() else { panic!("{output:?}") };
-        assert_eq!((file.media_type.as_str(), file.name.as_str()), (kind, "picture"));
-        assert_eq!(world.context.blobs.get(file.content).unwrap(), bytes);
-    }
-    world.put("large.png", [b"\x89PNG\r\n\x1a\n".as_slice(), &vec![0; 5 << 20]].concat());
-    assert!(world.read("large.png").unwrap_err().contains("smaller copy"));
+    world.put("some/paper", b"%PDF-1.7\n");
+    let output = world.look(json!({ "path": "some/paper" })).unwrap();
+    let [file] = output.files.as_slice() else { panic!("{output:?}") };
+    assert_eq!((file.media_type.as_str(), file.name.as_str()), ("application/pdf", "paper"));
+    assert_eq!(world.context.blobs.get(file.content).unwrap(), b"%PDF-1.7\n");
+    world.put("large.pdf", [b"%PDF-".as_slice(), &vec![0; 20 << 20]].concat());
+    assert!(world.read("large.pdf").unwrap_err().contains("smaller copy"));
 }
 
 #[test]

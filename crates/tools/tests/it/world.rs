@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use helve_protocol::{BlobError, BlobId, Blobs, ToolOutput};
 use helve_testkit::id;
-use helve_tools::{ApplyPatch, Context, Edit, Files, Read, Tool, Write};
+use helve_tools::{ApplyPatch, Context, Edit, Files, NotebookEdit, Read, Tool, Write};
 use serde_json::{Value, json};
 
 #[derive(Default)]
@@ -112,6 +112,10 @@ impl World {
     pub(crate) fn patch(&self, patch: &str) -> Result<ToolOutput, String> {
         self.run(&ApplyPatch { files: self.files.clone() }, json!({ "patch": patch }))
     }
+
+    pub(crate) fn cell(&self, input: Value) -> Result<ToolOutput, String> {
+        self.run(&NotebookEdit { files: self.files.clone() }, input)
+    }
 }
 
 pub(crate) fn context(root: &Path) -> Context {
@@ -119,6 +123,6 @@ pub(crate) fn context(root: &Path) -> Context {
 }
 
 pub(crate) fn run(tool: &dyn Tool, input: Value, context: &Context) -> Result<ToolOutput, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(tool.run(input, context)).map_err(|failure| failure.0)
 }

@@ -1,0 +1,255 @@
+//! `remember`
+
+use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use helve_protocol::{ToolClass, ToolOutput};
+use helve_workspace::{TextFile, main_ending};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::atomic::{Change, Content, commit};
+use crate::files::{MAX_LINKS, read_bounded, real_path};
+use crate::{Context, Done, ToolFailure, TypedTool};
+
+/// Adds lines to the files that people and later sessions read.
+#[derive(Clone, Debug)]
+pub struct Remember {
+    /// The file of the project. It must lie in it.
+    pub project: PathBuf,
+    /// The user's own file.
+    pub user: PathBuf,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    text: String,
+    #[serde(default)]
+    scope: Scope,
+}
+
+/// Whom it is about: this project (the default) or the user everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Scope {
+    #[default]
+    Project,
+    User,
+}
+
+const MAX_LETTERS: usize = 2_000;
+const MAX_FILE_BYTES: usize = 32 << 10;
+const TITLE: &str = "# Memory\n\n";
+/// How often a lock is tried that another process holds, and how long it is waited in between.
+const ATTEMPTS: usize = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl TypedTool for Remember {
+    const NAME: &'static str = "remember";
+    const DESCRIPTION: &'static str = include_str!("remember.md");
+    const CLASS: ToolClass = ToolClass::Changes;
+    type Input = Input;
+
+    fn intent(&self, input: &Input) -> String {
+        let whose = match input.scope {
+            Scope::Project => "this project",
+            Scope::User => "all projects",
+        };
+        format!("remember for {whose}: {}", one_line(&input.text))
+    }
+
+    async fn run(&self, input: Input, context: &Context) -> Done {
+        let line = memory(&input.text)?;
+        let file = self.file(input.scope, context)?;
+        let _lock = lock(&file, context).await?;
+        let before = file.read()?;
+        let text = before.as_ref().map_or(TITLE, |(_, there)| &there.text);
+        if is_known(text, &line) {
+            return Ok(told(format!("{} says that already. Nothing was changed.", file.path.display())));
+        }
+        let after = with_bullet(text, &line);
+        file.must_have_room(text, &after)?;
+        file.write(before.as_ref(), after)?;
+        Ok(told(format!("Added to {}.", file.path.display())))
+    }
+}
+
+fn told(text: String) -> ToolOutput {
+    ToolOutput { text, ..ToolOutput::default() }
+}
+
+impl Remember {
+    fn file(&self, scope: Scope, context: &Context) -> Result<MemoryFile, ToolFailure> {
+        let path = match scope {
+            Scope::Project => &self.project,
+            Scope::User => &self.user,
+        };
+        let cannot = |error| ToolFailure(format!("{} can't be used: {error}.", path.display()));
+        let real = real_path(path, MAX_LINKS).map_err(cannot)?;
+        let root = context.root.canonicalize().map_err(cannot)?;
+        if scope == Scope::Project && !real.starts_with(root) {
+            return Err(ToolFailure(format!(
+                "{} leads out of the project, so nothing was written. Tell the person.",
+                path.display()
+            )));
+        }
+        Ok(MemoryFile { path: real, scope })
+    }
+}
+
+/// What is to be remembered, as one line.
+fn memory(text: &str) -> Result<String, ToolFailure> {
+    let line = one_line(text);
+    let letters = line.chars().count();
+    if line.is_empty() {
+        return Err(ToolFailure::new("There is nothing to remember. Give a text."));
+    }
+    if letters > MAX_LETTERS {
+        return Err(ToolFailure(format!(
+            "That is {letters} characters; at most {MAX_LETTERS} are kept. Say it shorter, or put it into a file and \
+             remember where it is."
+        )));
+    }
+    Ok(line)
+}
+
+/// Without line breaks, control characters and a bullet of its own.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text
+        .split(|letter: char| letter.is_whitespace() || letter.is_control())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let line = words.join(" ");
+    std::iter::successors(Some(line.as_str()), |line| bullet(line)).last().unwrap_or_default().to_owned()
+}
+
+/// What a bullet of a list says.
+fn bullet(line: &str) -> Option<&str> {
+    let line = line.trim();
+    line.strip_prefix("- ").or_else(|| line.strip_prefix("* ")).map(str::trim_start)
+}
+
+fn is_known(text: &str, line: &str) -> bool {
+    let wanted = line.to_lowercase();
+    text.lines().filter_map(bullet).any(|known| one_line(known).to_lowercase() == wanted)
+}
+
+/// The text with one bullet more at its end, whatever a person made of the rest.
+fn with_bullet(text: &str, line: &str) -> String {
+    let ending = main_ending(text);
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { ending };
+    format!("{text}{gap}- {line}{ending}")
+}
+
+/// A file of memories, where it really is.
+struct MemoryFile {
+    path: PathBuf,
+    scope: Scope,
+}
+
+impl MemoryFile {
+    fn cannot(&self, why: impl std::fmt::Display) -> ToolFailure {
+        ToolFailure(format!("{} was not changed: {why}.", self.path.display()))
+    }
+
+    fn read(&self) -> Result<Option<(Content, TextFile)>, ToolFailure> {
+        let facts = match fs::metadata(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            facts => facts.map_err(|error| self.cannot(error))?,
+        };
+        if !facts.is_file() {
+            return Err(self.cannot("it is no ordinary file"));
+        }
+        // A file that is much too large is not read to the end.
+        let bytes = read_bounded(&self.path, 1 << 20).map_err(|error| self.cannot(error))?;
+        let text = TextFile::read(&bytes).map_err(|error| self.cannot(error))?;
+        Ok(Some((Content { bytes, like: Some(facts) }, text)))
+    }
+
+    fn must_have_room(&self, before: &str, after: &str) -> Result<(), ToolFailure> {
+        if after.len() <= MAX_FILE_BYTES {
+            return Ok(());
+        }
+        let path = self.path.display();
+        let next = match self.scope {
+            Scope::Project => {
+                "Read it, make it shorter with edit (join what belongs together, drop what no longer \
+                               holds), and try again"
+            }
+            Scope::User => "Ask the person to shorten it",
+        };
+        let (there, most) = (before.len() >> 10, MAX_FILE_BYTES >> 10);
+        Err(ToolFailure(format!("{path} is full: {there} KiB of {most}. {next}. Nothing was changed.")))
+    }
+
+    fn write(&self, before: Option<&(Content, TextFile)>, after: String) -> Result<(), ToolFailure> {
+        let bytes = match before {
+            Some((_, file)) => file.with(after).to_bytes(),
+            None => after.into_bytes(),
+        };
+        let like = before.and_then(|(content, _)| content.like.clone());
+        let change = Change {
+            place: self.path.clone(),
+            before: before.map(|(content, _)| content.clone()),
+            after: Some(Content { bytes, like }),
+        };
+        commit(&[change]).map_err(|error| ToolFailure(error.to_string()))
+    }
+}
+
+/// Holds the folder of the file, so that no other process adds to the file at the same time. Nothing is left behind.
+async fn lock(file: &MemoryFile, context: &Context) -> Result<Option<File>, ToolFailure> {
+    let folder = file.path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder).map_err(|error| file.cannot(error))?;
+    let folder = File::open(folder).map_err(|error| file.cannot(error))?;
+    for _ in 0..ATTEMPTS {
+        match folder.try_lock() {
+            Ok(()) => return Ok(Some(folder)),
+            Err(TryLockError::WouldBlock) => {}
+            // Some file systems know no locks. Then a file that changed under our hands is still noticed.
+            Err(TryLockError::Error(_)) => return Ok(None),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(PAUSE) => {}
+            () = context.stop.cancelled() => return Err(file.cannot("it was interrupted")),
+        }
+    }
+    Err(file.cannot("another process is writing it; try again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_text_becomes_one_line() {
+        assert_eq!(one_line("  - use\n\tspaces \u{1b}[31m here "), "use spaces [31m here");
+        assert_eq!(one_line(" \n "), "");
+        assert!(memory(" \n ").is_err());
+        assert!(memory(&"é".repeat(MAX_LETTERS)).is_ok());
+        assert!(memory(&"é".repeat(MAX_LETTERS + 1)).is_err());
+    }
+
+    #[test]
+    fn bullets_are_added_as_the_file_is_written() {
+        assert_eq!(with_bullet(TITLE, "a"), "# Memory\n\n- a\n");
+        assert_eq!(with_bullet("# Mine\r\n* x\r\nno end", "a"), "# Mine\r\n* x\r\nno end\r\n- a\r\n");
+        assert_eq!(with_bullet("", "a"), "- a\n");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_added_is_known(text in "[a-z\n*-]{0,30}", line in "[ -~é\n]{1,20}") {
+            if let Ok(line) = memory(&line) {
+                let after = with_bullet(&text, &line);
+                prop_assert!(after.starts_with(&text));
+                prop_assert!(is_known(&after, &line), "{:?}", after);
+            }
+        }
+    }
+}
