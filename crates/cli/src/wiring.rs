@@ -9,7 +9,7 @@ use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
-    ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Remember, Shell, Todo, Tool, Write,
+    ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Remember, Shell, Todo, Tool, WebFetch, Write,
 };
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
@@ -33,7 +33,8 @@ impl Ids for RealIds {
 
 /// The tools that the settings leave.
 pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let (mut tools, removed) = (tools(setup, files)?, &setup.config()?.settings.tools.remove);
+    let settings = &setup.config()?.settings;
+    let (mut tools, removed) = (tools(setup, files, &settings.web.allow)?, &settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
@@ -43,8 +44,8 @@ pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>,
     Ok(tools)
 }
 
-/// All tools of this program.
-pub(crate) fn tools(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+/// All tools of this program. `web` are the hosts of the own network that may be fetched.
+pub(crate) fn tools(setup: &Setup, files: Files, web: &[String]) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
@@ -60,6 +61,7 @@ pub(crate) fn tools(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, F
         Arc::new(ApplyPatch { files: files.clone() }),
         Arc::new(NotebookEdit { files }),
         Arc::new(Remember { project: project_memory(&setup.root), user: setup.places.memory() }),
+        Arc::new(WebFetch::new(concat!("helve/", env!("CARGO_PKG_VERSION")), web)),
         Arc::new(shell),
         Arc::new(Todo),
         Arc::new(AskUser),

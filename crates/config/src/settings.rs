@@ -61,6 +61,9 @@ pub struct Settings {
     #[schemars(extend("x-untrusted" = "ok"))]
     pub tools: Tools,
 
+    /// What may be fetched from the web.
+    pub web: Web,
+
     /// How actions are approved in general.
     #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
     pub permissions: Permissions,
@@ -259,6 +262,16 @@ pub struct Tools {
     /// Tools that the model is not offered, such as "shell".
     #[schemars(extend("x-merge" = "append"))]
     pub remove: Vec<String>,
+}
+
+/// What may be fetched from the web.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Web {
+    /// Hosts on this machine or in its network that may be fetched all the same, such as "localhost:3000" or
+    /// "*.corp.example".
+    #[schemars(extend("x-merge" = "append"))]
+    pub allow: Vec<String>,
 }
 
 /// How actions are approved in general.

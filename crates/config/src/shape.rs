@@ -353,6 +353,7 @@ mod tests {
                 "limits.max_time",
                 "limits.max_retry_time",
                 "tools.remove",
+                "web.allow",
                 "ui.color",
                 "log.level",
             ]

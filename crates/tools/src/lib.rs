@@ -4,12 +4,15 @@
 //! Tools never ask and never decide. What goes wrong is told to the model in words that say what to do next
 //! ([`ToolFailure`]).
 
+mod address;
 mod apply_patch;
 mod ask_user;
 mod atomic;
 mod cells;
+mod charset;
 mod edit;
 pub mod editing;
+mod fetching;
 mod files;
 mod glob;
 mod grep;
@@ -19,6 +22,7 @@ mod host;
 mod list;
 mod notebook;
 mod notebook_edit;
+mod page;
 mod picture;
 mod read;
 mod remember;
@@ -27,6 +31,7 @@ mod telling;
 mod todo;
 mod tool;
 mod walk;
+mod web_fetch;
 mod write;
 
 pub use apply_patch::ApplyPatch;
@@ -44,4 +49,5 @@ pub use remember::Remember;
 pub use shell::Shell;
 pub use todo::Todo;
 pub use tool::{Context, Done, Live, Running, Tool, ToolFailure, TypedTool};
+pub use web_fetch::WebFetch;
 pub use write::Write;

@@ -29,7 +29,8 @@ pub(crate) fn run(options: &Replay, setup: &Setup, screen: &mut Screen) -> Resul
     } else {
         options.ids.iter().map(|id| super::sessions::find(&journal, id)).collect::<Result<_, _>>()?
     };
-    let tools = wiring::tools(setup, helve_tools::Files::default())?;
+    // None of them runs: what they gave is in the record.
+    let tools = wiring::tools(setup, helve_tools::Files::default(), &[])?;
     let prompt = wiring::prompt(&tools);
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let mut exit = Exit::Fine;

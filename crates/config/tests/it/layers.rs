@@ -142,6 +142,7 @@ fn the_entries_show_everything_in_order() {
     timeouts.idle = "5m" [built-in]
     tools.remove = [] [built-in]
     ui.color = "auto" [built-in]
+    web.allow = [] [built-in]
     "#);
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use helve_config::{
     Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
     ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span, Timeouts, Tools,
-    Ui, Wire,
+    Ui, Web, Wire,
 };
 use helve_protocol::{Effort, Mode};
 use proptest::collection::{btree_map, vec};
@@ -126,7 +126,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         select(vec![Retry::Long, Retry::Short]),
         (span(), span(), span()),
     );
-    let lists = (vec(rule(), 0..4), hooks(), vec(name(), 0..3));
+    let lists = (vec(rule(), 0..4), hooks(), vec(name(), 0..3), vec(name(), 0..3));
     let plain = (
         select(modes.to_vec()),
         select(vec![Color::Auto, Color::Always, Color::Never]),
@@ -140,7 +140,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             features,
             (providers, mcp, catalogue),
             (effort, retry, times),
-            (permission, hooks, remove),
+            (permission, hooks, remove, allow),
             (mode, color, level),
         )| {
             let (connect, first_byte, idle) = times;
@@ -154,6 +154,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 timeouts: Timeouts { connect, first_byte, idle },
                 limits,
                 tools: Tools { remove },
+                web: Web { allow },
                 permissions: Permissions { mode },
                 permission,
                 hooks,

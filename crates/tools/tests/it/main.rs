@@ -17,4 +17,6 @@ mod reading;
 mod remembering;
 mod replacing;
 mod searching;
+mod site;
+mod web;
 mod world;

@@ -1,0 +1,353 @@
+//! Pages of the web as Markdown.
+//!
+//! Pages are hostile at times. The tree is cut to a size that can be printed before it is: how deep it is, how many
+//! elements it has, how much its links take.
+
+use std::rc::Rc;
+
+use htmd::element_handler::{HandlerResult, Handlers};
+use htmd::options::{BulletListMarker, Options};
+use htmd::{Element, HtmlToMarkdown, Node};
+use html5ever::tendril::{StrTendril, TendrilSink};
+use html5ever::tree_builder::TreeBuilderOpts;
+use html5ever::{ParseOpts, parse_document};
+use markup5ever_rcdom::{NodeData, RcDom};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// A page that people read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// In one line; empty if it has none.
+    pub(crate) title: String,
+    pub(crate) text: String,
+}
+
+/// What is no text, or is on every page of a site.
+const DROPPED: [&str; 17] = [
+    "base", "canvas", "embed", "iframe", "input", "link", "math", "meta", "nav", "object", "script",
+    "select", "style", "svg", "template", "textarea", "title",
+];
+/// What is printed with more white space or marks before each line.
+const INDENTED: [&str; 4] = ["blockquote", "dl", "ol", "ul"];
+/// Deeper than this, and after so many elements, only the words are kept.
+const MAX_DEPTH: usize = 100;
+const MAX_INDENTED: usize = 12;
+const MAX_ELEMENTS: usize = 60_000;
+/// A longer link is no link that anybody follows, and all links together may take so much.
+const MAX_LINK_BYTES: usize = 2_000;
+const MAX_BYTES_OF_LINKS: usize = 8 << 20;
+const MAX_TITLE_LETTERS: usize = 200;
+/// Between two pieces of a page it is asked whether somebody still waits for it.
+const PIECE: usize = 4 << 10;
+
+/// Reads a page that came from an address; nothing if it was stopped.
+pub(crate) fn read(html: &str, address: &Url, stop: &CancellationToken) -> Option<Page> {
+    let dom = parse(html, stop)?;
+    let mut pruning = Pruning {
+        base: address.clone(),
+        title: None,
+        elements_left: MAX_ELEMENTS,
+        link_bytes_left: MAX_BYTES_OF_LINKS,
+    };
+    pruning.prune(&dom.document);
+    if stop.is_cancelled() {
+        return None;
+    }
+    let options = Options {
+        bullet_list_marker: BulletListMarker::Dash,
+        ul_bullet_spacing: 1,
+        ol_number_spacing: 1,
+        ..Options::default()
+    };
+    let printer = HtmlToMarkdown::builder().options(options).add_handler(vec!["table"], table).build();
+    let text = printer.tree_to_markdown(&dom.document);
+    Some(Page { title: pruning.title.unwrap_or_default(), text })
+}
+
+fn parse(html: &str, stop: &CancellationToken) -> Option<RcDom> {
+    // Without scripts, pages show what they have for readers like us.
+    let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
+    let mut parser = parse_document(RcDom::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
+    let mut rest = html;
+    while !rest.is_empty() {
+        if stop.is_cancelled() {
+            return None;
+        }
+        let (piece, after) = rest.split_at_checked(rest.floor_char_boundary(PIECE)).unwrap_or((rest, ""));
+        parser.process(StrTendril::from(piece));
+        rest = after;
+    }
+    Some(parser.finish())
+}
+
+/// Makes a tree fit to be printed.
+struct Pruning {
+    /// What links are relative to.
+    base: Url,
+    title: Option<String>,
+    elements_left: usize,
+    link_bytes_left: usize,
+}
+
+/// Where a node is in its tree.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    depth: usize,
+    indented: usize,
+}
+
+impl Pruning {
+    /// Not by recursion, which a deep page would turn into a crash.
+    fn prune(&mut self, document: &Rc<Node>) {
+        let mut waiting = vec![(document.clone(), Level::default())];
+        while let Some((node, level)) = waiting.pop() {
+            let children = std::mem::take(&mut *node.children.borrow_mut());
+            let kept: Vec<Rc<Node>> =
+                children.into_iter().filter_map(|child| self.kept(child, level)).collect();
+            // The first is looked at first.
+            for child in kept.iter().rev().filter(|child| tag(child).is_some()) {
+                waiting.push((child.clone(), level.below(child)));
+            }
+            *node.children.borrow_mut() = kept;
+        }
+    }
+
+    /// A node as it is printed, if it is.
+    fn kept(&mut self, node: Rc<Node>, level: Level) -> Option<Rc<Node>> {
+        let NodeData::Element { name, attrs, .. } = &node.data else {
+            return matches!(node.data, NodeData::Text { .. }).then_some(node);
+        };
+        let tag: &str = &name.local;
+        match tag {
+            "title" if self.title.is_none() => self.title = Some(short(&words(&node))),
+            "base" => self.rebase(&node),
+            _ => {}
+        }
+        let is_hidden = attrs.borrow().iter().any(|attr| &*attr.name.local == "hidden");
+        if DROPPED.contains(&tag) || is_hidden {
+            return None;
+        }
+        if self.elements_left == 0 || level.depth >= MAX_DEPTH || level.indented >= MAX_INDENTED {
+            let contents = StrTendril::from(words(&node)).into();
+            return Some(Node::new(NodeData::Text { contents }));
+        }
+        self.elements_left -= 1;
+        attrs.borrow_mut().retain_mut(|attr| match &*attr.name.local {
+            "href" | "src" => self.link(&attr.value).map(|link| attr.value = link).is_some(),
+            _ => true,
+        });
+        Some(node)
+    }
+
+    fn rebase(&mut self, node: &Rc<Node>) {
+        let NodeData::Element { attrs, .. } = &node.data else { return };
+        let attrs = attrs.borrow();
+        let href = attrs.iter().find(|attr| &*attr.name.local == "href");
+        let base = href.and_then(|href| self.base.join(&href.value).ok());
+        if let Some(base) = base.filter(|base| base.as_str().len() <= MAX_LINK_BYTES) {
+            self.base = base;
+        }
+    }
+
+    /// A link that can be followed from elsewhere; nothing if it leads to nothing that is worth it.
+    fn link(&mut self, link: &str) -> Option<StrTendril> {
+        let link = link.trim();
+        if link.starts_with('#') || link.len() > MAX_LINK_BYTES {
+            return None;
+        }
+        let whole = self.base.join(link).ok()?;
+        let whole = Some(whole.as_str())
+            .filter(|whole| matches!(whole.split(':').next(), Some("http" | "https" | "mailto")))
+            .filter(|whole| whole.len() <= MAX_LINK_BYTES.min(self.link_bytes_left))?;
+        self.link_bytes_left -= whole.len();
+        Some(StrTendril::from(whole))
+    }
+}
+
+impl Level {
+    fn below(self, node: &Rc<Node>) -> Level {
+        let is_indented = tag(node).is_some_and(|tag| INDENTED.contains(&tag));
+        Level { depth: self.depth + 1, indented: self.indented + usize::from(is_indented) }
+    }
+}
+
+fn tag(node: &Node) -> Option<&str> {
+    match &node.data {
+        NodeData::Element { name, .. } => Some(&name.local),
+        _ => None,
+    }
+}
+
+/// All text below a node, with spaces between its pieces.
+fn words(node: &Rc<Node>) -> String {
+    let mut all = String::new();
+    let mut waiting = vec![node.clone()];
+    while let Some(node) = waiting.pop() {
+        if let NodeData::Text { contents } = &node.data {
+            all.extend([&**contents.borrow(), " "]);
+        }
+        let children = node.children.borrow();
+        let shown =
+            children.iter().rev().filter(|child| tag(child).is_none_or(|tag| !DROPPED.contains(&tag)));
+        waiting.extend(shown.cloned());
+    }
+    all
+}
+
+fn short(title: &str) -> String {
+    one_line(title).chars().take(MAX_TITLE_LETTERS).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A table without padding: that would only cost, and a wide cell in a long table would take gigabytes.
+fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
+    let mut text = String::from("\n\n");
+    let mut is_headed = false;
+    for part in element.node.children.borrow().iter() {
+        match tag(part) {
+            Some("thead" | "tbody" | "tfoot") => {
+                for row in part.children.borrow().iter() {
+                    text.push_str(&table_row(handlers, row, &mut is_headed));
+                }
+            }
+            _ => text.push_str(&stray(part)),
+        }
+    }
+    text.push('\n');
+    Some(text.into())
+}
+
+/// A row in one line. Pages that are laid out by tables have whole chapters in a cell: those stay as they are.
+fn table_row(handlers: &dyn Handlers, row: &Rc<Node>, is_headed: &mut bool) -> String {
+    if tag(row) != Some("tr") {
+        return stray(row);
+    }
+    let row = row.children.borrow();
+    let cells = row.iter().filter(|cell| tag(cell).is_some() || !stray(cell).is_empty());
+    let texts: Vec<String> =
+        cells.filter_map(|cell| handlers.handle(cell)).map(|cell| cell.content.trim().to_owned()).collect();
+    let is_head = !*is_headed && row.iter().any(|cell| tag(cell) == Some("th"));
+    if !*is_headed && !is_head && texts.iter().any(|text| text.contains('\n')) {
+        return format!("{}\n\n", texts.join("\n\n"));
+    }
+    let cells: Vec<String> = texts.iter().map(|text| one_line(text).replace('|', "\\|")).collect();
+    let line = format!("| {} |\n", cells.join(" | "));
+    if !is_head {
+        return line;
+    }
+    *is_headed = true;
+    format!("{line}|{}\n", " --- |".repeat(cells.len()))
+}
+
+/// What stands in a table and in no cell: a caption, or what was too deep.
+fn stray(node: &Rc<Node>) -> String {
+    let line = one_line(&words(node));
+    if line.is_empty() { line } else { format!("{line}\n\n") }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn page(html: &str) -> Page {
+        let address = Url::parse("https://example.com/docs/page.html?q=1#here").unwrap();
+        read(html, &address, &CancellationToken::new()).unwrap()
+    }
+
+    #[test]
+    fn what_people_read_is_kept_and_the_rest_goes() {
+        let page = page(
+            "<!doctype html><html><head><title> A \n page </title><style>p {}</style></head><body><nav>menu</nav>\
+             <script>alert(1)</script><svg><title>no</title><text>drawn</text></svg><h1>Head</h1><p>Some <b>bold</b> text.</p>\
+             <p hidden>secret</p><ul><li>one</li><li>two</li></ul><ol><li>first</li></ol><pre><code>let x = 1;\n  y\n</code></pre>\
+             <noscript>plain</noscript><!-- comment --></body></html>",
+        );
+        assert_eq!(page.title, "A page");
+        assert_eq!(
+            page.text,
+            "# Head\n\nSome **bold** text.\n\n- one\n- two\n\n1. first\n\n```\nlet x = 1;\n  y\n```\n\nplain"
+        );
+    }
+
+    #[test]
+    fn links_can_be_followed_from_elsewhere() {
+        let text = page(
+            "<a href='other.html'>a</a> <a href='/root'>b</a> <a href='//cdn.test/x'>c</a> <a href='#part'>d</a> \
+             <a href='javascript:x()'>e</a> <a href='mailto:a@b.c'>f</a> <img src='i.png' alt='pic'> \
+             <img src='data:image/png;base64,AAAA' alt='inline'> <a href='http://['>g</a>",
+        );
+        assert_eq!(
+            text.text,
+            "[a](https://example.com/docs/other.html) [b](https://example.com/root) [c](https://cdn.test/x) d e \
+             [f](mailto:a@b.c) ![pic](https://example.com/docs/i.png) g"
+        );
+        let based = page("<head><base href='https://else.test/d/'></head><body><a href='x'>a</a></body>");
+        assert_eq!(based.text, "[a](https://else.test/d/x)");
+    }
+
+    #[test]
+    fn tables_are_not_padded() {
+        let html = "<table><caption>Sizes</caption><tr><th>Name</th><th>A|B</th></tr><tr><td>x</td><td><p>1</p><p>2</p></td></tr></table>";
+        assert_eq!(page(html).text, "Sizes\n\n| Name | A\\|B |\n| --- | --- |\n| x | 1 2 |");
+        let layout = "<table><tr><td><h2>Left</h2><p>text</p></td><td>right</td></tr></table>";
+        assert_eq!(page(layout).text, "## Left\n\ntext\n\nright");
+        let wide = format!(
+            "<table><tr><th>{}</th></tr>{}</table>",
+            "x".repeat(100_000),
+            "<tr><td>y</td></tr>".repeat(10_000)
+        );
+        assert!(page(&wide).text.len() < 300_000);
+    }
+
+    #[test]
+    fn hostile_pages_are_cut_down() {
+        for tag in
+            ["div", "b", "blockquote", "ul><li", "table><tr><td", "span", "a href=x", "pre", "select><option"]
+        {
+            let deep = format!("{}deep", format!("<{tag}>").repeat(3_000));
+            assert!(page(&deep).text.contains("deep") || tag.starts_with("select"), "{tag}");
+        }
+        let many = page(&"<b>x</b><i>y</i>".repeat(60_000)).text;
+        assert_eq!(many.matches('x').count(), 60_000);
+        let base = format!("<base href='https://e.test/{}/'>", "l".repeat(1_900));
+        let links = page(&(base + &"<a href=x>y</a>".repeat(20_000))).text;
+        assert!(links.len() < MAX_BYTES_OF_LINKS + (1 << 20), "{}", links.len());
+        let lines = format!("{}{}", "<ul><li>".repeat(500), "<br>z".repeat(10_000));
+        assert!(page(&lines).text.len() < 1 << 20);
+    }
+
+    #[test]
+    fn who_no_longer_waits_is_not_served() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        assert_eq!(read("<p>x</p>", &Url::parse("http://e.test").unwrap(), &stop), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_page(html in ".{0,200}") {
+            page(&html);
+        }
+
+        #[test]
+        fn any_soup_of_tags_is_a_page(tags in prop::collection::vec((0..3_u8, 0..40_usize, "[ a|\n*_1.#é-]{0,4}"), 0..60)) {
+            const TAGS: [&str; 40] = [
+                "a", "b", "base", "blockquote", "body", "br", "button", "caption", "code", "dd", "dl", "em", "form", "frameset",
+                "h1", "head", "hr", "html", "i", "img", "li", "math", "mi", "ol", "option", "p", "pre", "select", "span",
+                "svg", "table", "tbody", "td", "template", "th", "thead", "title", "tr", "ul", "noscript",
+            ];
+            let html: String = tags.iter().map(|(form, tag, text)| match form {
+                0 => format!("<{}>{text}", TAGS[*tag]),
+                1 => format!("</{}>{text}", TAGS[*tag]),
+                _ => format!("<{} href='{text}' src=x start={text} class={text}>", TAGS[*tag]),
+            }).collect();
+            page(&html);
+        }
+    }
+}
