@@ -9,7 +9,8 @@ use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
-    ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Remember, Shell, Todo, Tool, WebFetch, Write,
+    ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Remember, Shell, Todo, Tool,
+    WebFetch, Write,
 };
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;

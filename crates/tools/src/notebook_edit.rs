@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::cells::{CellKind, Notebook, Wrong};
 use crate::files::{Draft, Files, Place, Settled, Text};
-use crate::{Context, Done, ToolFailure, TypedTool, telling};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
 
 /// Changes cells of notebooks.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,7 @@ impl TypedTool for NotebookEdit {
     const NAME: &'static str = "notebook_edit";
     const DESCRIPTION: &'static str = include_str!("notebook_edit.md");
     const CLASS: ToolClass = ToolClass::Changes;
+    const TOUCHES: Touches = Touches::Named;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {

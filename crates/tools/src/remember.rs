@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::atomic::{Change, Content, commit};
 use crate::files::{MAX_LINKS, read_bounded, real_path};
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Adds lines to the files that people and later sessions read.
 #[derive(Clone, Debug)]
@@ -51,6 +51,7 @@ impl TypedTool for Remember {
     const NAME: &'static str = "remember";
     const DESCRIPTION: &'static str = include_str!("remember.md");
     const CLASS: ToolClass = ToolClass::Changes;
+    const TOUCHES: Touches = Touches::Named;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
@@ -72,7 +73,7 @@ impl TypedTool for Remember {
         }
         let after = with_bullet(text, &line);
         file.must_have_room(text, &after)?;
-        file.write(before.as_ref(), after)?;
+        context.ground.change(&[&file.path], || file.write(before.as_ref(), after))?;
         Ok(told(format!("Added to {}.", file.path.display())))
     }
 }

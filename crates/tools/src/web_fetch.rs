@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::address::Allowed;
 use crate::fetching::{Body, Fetched, Fetching, MAX_ADDRESS_BYTES};
-use crate::{Context, Done, ToolFailure, TypedTool, charset, page, picture};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool, charset, page, picture};
 
 /// Fetches addresses of the web.
 ///
@@ -53,6 +53,7 @@ impl TypedTool for WebFetch {
     const NAME: &'static str = "web_fetch";
     const DESCRIPTION: &'static str = include_str!("web_fetch.md");
     const CLASS: ToolClass = ToolClass::Changes;
+    const TOUCHES: Touches = Touches::Nothing;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
