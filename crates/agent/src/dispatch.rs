@@ -276,6 +276,9 @@ impl Dispatch {
 
     /// The same call a third time in a row, after the same result and without any effect on files.
     fn is_doomed(&self, ready: &Ready) -> bool {
+        if ready.tool.polls() {
+            return false;
+        }
         let same = |did: &Did| did.name == ready.name && did.input == ready.input;
         match (self.last.front(), self.last.back()) {
             (Some(first), Some(second)) if self.last.len() == 2 => {

@@ -219,6 +219,12 @@ pub(crate) struct Run {
     /// Do not offer this tool to the model; can be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) remove_tool: Vec<String>,
+    /// Run the model's commands with this shell instead of bash
+    #[arg(long, value_name = "NAME")]
+    pub(crate) shell: Option<String>,
+    /// Let every shell of the model's read this script first
+    #[arg(long, value_name = "FILE")]
+    pub(crate) startup_script: Option<String>,
     /// Stop after so many steps (model requests)
     #[arg(long, value_name = "N", visible_alias = "max-turns")]
     pub(crate) max_steps: Option<String>,
@@ -244,16 +250,18 @@ impl Work {
     /// The settings that flags of the command stand for: key, value, and what the user typed.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
         let Work::Run(run) = self else { return Vec::new() };
-        let limits = [
+        let own = [
             ("limits.max_steps", &run.max_steps, "--max-steps"),
             ("limits.max_cost", &run.max_cost, "--max-cost"),
             ("limits.max_time", &run.max_time, "--max-time"),
+            ("shell.program", &run.shell, "--shell"),
+            ("shell.startup", &run.startup_script, "--startup-script"),
         ];
-        let limits = limits.into_iter().filter_map(|(key, value, shown)| Some((key, value.clone()?, shown)));
+        let own = own.into_iter().filter_map(|(key, value, shown)| Some((key, value.clone()?, shown)));
         let removed: Vec<String> = run.remove_tool.iter().map(|name| format!("{name:?}")).collect();
         let removed = (!removed.is_empty())
             .then(|| ("tools.remove", format!("[{}]", removed.join(", ")), "--remove-tool"));
-        limits.chain(removed).collect()
+        own.chain(removed).collect()
     }
 }
 

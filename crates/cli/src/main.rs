@@ -10,6 +10,7 @@ mod models;
 mod places;
 mod screen;
 mod setup;
+mod shell;
 mod text;
 mod wiring;
 

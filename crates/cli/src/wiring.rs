@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helve_agent::{Error, Gate, House, Limits, Watched};
+use helve_config::Settings;
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
-    ApplyPatch, AskUser, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Remember, Shell, Todo, Tool,
-    WebFetch, Write,
+    ApplyPatch, AskUser, Edit, Files, Glob, Grep, Jobs, List, NotebookEdit, Read, Remember, Shell, ShellInput,
+    ShellKill, ShellOutput, Todo, Tool, WebFetch, Write,
 };
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
@@ -19,6 +20,7 @@ use crate::failure::Failure;
 use crate::models::Models;
 use crate::places::project_memory;
 use crate::setup::{Setup, SystemClock};
+use crate::shell::commands;
 
 const SYSTEM: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
                       what you did. Keep your answers short.";
@@ -35,7 +37,7 @@ impl Ids for RealIds {
 /// The tools that the settings leave.
 pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let settings = &setup.config()?.settings;
-    let (mut tools, removed) = (tools(setup, files, &settings.web.allow)?, &settings.tools.remove);
+    let (mut tools, removed) = (tools(setup, files, settings)?, &settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
@@ -45,11 +47,10 @@ pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>,
     Ok(tools)
 }
 
-/// All tools of this program. `web` are the hosts of the own network that may be fetched.
-pub(crate) fn tools(setup: &Setup, files: Files, web: &[String]) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let keeper = std::env::current_exe()
-        .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
-    let shell = Shell { keeper, env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect() };
+/// All tools of this program, as the user wants them.
+pub(crate) fn tools(setup: &Setup, files: Files, settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let jobs = Arc::new(Jobs::default());
+    let shell = Shell::new(commands(&settings.shell, &setup.cwd)?, jobs.clone());
     let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
@@ -62,17 +63,14 @@ pub(crate) fn tools(setup: &Setup, files: Files, web: &[String]) -> Result<Vec<A
         Arc::new(ApplyPatch { files: files.clone() }),
         Arc::new(NotebookEdit { files }),
         Arc::new(Remember { project: project_memory(&setup.root), user: setup.places.memory() }),
-        Arc::new(WebFetch::new(concat!("helve/", env!("CARGO_PKG_VERSION")), web)),
+        Arc::new(WebFetch::new(concat!("helve/", env!("CARGO_PKG_VERSION")), &settings.web.allow)),
         Arc::new(shell),
+        Arc::new(ShellOutput { jobs: jobs.clone() }),
+        Arc::new(ShellInput { jobs: jobs.clone() }),
+        Arc::new(ShellKill { jobs }),
         Arc::new(Todo),
         Arc::new(AskUser),
     ])
-}
-
-/// The keys of providers are none of a command's business.
-fn is_secret(name: &OsStr) -> bool {
-    let keys = helve_models::VENDORS.iter().flat_map(|vendor| vendor.keys);
-    keys.into_iter().any(|(key, _)| name == *key)
 }
 
 pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<House, Failure> {

@@ -44,7 +44,7 @@ pub use reference::{EXAMPLE, reference};
 pub use restricted::{Restricted, Trust};
 pub use settings::{
     Action, Auth, Color, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer, ModelFacts,
-    Models, PermissionRule, Permissions, Provider, Retry, Settings, Timeouts, Tools, Ui, Web, Wire,
+    Models, PermissionRule, Permissions, Provider, Retry, Settings, Shell, Timeouts, Tools, Ui, Web, Wire,
 };
 pub use shape::schema;
 pub use span::{Span, SpanError};

@@ -64,6 +64,9 @@ pub struct Settings {
     /// What may be fetched from the web.
     pub web: Web,
 
+    /// The shell that the model's commands run in.
+    pub shell: Shell,
+
     /// How actions are approved in general.
     #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
     pub permissions: Permissions,
@@ -272,6 +275,18 @@ pub struct Web {
     /// "*.corp.example".
     #[schemars(extend("x-merge" = "append"))]
     pub allow: Vec<String>,
+}
+
+/// The shell that the model's commands run in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Shell {
+    /// Its name or path; bash if left out, or sh where there is none. It must understand what sh does.
+    #[schemars(length(min = 1))]
+    pub program: Option<String>,
+    /// A script that every shell reads first. What it prints is shown once, before the first command.
+    #[schemars(length(min = 1))]
+    pub startup: Option<String>,
 }
 
 /// How actions are approved in general.

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use helve_exec::{Limits, Order, Output, keeper_main, start};
+use helve_exec::{Input, Limits, Order, Output, keeper_main, start};
 use signal_hook::consts::SIGTERM;
 
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -69,7 +69,8 @@ fn be_helve(command: &[&str]) {
         args: args.iter().map(OsString::from).collect(),
         cwd: "/".into(),
         env: std::env::vars_os().collect(),
-        stdin: None,
+        input: Input::Nothing,
+        terminal: None,
         limits: Limits::default(),
         keeper: "/proc/self/exe".into(),
     };

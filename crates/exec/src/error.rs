@@ -30,6 +30,15 @@ pub enum ExecError {
     Keeper(#[source] io::Error),
 }
 
+/// Why something could not be written to a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    #[error("it takes no input, or no more")]
+    Closed,
+    #[error("it has not read what was written before")]
+    Full,
+}
+
 impl ExecError {
     /// What a person can do about it.
     pub fn hint(&self) -> &'static str {

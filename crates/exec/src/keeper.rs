@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
@@ -18,12 +19,14 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, WaitOptions, chdir, getpid, getrlimit, kill_process_group, setrlimit,
     setsid, wait,
 };
-use rustix::stdio::{dup2_stderr, dup2_stdout, stdin};
+use rustix::stdio::{dup2_stderr, dup2_stdout, stdin, stdout};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-use crate::order::{Limits, Order};
+use crate::handing::receive;
+use crate::order::{Input, Limits, Order};
 use crate::report::{Cause, Ended, Refusal, Report, Status, Step};
+use crate::terminal;
 use crate::tree::{self, Family, Process};
 
 /// The first argument of a program that is started to be a keeper.
@@ -79,6 +82,10 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
     tree::adopt_orphans().map_err(at(Step::Keeper))?;
     let signals = Signals::listen().map_err(at(Step::Keeper))?;
     let order = Order::read(control).map_err(at(Step::Keeper))?;
+    let open_input = match (&order.input, order.terminal) {
+        (Input::Open, None) => Some(receive(&*control).map_err(at(Step::Keeper))?),
+        _ => None,
+    };
     if signals.wait(Some(control), Some(Duration::ZERO)) {
         // Given up before it began.
         return Err(Refusal { step: Step::Keeper, errno: Errno::CANCELED.raw_os_error() });
@@ -88,7 +95,7 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
     let other_tasks = tree::tasks();
     limit(order.limits, other_tasks).map_err(at(Step::Program))?;
     let processes = order.limits.processes;
-    let command = spawn(order).map_err(at(Step::Program))?;
+    let command = spawn(order, open_input).map_err(at(Step::Program))?;
     let _ = chdir("/");
     let _ = forget_output();
     let family = Family { keeper: getpid(), command };
@@ -118,18 +125,22 @@ fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: lowered(now.current), maximum: lowered(now.maximum) })?)
 }
 
-/// Starts the command in a process group of its own.
-fn spawn(order: Order) -> io::Result<Pid> {
-    let input = order.stdin.map_or(Ok(Stdio::null()), feed)?;
-    let child = Command::new(order.program)
-        .args(order.args)
-        .env_clear()
-        .envs(order.env)
-        .stdin(input)
-        .process_group(0)
-        .spawn()?;
+/// Starts the command in a process group of its own, on a terminal in a session of its own.
+fn spawn(order: Order, open_input: Option<OwnedFd>) -> io::Result<Pid> {
+    let mut command = Command::new(order.program);
+    command.args(order.args).env_clear().envs(order.env);
+    match order.terminal {
+        Some(_) => terminal::give(&mut command, stdout())?,
+        None => {
+            let input = match order.input {
+                Input::Text(text) => feed(text)?,
+                Input::Nothing | Input::Open => open_input.map_or(Stdio::null(), Stdio::from),
+            };
+            command.stdin(input).process_group(0);
+        }
+    }
     // Not waited for here: the keeper reaps all its children in one place.
-    Ok(Pid::from_child(&child))
+    Ok(Pid::from_child(&command.spawn()?))
 }
 
 /// An input that holds this text.

@@ -4,24 +4,30 @@
 //! watch over one command ([`keeper_main`]). The keeper adopts whatever the command leaves behind, and holds one end of
 //! a socket. When the socket closes, because Helve asks for it or because Helve is dead, or when the command is over,
 //! the keeper ends every process that came of the command, and tells how it went ([`Ended`]). [`Running`] is
-//! Helve's end: output as it comes, the end when it has come.
+//! Helve's end: output as it comes, input as it is written, the end when it has come.
+//!
+//! A command has pipes, or a terminal for itself ([`Order::terminal`]): then it leads a session of its own below the keeper, and
+//! Helve holds the other side of the terminal. Custody is the same.
 //!
 //! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
-//! keeper itself is killed, Helve ends the keeper's session; a daemon that made a session of its own gets away then. If
+//! keeper itself is killed, Helve ends the sessions of the keeper and of the command; a daemon that made a session of its own gets away then. If
 //! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
 //! custody is that of the process group.
 
 mod error;
+mod handing;
+mod input;
 mod keeper;
 mod order;
 mod report;
 mod running;
+mod terminal;
 #[cfg_attr(target_os = "linux", path = "tree/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "tree/group.rs")]
 mod tree;
 
-pub use error::ExecError;
+pub use error::{ExecError, InputError};
 pub use keeper::{KEEPER_ARG, keeper_main};
-pub use order::{Limits, Order};
+pub use order::{Input, Limits, Order, WindowSize};
 pub use report::{Cause, Ended, Status};
 pub use running::{Output, Running, start};

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// A keeper understands only orders of its own version: the program may have been replaced while Helve runs.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +21,32 @@ pub struct Order {
     pub cwd: PathBuf,
     /// The whole environment: nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
-    /// What the command can read. Without it, its input is empty.
-    pub stdin: Option<Vec<u8>>,
+    pub input: Input,
+    /// A terminal of this size, which the command has for itself. Without it, its output goes through pipes, and it has no
+    /// terminal at all.
+    pub terminal: Option<WindowSize>,
     pub limits: Limits,
     /// The program that calls [`keeper_main`](crate::keeper_main): Helve itself. On Linux, `/proc/self/exe` names it even
     /// after an update has replaced the file.
     pub keeper: PathBuf,
+}
+
+/// What a command can read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: its input is at its end. A terminal has no end; there it is told so whenever it is silent.
+    #[default]
+    Nothing,
+    Text(Vec<u8>),
+    /// What is written while it runs: [`Running::write`](crate::Running::write).
+    Open,
+}
+
+/// The size of a terminal, in letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowSize {
+    pub rows: u16,
+    pub columns: u16,
 }
 
 /// What a command may use. What is not given is as Helve has it.
@@ -39,6 +59,18 @@ pub struct Limits {
     pub file_size: Option<u64>,
     /// How much time of a processor each of the processes may use; in whole seconds, at least one.
     pub cpu: Option<Duration>,
+}
+
+impl WindowSize {
+    fn to_number(self) -> u64 {
+        u64::from(self.rows) << 16 | u64::from(self.columns)
+    }
+
+    fn from_number(number: u64) -> Option<WindowSize> {
+        let rows = u16::try_from(number >> 16).ok()?;
+        let columns = u16::try_from(number & 0xffff).ok()?;
+        Some(WindowSize { rows, columns })
+    }
 }
 
 impl Order {
@@ -59,8 +91,15 @@ impl Order {
             put_bytes(&mut body, name.as_bytes());
             put_bytes(&mut body, value.as_bytes());
         }
-        put_count(&mut body, usize::from(self.stdin.is_some()));
-        self.stdin.iter().for_each(|stdin| put_bytes(&mut body, stdin));
+        match &self.input {
+            Input::Nothing => put_count(&mut body, 0),
+            Input::Text(text) => {
+                put_count(&mut body, 1);
+                put_bytes(&mut body, text);
+            }
+            Input::Open => put_count(&mut body, 2),
+        }
+        put_number(&mut body, self.terminal.map(WindowSize::to_number));
 
         let mut bytes = VERSION.to_le_bytes().to_vec();
         put_bytes(&mut bytes, &body);
@@ -115,11 +154,17 @@ impl<'a> Fields<'a> {
         // Collected one by one: a count that lies ends at the end of the bytes, and reserves nothing.
         let args = (0..self.count()?).map(|_| self.text()).collect::<Option<_>>()?;
         let env = (0..self.count()?).map(|_| Some((self.text()?, self.text()?))).collect::<Option<_>>()?;
-        let stdin = match self.flag()? {
-            true => Some(self.bytes()?.to_vec()),
-            false => None,
+        let input = match self.count()? {
+            0 => Input::Nothing,
+            1 => Input::Text(self.bytes()?.to_vec()),
+            2 => Input::Open,
+            _ => return None,
         };
-        self.0.is_empty().then_some(Order { program, args, cwd, env, stdin, limits, keeper })
+        let terminal = match self.number()? {
+            Some(number) => Some(WindowSize::from_number(number)?),
+            None => None,
+        };
+        self.0.is_empty().then_some(Order { program, args, cwd, env, input, terminal, limits, keeper })
     }
 
     fn count(&mut self) -> Option<u64> {
@@ -170,12 +215,14 @@ mod tests {
         fn order()(
             program in text(), cwd in text(), keeper in text(),
             args in vec(text(), 0..5), env in vec((text(), text()), 0..5),
-            stdin in option::of(vec(any::<u8>(), 0..50)),
+            input in prop_oneof![Just(Input::Nothing), vec(any::<u8>(), 0..50).prop_map(Input::Text), Just(Input::Open)],
+            terminal in option::of(any::<(u16, u16)>()),
             limits in (any::<Option<u32>>(), any::<Option<u64>>(), option::of(1..u64::MAX)),
         ) -> Order {
             let (processes, file_size, cpu) = limits;
             let limits = Limits { processes, file_size, cpu: cpu.map(Duration::from_secs) };
-            Order { program, args, cwd: cwd.into(), env, stdin, limits, keeper: keeper.into() }
+            let terminal = terminal.map(|(rows, columns)| WindowSize { rows, columns });
+            Order { program, args, cwd: cwd.into(), env, input, terminal, limits, keeper: keeper.into() }
         }
     }
 
@@ -205,7 +252,7 @@ mod tests {
     #[test]
     fn an_order_of_another_version_is_none() {
         let mut bytes = vec![0; 100];
-        bytes[0] = 2;
+        bytes[0] = 1;
         assert!(Order::read(&mut bytes.as_slice()).is_err());
     }
 }

@@ -1,22 +1,27 @@
 //! A command that runs, as Helve sees it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::error::ExecError;
+use crate::error::{ExecError, InputError};
+use crate::handing::send;
+use crate::input::{Typing, Way};
 use crate::keeper::KEEPER_ARG;
-use crate::order::{MAX_BYTES, Order};
+use crate::order::{Input, MAX_BYTES, Order};
 use crate::report::{Ended, Report};
+use crate::terminal::Terminal;
 use crate::tree::Family;
 
 /// How much output is read at once. Nothing more is held: a command that says more waits until it is read.
@@ -27,6 +32,8 @@ const START: Duration = Duration::from_secs(20);
 const END: Duration = Duration::from_secs(10);
 /// When all is over, what stands in the pipes is there at once. Only a process that got away can keep them open.
 const SILENCE: Duration = Duration::from_millis(200);
+/// A command that is silent for so long on a terminal where nobody types may wait for input.
+const UNATTENDED: Duration = Duration::from_secs(1);
 /// How often, and with what pause, the processes of a dead keeper are looked for.
 const SWEEPS: u32 = 50;
 const BETWEEN_SWEEPS: Duration = Duration::from_millis(10);
@@ -43,8 +50,13 @@ pub enum Output {
 pub struct Running {
     keeper: Keeper,
     control: Control,
-    stdout: Pipe<ChildStdout>,
-    stderr: Pipe<ChildStderr>,
+    stdout: Pipe,
+    stderr: Pipe,
+    typing: Typing,
+    /// The command's side of its terminal. While it is open here too, a command may close it and open it again.
+    terminal: Option<OwnedFd>,
+    /// Whether the command has a terminal where nobody types.
+    is_unattended: bool,
     family: Family,
     /// Wakes a wait, so that the keeper's time begins to count.
     is_stopped: Notify,
@@ -59,9 +71,10 @@ pub async fn start(order: Order) -> Result<Running, ExecError> {
     if bytes.len() > MAX_BYTES {
         return Err(ExecError::TooLarge(bytes.len()));
     }
-    let (mut keeper, mut control) = start_keeper(&order).map_err(ExecError::Keeper)?;
+    let Ends { keeper, mut control, stdout, stderr, typing, terminal, open_input } =
+        connect(&order).map_err(ExecError::Keeper)?;
     let pid = keeper.pid().ok_or_else(|| ExecError::Keeper(io::ErrorKind::NotFound.into()))?;
-    let begun = timeout(START, control.begin(&bytes)).await;
+    let begun = timeout(START, control.begin(&bytes, open_input)).await;
     let command = match begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         Ok(Report::Started(command)) => command,
         Ok(Report::Refused(refusal)) => return Err(ExecError::refused(refusal, &order)),
@@ -74,8 +87,11 @@ pub async fn start(order: Order) -> Result<Running, ExecError> {
     };
     let family = Family { keeper: pid, command: Pid::from_raw(command).unwrap_or(pid) };
     Ok(Running {
-        stdout: Pipe::new(keeper.0.stdout.take()),
-        stderr: Pipe::new(keeper.0.stderr.take()),
+        stdout,
+        stderr,
+        typing,
+        is_unattended: terminal.is_some() && order.input == Input::Nothing,
+        terminal,
         keeper,
         control,
         family,
@@ -85,18 +101,60 @@ pub async fn start(order: Order) -> Result<Running, ExecError> {
     })
 }
 
-/// The keeper gets nothing of the order but its end of the socket: not even the environment, which could change what it
-/// does.
-fn start_keeper(order: &Order) -> io::Result<(Keeper, Control)> {
+/// A keeper, and all that leads to it and its command.
+struct Ends {
+    keeper: Keeper,
+    control: Control,
+    stdout: Pipe,
+    stderr: Pipe,
+    typing: Typing,
+    /// The command's side of its terminal.
+    terminal: Option<OwnedFd>,
+    /// The command's side of an input that is written while it runs.
+    open_input: Option<OwnedFd>,
+}
+
+fn connect(order: &Order) -> io::Result<Ends> {
+    match order.terminal {
+        Some(size) => {
+            let Terminal { output, input, theirs } = Terminal::open(size)?;
+            let (keeper, control) = start_keeper(order, theirs.try_clone()?.into(), Stdio::null())?;
+            let mut typing = Typing::new(Way::Terminal(input));
+            if let Input::Text(text) = &order.input {
+                typing.write(text).map_err(|_| io::ErrorKind::FileTooLarge)?;
+                typing.end();
+            }
+            let (stdout, stderr) = (Pipe::new(Some(Source::Terminal(output))), Pipe::new(None));
+            Ok(Ends { keeper, control, stdout, stderr, typing, terminal: Some(theirs), open_input: None })
+        }
+        None => {
+            let (mut keeper, control) = start_keeper(order, Stdio::piped(), Stdio::piped())?;
+            let stdout = Pipe::new(keeper.0.stdout.take().map(Source::Stdout));
+            let stderr = Pipe::new(keeper.0.stderr.take().map(Source::Stderr));
+            let (way, open_input) = match order.input {
+                Input::Open => {
+                    let (theirs, ours) = io::pipe()?;
+                    (Way::Pipe(pipe::Sender::from_owned_fd(ours.into())?), Some(theirs.into()))
+                }
+                Input::Nothing | Input::Text(_) => (Way::Nowhere, None),
+            };
+            Ok(Ends { keeper, control, stdout, stderr, typing: Typing::new(way), terminal: None, open_input })
+        }
+    }
+}
+
+/// The keeper gets nothing of the order but its end of the socket, and where the output goes: not even the environment,
+/// which could change what it does.
+fn start_keeper(order: &Order, stdout: Stdio, stderr: Stdio) -> io::Result<(Keeper, Control)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
     ours.set_nonblocking(true)?;
     let keeper = Command::new(&order.keeper)
         .arg(KEEPER_ARG)
         .env_clear()
         .current_dir("/")
-        .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .stdout(stdout)
+        .stderr(stderr)
         .spawn()?;
     Ok((Keeper(keeper), Control { socket: UnixStream::from_std(ours)?, heard: BytesMut::new() }))
 }
@@ -121,6 +179,8 @@ impl Running {
                     Ok(Report::Ended(ended)) => ended,
                     _ => sweep(self.family).await,
                 }),
+                () = self.typing.go_on(), if self.typing.has_work() => {}
+                () = sleep(UNATTENDED), if self.is_unattended => self.typing.end(),
                 () = self.is_stopped.notified() => {
                     self.deadline.get_or_insert(Instant::now() + END);
                 }
@@ -135,6 +195,8 @@ impl Running {
 
     /// What still stands in the pipes.
     async fn rest(&mut self) -> Option<Output> {
+        self.typing.close();
+        self.terminal = None;
         if let Ok(Some(piece)) = timeout(SILENCE, self.stdout.next()).await {
             return Some(Output::Stdout(piece));
         }
@@ -152,6 +214,21 @@ impl Running {
         while self.next().await.is_some() {}
         let _ = timeout(SILENCE, self.keeper.0.wait()).await;
         self.ended.unwrap_or(Ended::UNSEEN)
+    }
+
+    /// Writes to the command's input, if that is open. It is handed over as the command takes it, while somebody listens to
+    /// [`next`](Self::next).
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), InputError> {
+        if self.is_unattended {
+            return Err(InputError::Closed);
+        }
+        self.typing.write(bytes)
+    }
+
+    /// Ends the command's input, after all that was written. A terminal has no end: there the command is told so, as by
+    /// Ctrl-D.
+    pub fn close_input(&mut self) {
+        self.typing.end();
     }
 
     /// Ends the command and all that came of it. Returns at once; [`wait`](Self::wait) tells when it is done.
@@ -223,8 +300,11 @@ struct Control {
 }
 
 impl Control {
-    async fn begin(&mut self, order: &[u8]) -> io::Result<Report> {
+    async fn begin(&mut self, order: &[u8], input: Option<OwnedFd>) -> io::Result<Report> {
         self.socket.write_all(order).await?;
+        if let Some(input) = input {
+            self.socket.async_io(Interest::WRITABLE, || send(&self.socket, &input)).await?;
+        }
         self.hear().await
     }
 
@@ -240,29 +320,48 @@ impl Control {
     }
 }
 
+/// Where output comes from.
+#[derive(Debug)]
+enum Source {
+    Stdout(ChildStdout),
+    Stderr(ChildStderr),
+    Terminal(pipe::Receiver),
+}
+
+impl Source {
+    async fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Source::Stdout(pipe) => pipe.read(piece).await,
+            Source::Stderr(pipe) => pipe.read(piece).await,
+            // Once nobody has its other side, reading fails: that is its end.
+            Source::Terminal(terminal) => terminal.read(piece).await,
+        }
+    }
+}
+
 /// One of the two outputs.
 #[derive(Debug)]
-struct Pipe<R> {
+struct Pipe {
     /// `None` once it has ended.
-    reader: Option<R>,
+    source: Option<Source>,
     piece: Vec<u8>,
 }
 
-impl<R: AsyncRead + Unpin> Pipe<R> {
-    fn new(reader: Option<R>) -> Self {
-        Pipe { reader, piece: vec![0; PIECE] }
+impl Pipe {
+    fn new(source: Option<Source>) -> Self {
+        Pipe { source, piece: vec![0; PIECE] }
     }
 
     fn is_open(&self) -> bool {
-        self.reader.is_some()
+        self.source.is_some()
     }
 
     fn close(&mut self) {
-        self.reader = None;
+        self.source = None;
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        let count = self.reader.as_mut()?.read(&mut self.piece).await.unwrap_or(0);
+        let count = self.source.as_mut()?.read(&mut self.piece).await.unwrap_or(0);
         match self.piece.get(..count) {
             Some(piece) if count > 0 => Some(Bytes::copy_from_slice(piece)),
             _ => {

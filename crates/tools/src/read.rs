@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{FilePart, ToolClass, ToolOutput};
+use helve_protocol::{BlobId, FilePart, ToolClass, ToolOutput};
 use helve_workspace::{Encoding, Endings, TextFile, lines, read_lossily};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ pub struct Read {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Input {
-    /// The file, relative to the project or absolute.
+    /// The file, relative to the project or absolute; or output:ID.
     path: String,
     /// The first line, counted from 1.
     #[serde(default)]
@@ -32,6 +32,8 @@ pub struct Input {
     limit: Option<u32>,
 }
 
+/// Before the id of a command's output.
+const OUTPUT: &str = "output:";
 const LINES: usize = 2_000;
 const LETTERS_PER_LINE: usize = 2_000;
 /// What reaches the model at most.
@@ -53,6 +55,9 @@ impl TypedTool for Read {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
+        if let Some(id) = input.path.strip_prefix(OUTPUT) {
+            return output(id, &input, context);
+        }
         let path = context.place(&input.path);
         if path.is_dir() {
             let text = listing(&path).map_err(|error| failure(&input.path, &path, &error))?;
@@ -92,6 +97,18 @@ impl Read {
         }
         Ok(ToolOutput { text: told, ..ToolOutput::default() })
     }
+}
+
+/// A part of a command's output, which is kept under its id.
+fn output(id: &str, input: &Input, context: &Context) -> Done {
+    let id: BlobId = id.parse().map_err(|_| {
+        ToolFailure(format!("{id:?} is no id of an output. Copy it whole from the result that names it."))
+    })?;
+    let bytes = context.blobs.get(id).map_err(|error| {
+        ToolFailure(format!("There is no output {id}: {error}. Copy its id from the result that names it."))
+    })?;
+    let (text, _) = numbered(&String::from_utf8_lossy(&bytes), input);
+    Ok(ToolOutput { text, ..ToolOutput::default() })
 }
 
 fn content(name: &str, path: &Path) -> Result<Vec<u8>, ToolFailure> {

@@ -1,23 +1,29 @@
 //! `shell`
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use helve_exec::{ExecError, Limits, Order, Output, Running, Status, start};
+use helve_exec::{Cause, Ended, Input as Typed, Order, Output, Running, Status, start};
 use helve_protocol::{ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 
-use crate::{Context, Done, Live, ToolFailure, TypedTool};
+use crate::cleaned::{Cleaner, Letters};
+use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
+use crate::jobs::Jobs;
+use crate::kept::{Kept, Shown, shown};
+use crate::shell_output::report;
+use crate::{Context, Done, Live, ToolFailure, TypedTool, ending};
 
-/// Runs commands.
-#[derive(Clone, Debug)]
+/// Runs commands, one after the other, each where the last one went; or in the background.
+#[derive(Debug)]
 pub struct Shell {
-    /// The program that keeps the command: Helve itself.
-    pub keeper: PathBuf,
-    /// The whole environment of the commands.
-    pub env: Vec<(OsString, OsString)>,
+    commands: Commands,
+    jobs: Arc<Jobs>,
+    folder: Folder,
+    startup: OnceCell<Startup>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -25,15 +31,23 @@ pub struct Shell {
 pub struct Input {
     /// The command.
     command: String,
-    /// How many seconds it may take; 120 if left out.
+    /// How many seconds it may take; 120 if left out. Not for the background.
     #[serde(default)]
     timeout: Option<u32>,
+    /// Give it a terminal.
+    #[serde(default)]
+    terminal: bool,
+    /// Go on at once, and leave it running as a job.
+    #[serde(default)]
+    background: bool,
 }
 
 const TIMEOUT: u32 = 120;
 const LONGEST: u32 = 3_600;
 /// What is kept of the beginning and of the end of the output.
-const HALF: usize = 24 << 10;
+const HALF: usize = 8 << 20;
+/// How long a job has to say its first words.
+const FIRST_WORDS: Duration = Duration::from_secs(1);
 
 impl TypedTool for Shell {
     const NAME: &'static str = "shell";
@@ -42,53 +56,143 @@ impl TypedTool for Shell {
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
-        format!("run {}", input.command)
+        let background = if input.background { " in the background" } else { "" };
+        format!("run {}{background}", input.command)
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
-        let order = Order {
-            program: "sh".into(),
-            args: vec!["-c".into(), input.command.into()],
-            cwd: context.root.clone(),
-            env: self.env.clone(),
-            stdin: None,
-            limits: Limits::default(),
-            keeper: self.keeper.clone(),
-        };
-        let mut running = start(order).await.map_err(|error| failure(&error))?;
+        let (notes, script) = self.prepared(&context.root).await?;
+        let (at, gone) = self.folder.get(&context.root);
+        let mut told = notes;
+        if let Some(gone) = gone {
+            told.push_str(&format!("[{} is gone; back in the project]\n", gone.display()));
+        }
+        let sheet = Sheet::new(&self.commands.temporary)?;
+        let order = self.commands.order(&input.command, &at, &sheet, script.as_deref());
+        let order = Connection::of(input.terminal).of_order(order);
+        if input.background {
+            let order = Order { input: Typed::Open, ..order };
+            return self.in_background(input.command, order, sheet, told, context).await;
+        }
         let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
-        let mut kept = Kept::default();
-        let time = tokio::time::sleep(Duration::from_secs(seconds.into()));
-        let is_late = tokio::select! {
-            () = listen(&mut running, &mut kept, &context.live) => false,
-            () = time => true,
-            () = context.stop.cancelled() => false,
-        };
-        if is_late || context.stop.is_cancelled() {
-            running.stop();
-        }
-        let ended = running.wait().await;
-        let mut text = kept.text();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(&match (is_late, ended.status) {
-            (true, _) => format!("[stopped after {seconds} s, with everything that it had started]"),
-            (false, Status::Exited(code)) => format!("[exit code {code}]"),
-            (false, Status::Signalled(signal)) => format!("[ended by signal {signal}]"),
-            (false, status) => format!("[ended: {status:?}]"),
+        let followed = Followed { sheet, folder: &self.folder };
+        let (heard, end) = hear(order, Duration::from_secs(seconds.into()), context).await?;
+        drop(followed);
+        let Shown { text, whole } = shown(heard.into_text(), &*context.blobs);
+        told.push_str(&ending::lines(text));
+        told.push_str(&match end {
+            End::Late => format!("[stopped after {seconds} s, with everything that it had started]\n"),
+            End::Itself(ended) => format!("[{}]\n{}", ending::words(ended), ending::remarks(ended)),
         });
-        if is_late {
-            return Err(ToolFailure(text));
-        }
+        told.push_str(&self.whereabouts(&at, &context.root));
+        told.truncate(told.trim_end_matches('\n').len());
+        let is_well =
+            matches!(end, End::Itself(Ended { status: Status::Exited(0), cause: Cause::Itself, .. }));
         // What went well needs no word for people.
-        let display = (ended.status != Status::Exited(0)).then(|| last_lines(&text));
-        Ok(ToolOutput { text, display, ..ToolOutput::default() })
+        let display = (!is_well).then(|| last_lines(&told));
+        Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() })
     }
 }
 
-fn failure(error: &ExecError) -> ToolFailure {
-    ToolFailure(format!("The command was not run: {error}. {}", error.hint()))
+impl Shell {
+    pub fn new(commands: Commands, jobs: Arc<Jobs>) -> Shell {
+        Shell { commands, jobs, folder: Folder::default(), startup: OnceCell::new() }
+    }
+
+    /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
+    /// that every shell reads.
+    async fn prepared(&self, root: &Path) -> Result<(String, Option<PathBuf>), ToolFailure> {
+        let is_first = !self.startup.initialized();
+        let startup = self.startup.get_or_try_init(|| self.commands.try_startup(root)).await?;
+        let note = startup.note.clone().filter(|_| is_first).unwrap_or_default();
+        Ok((note, startup.script.clone()))
+    }
+
+    async fn in_background(
+        &self,
+        command: String,
+        order: Order,
+        sheet: Sheet,
+        told: String,
+        context: &Context,
+    ) -> Done {
+        let job = self.jobs.start(command, order, sheet).await?;
+        job.settle(FIRST_WORDS).await;
+        let output = report(&job, context);
+        Ok(ToolOutput { text: format!("{told}{}", output.text), ..output })
+    }
+
+    /// Where the next command works, if that is not where this one did, or outside the project.
+    fn whereabouts(&self, before: &Path, root: &Path) -> String {
+        let (now, _) = self.folder.get(root);
+        match now.strip_prefix(real(root)) {
+            Err(_) if now != root => format!("[now in {}, outside the project]\n", now.display()),
+            Ok(inside) if now != real(before) => match inside.as_os_str().is_empty() {
+                true => "[now in the project's folder]\n".to_owned(),
+                false => format!("[now in {}]\n", inside.display()),
+            },
+            _ => String::new(),
+        }
+    }
+}
+
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// How it came to an end.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Itself(Ended),
+    /// Its time was over.
+    Late,
+}
+
+/// Runs a command to its end, or as long as it may.
+async fn hear(order: Order, time: Duration, context: &Context) -> Result<(Kept, End), ToolFailure> {
+    let mut running = start(order).await.map_err(|error| ending::not_run(&error))?;
+    let mut ear = Ear::new(&context.live);
+    let is_late = tokio::select! {
+        () = ear.listen(&mut running) => false,
+        () = tokio::time::sleep(time) => true,
+        () = context.stop.cancelled() => false,
+    };
+    if is_late || context.stop.is_cancelled() {
+        running.stop();
+        // Its last words.
+        ear.listen(&mut running).await;
+    }
+    let ended = running.wait().await;
+    let end = if is_late { End::Late } else { End::Itself(ended) };
+    Ok((ear.kept(), end))
+}
+
+/// Hears what a command says: as it is for people who look on, and cleaned for the model.
+struct Ear<'a> {
+    live: &'a Live,
+    letters: Letters,
+    cleaner: Cleaner,
+    kept: Kept,
+}
+
+impl Ear<'_> {
+    fn new(live: &Live) -> Ear<'_> {
+        Ear { live, letters: Letters::default(), cleaner: Cleaner::default(), kept: Kept::new(HALF, HALF) }
+    }
+
+    async fn listen(&mut self, running: &mut Running) {
+        while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
+            let mut live = String::with_capacity(piece.len());
+            self.letters.push(&piece, |text| live.push_str(text));
+            self.live.show(&live);
+            self.cleaner.push(&piece, |text| self.kept.take(text));
+        }
+    }
+
+    fn kept(mut self) -> Kept {
+        self.cleaner.flush(|text| self.kept.take(text));
+        self.kept
+    }
 }
 
 /// How a command ended, with what it said last.
@@ -96,44 +200,4 @@ fn last_lines(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(2).collect();
     lines.reverse();
     lines.join(" ")
-}
-
-async fn listen(running: &mut Running, kept: &mut Kept, live: &Live) {
-    while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
-        live.show(&String::from_utf8_lossy(&piece));
-        kept.take(&piece);
-    }
-}
-
-/// The beginning and the end of an output, however long it is.
-#[derive(Default)]
-struct Kept {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    left_out: usize,
-}
-
-impl Kept {
-    fn take(&mut self, piece: &[u8]) {
-        let room = HALF.saturating_sub(self.head.len()).min(piece.len());
-        let (head, rest) = piece.split_at_checked(room).unwrap_or((piece, &[]));
-        self.head.extend_from_slice(head);
-        self.tail.extend_from_slice(rest);
-        if self.tail.len() > 2 * HALF {
-            let over = self.tail.len() - HALF;
-            self.tail.drain(..over);
-            self.left_out += over;
-        }
-    }
-
-    fn text(mut self) -> String {
-        let over = self.tail.len().saturating_sub(HALF);
-        self.tail.drain(..over);
-        self.left_out += over;
-        let [head, tail] = [&self.head, &self.tail].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        match self.left_out {
-            0 => format!("{head}{tail}"),
-            left_out => format!("{head}\n[{left_out} bytes are left out here]\n{tail}"),
-        }
-    }
 }

@@ -33,6 +33,10 @@ pub trait Tool: Send + Sync {
     fn touches(&self) -> Touches {
         Touches::of(self.class())
     }
+    /// Whether it looks at something that changes by itself, so that the same call again and again makes sense.
+    fn polls(&self) -> bool {
+        false
+    }
     /// What it would do, in a line that a person can judge.
     fn intent(&self, input: &Value) -> String;
     fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a>;
@@ -44,6 +48,8 @@ pub trait TypedTool: Send + Sync {
     const DESCRIPTION: &'static str;
     const CLASS: ToolClass;
     const TOUCHES: Touches = Touches::of(Self::CLASS);
+    /// See [`Tool::polls`].
+    const POLLS: bool = false;
     type Input: DeserializeOwned + JsonSchema + Send;
 
     fn intent(&self, input: &Self::Input) -> String;
@@ -141,6 +147,10 @@ impl<T: TypedTool> Tool for T {
 
     fn touches(&self) -> Touches {
         T::TOUCHES
+    }
+
+    fn polls(&self) -> bool {
+        T::POLLS
     }
 
     fn intent(&self, input: &Value) -> String {

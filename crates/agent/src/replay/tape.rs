@@ -288,6 +288,10 @@ impl Tool for Taped {
         self.0.touches()
     }
 
+    fn polls(&self) -> bool {
+        self.0.polls()
+    }
+
     fn intent(&self, input: &Value) -> String {
         self.0.intent(input)
     }

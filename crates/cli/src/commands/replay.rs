@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Replay, setup: &Setup, screen: &mut Screen) -> Resul
         options.ids.iter().map(|id| super::sessions::find(&journal, id)).collect::<Result<_, _>>()?
     };
     // None of them runs: what they gave is in the record.
-    let tools = wiring::tools(setup, helve_tools::Files::default(), &[])?;
+    let tools = wiring::tools(setup, helve_tools::Files::default(), &helve_config::Settings::default())?;
     let prompt = wiring::prompt(&tools);
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let mut exit = Exit::Fine;

@@ -182,7 +182,10 @@ impl Machine {
             Of::Anything => None,
             Of::Log => Some(self.home.log_of(1)),
             Of::Keeper => Some(fs::canonicalize(env!("CARGO_BIN_EXE_helve")).unwrap()),
-            Of::Shell => ["/usr/bin/sh", "/bin/sh"].map(PathBuf::from).into_iter().find(|path| path.exists()),
+            Of::Shell => ["/usr/bin/bash", "/bin/bash", "/usr/bin/sh", "/bin/sh"]
+                .map(PathBuf::from)
+                .into_iter()
+                .find(|path| path.exists()),
         }
     }
 

@@ -12,7 +12,7 @@ use helve_journal::MemoryJournal;
 use helve_models::script::Script;
 use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
 use helve_protocol::{Clock, IdKind, Ids, Outcome, Part, TextPart, Timestamp};
-use helve_tools::{Read, Shell, Tool};
+use helve_tools::{Commands, Jobs, Read, Shell, Tool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -61,7 +61,16 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
     let keeper = env!("CARGO_BIN_EXE_helve").into();
     let (name, value) = mark.split_once('=').unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into()), (name.into(), value.into())];
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read::default()), Arc::new(Shell { keeper, env })];
+    let commands = Commands {
+        keeper,
+        program: "sh".into(),
+        startup: None,
+        env,
+        processes: 2_000,
+        temporary: folder.path().to_owned(),
+    };
+    let shell = Shell::new(commands, Arc::new(Jobs::default()));
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read::default()), Arc::new(shell)];
     let drawn = Arc::new(Drawn(1.into()));
     let prompt = Prompt { tools: specs(&tools), ..Prompt::default() };
     let house = House {

@@ -44,10 +44,12 @@ impl Family {
         below(processes(), |process| process.parent == keeper)
     }
 
-    /// Those that can be found once the keeper is dead: its session, and what hangs below that.
+    /// Those that can be found once the keeper is dead: its session, that of a command on a terminal, and what hangs below
+    /// them.
     pub(crate) fn orphans(self) -> Vec<Process> {
+        let sessions = [self.keeper, self.command].map(Pid::as_raw_pid);
         let keeper = self.keeper.as_raw_pid();
-        below(processes(), |process| process.session == keeper && process.pid != keeper)
+        below(processes(), |process| sessions.contains(&process.session) && process.pid != keeper)
     }
 
     /// Whether nobody is left, given that the keeper has no children: orphans would be its children.

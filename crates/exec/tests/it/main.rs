@@ -12,6 +12,7 @@ mod deaths;
 mod load;
 mod ordinary;
 mod stopping;
+mod terminals;
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use helve_exec::{Ended, Limits, Order, Output, Running};
+use helve_exec::{Ended, Input, Limits, Order, Output, Running};
 
 /// How long a busy machine may take for what should take less than a second.
 const LONG: Duration = Duration::from_secs(20);
@@ -87,7 +88,8 @@ fn order(mark: &Mark, program: impl Into<OsString>, args: &[&str]) -> Order {
         args: args.iter().map(OsString::from).collect(),
         cwd: "/".into(),
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), mark.variable()],
-        stdin: None,
+        input: Input::Nothing,
+        terminal: None,
         limits: Limits::default(),
         keeper: custody(),
     }

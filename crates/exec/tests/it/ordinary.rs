@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use helve_exec::{Cause, ExecError, Limits, Order, Status, start};
+use helve_exec::{Cause, ExecError, Input, Limits, Order, Status, start};
 
 use crate::{Mark, all, order, shell};
 
@@ -33,13 +33,13 @@ async fn a_signal_is_told() {
 #[tokio::test]
 async fn input_is_read_whole() {
     let text = "0123456789".repeat(100_000);
-    let order = Order { stdin: Some(text.clone().into_bytes()), ..order(&Mark::new(), "cat", &[]) };
+    let order = Order { input: Input::Text(text.clone().into_bytes()), ..order(&Mark::new(), "cat", &[]) };
     assert_eq!(all(start(order).await.unwrap()).await.0, text);
 }
 
 #[tokio::test]
 async fn input_that_nobody_reads_holds_nothing_up() {
-    let order = Order { stdin: Some(vec![0; 1 << 20]), ..order(&Mark::new(), "true", &[]) };
+    let order = Order { input: Input::Text(vec![0; 1 << 20]), ..order(&Mark::new(), "true", &[]) };
     assert_eq!(all(start(order).await.unwrap()).await.2.status, Status::Exited(0));
 }
 
@@ -109,7 +109,7 @@ async fn what_can_not_be_started_says_why() {
     assert!(matches!(error(order(&mark, "a\0b", &[])).await, ExecError::Other { .. }));
     let long = "x".repeat(10 << 20);
     assert!(matches!(error(order(&mark, "true", &[&long])).await, ExecError::TooLong));
-    let large = Order { stdin: Some(vec![0; 65 << 20]), ..order(&mark, "true", &[]) };
+    let large = Order { input: Input::Text(vec![0; 65 << 20]), ..order(&mark, "true", &[]) };
     assert!(matches!(error(large).await, ExecError::TooLarge(_)));
     mark.wait_until_gone();
 }

@@ -1,4 +1,4 @@
-//! Editing and the file tools, from outside.
+//! The tools, from outside.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,6 +9,7 @@
 
 mod cases;
 mod changing;
+mod jobs;
 mod killing;
 mod notebooks;
 mod patching;
@@ -17,6 +18,8 @@ mod reading;
 mod remembering;
 mod replacing;
 mod searching;
+mod shell;
 mod site;
+mod torture;
 mod web;
 mod world;

@@ -1,0 +1,71 @@
+//! The shell that the model's commands run in: which program, with which script and environment.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use helve_tools::Commands;
+
+use crate::failure::Failure;
+
+/// More than a large build needs, and less than a machine has.
+const PROCESSES: u32 = 2_000;
+
+pub(crate) fn commands(wanted: &helve_config::Shell, cwd: &Path) -> Result<Commands, Failure> {
+    let keeper = std::env::current_exe()
+        .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
+    Ok(Commands {
+        keeper,
+        program: program(wanted.program.as_deref(), cwd)?.into(),
+        startup: wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?,
+        env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect(),
+        processes: PROCESSES,
+        temporary: std::env::temp_dir(),
+    })
+}
+
+fn program(wanted: Option<&str>, cwd: &Path) -> Result<PathBuf, Failure> {
+    let Some(name) = wanted else {
+        return Ok(found("bash", cwd).unwrap_or_else(|| "sh".into()));
+    };
+    found(name, cwd).ok_or_else(|| {
+        let hint = "Check --shell and the setting shell.program, or leave them out.";
+        Failure::usage(format!("the shell {name:?} can't be used"), "there is no such program", hint)
+    })
+}
+
+/// The program of this name on the PATH, or at this path.
+fn found(name: &str, cwd: &Path) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(in_full(name, cwd)).filter(|path| is_program(path));
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+}
+
+fn startup(script: &str, cwd: &Path) -> Result<PathBuf, Failure> {
+    let path = in_full(script, cwd);
+    if path.is_file() {
+        return Ok(path);
+    }
+    let hint = "Check --startup-script and the setting shell.startup.";
+    Err(Failure::usage(format!("the startup script {script:?} can't be used"), "there is no such file", hint))
+}
+
+/// With the home folder for `~`, and from the folder where the user is.
+fn in_full(path: &str, cwd: &Path) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(below), Some(home)) => home.join(below),
+        _ => cwd.join(path),
+    }
+}
+
+/// The keys of providers are none of a command's business.
+fn is_secret(name: &OsStr) -> bool {
+    let keys = helve_models::VENDORS.iter().flat_map(|vendor| vendor.keys);
+    keys.into_iter().any(|(key, _)| name == *key)
+}

@@ -1,0 +1,7 @@
+//! The keeper of the commands that the tests of the shell tools run.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    helve_exec::keeper_main(std::env::args_os()).unwrap_or(ExitCode::FAILURE)
+}

@@ -1,0 +1,156 @@
+//! Control characters and escape sequences, as far as they move text about. All others are dropped.
+
+use super::page::Page;
+
+const ESCAPE: char = '\u{1b}';
+/// No number in a sequence means more than this.
+const MOST: usize = 9_999;
+
+/// Where in a sequence the text is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Escapes {
+    #[default]
+    Text,
+    /// After ESC.
+    Begun,
+    /// One more letter belongs to it.
+    OneMore,
+    /// After ESC [.
+    Control(Control),
+    /// A title or the like, until it is ended.
+    Words,
+    /// After an ESC in such words.
+    WordsEnding,
+}
+
+/// A control sequence as far as it was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Control {
+    /// The first of its numbers.
+    number: Option<usize>,
+    has_more: bool,
+    /// It means something private, or is of a kind that moves nothing.
+    is_foreign: bool,
+}
+
+impl Escapes {
+    pub(super) fn push(&mut self, text: &str, page: &mut Page) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            if matches!(self, Escapes::Text) {
+                let (plain, special) = split_at_special(rest);
+                page.write(plain);
+                // Binary data is full of them.
+                rest = special.trim_start_matches('\0');
+            }
+            let mut letters = rest.chars();
+            if let Some(letter) = letters.next() {
+                self.take(letter, page);
+            }
+            rest = letters.as_str();
+        }
+    }
+
+    fn take(&mut self, letter: char, page: &mut Page) {
+        *self = match (*self, letter) {
+            (Escapes::Text, letter) => plain_or_control(letter, page),
+            (Escapes::Words, '\u{7}' | '\u{18}' | '\u{1a}') => Escapes::Text,
+            (Escapes::Words, ESCAPE) => Escapes::WordsEnding,
+            // Words that were never ended must not hide all that comes after them.
+            (Escapes::Words, '\n') => plain_or_control('\n', page),
+            (Escapes::Words, _) => Escapes::Words,
+            (Escapes::WordsEnding, '\\') => Escapes::Text,
+            // A control character or a letter that belongs to no sequence ends it, and counts.
+            (_, letter) if letter.is_control() || !letter.is_ascii() => plain_or_control(letter, page),
+            (Escapes::OneMore, _) => Escapes::Text,
+            (Escapes::Begun | Escapes::WordsEnding, letter) => begun(letter, page),
+            (Escapes::Control(control), letter) => control.take(letter, page),
+        };
+    }
+}
+
+/// The text before the first letter that may need care, and the rest.
+fn split_at_special(text: &str) -> (&str, &str) {
+    // 0xc2 begins the control characters above ASCII, and some letters.
+    let is_special = |byte: &u8| matches!(byte, 0..=8 | 11..=31 | 0x7f | 0xc2);
+    let at = text.as_bytes().iter().position(is_special).unwrap_or(text.len());
+    text.split_at_checked(at).unwrap_or((text, ""))
+}
+
+fn plain_or_control(letter: char, page: &mut Page) -> Escapes {
+    match letter {
+        ESCAPE => return Escapes::Begun,
+        '\r' => page.return_to_start(),
+        '\u{8}' => page.back(1),
+        '\n' | '\u{b}' | '\u{c}' => page.write("\n"),
+        '\t' => page.write("\t"),
+        letter if letter.is_control() => {}
+        letter => page.write(letter.encode_utf8(&mut [0; 4])),
+    }
+    Escapes::Text
+}
+
+fn begun(letter: char, page: &mut Page) -> Escapes {
+    match letter {
+        '[' => return Escapes::Control(Control::default()),
+        ']' | 'P' | 'X' | '^' | '_' => return Escapes::Words,
+        ' '..='/' => return Escapes::OneMore,
+        'M' => page.up(1),
+        'c' => page.begin_line(),
+        _ => {}
+    }
+    Escapes::Text
+}
+
+impl Control {
+    fn take(mut self, letter: char, page: &mut Page) -> Escapes {
+        match letter {
+            '0'..='9' if !self.has_more => {
+                let digit = letter.to_digit(10).map_or(0, |digit| digit as usize);
+                self.number = Some((self.number.unwrap_or(0) * 10 + digit).min(MOST));
+            }
+            ';' | ':' => self.has_more = true,
+            '0'..='9' => {}
+            ' '..='/' | '<'..='?' => self.is_foreign = true,
+            _ => {
+                if !self.is_foreign {
+                    self.act(letter, page);
+                }
+                return Escapes::Text;
+            }
+        }
+        Escapes::Control(self)
+    }
+
+    fn act(self, letter: char, page: &mut Page) {
+        let count = self.number.unwrap_or(1).max(1);
+        match (letter, self.number.unwrap_or(0)) {
+            ('A', _) => page.up(count),
+            ('B', _) => page.down(count),
+            ('C', _) => page.forward(count),
+            ('D', _) => page.back(count),
+            ('E', _) => {
+                page.down(count);
+                page.return_to_start();
+            }
+            ('F', _) => {
+                page.up(count);
+                page.return_to_start();
+            }
+            ('G', _) => {
+                page.return_to_start();
+                page.forward(count - 1);
+            }
+            // Where that is on a screen, nobody knows here.
+            ('H' | 'f', _) | ('J', 2 | 3) => page.begin_line(),
+            ('J', 0) => page.erase_below(),
+            ('K', 0) => page.erase_to_line_end(),
+            ('K', 1) => page.erase_to_line_start(),
+            ('K', 2) => {
+                page.return_to_start();
+                page.erase_to_line_end();
+            }
+            _ => {}
+        }
+    }
+}

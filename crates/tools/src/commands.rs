@@ -1,0 +1,228 @@
+//! How the commands of the shell tool are run: with which program, where, and how the next one knows where the last one
+//! went.
+//!
+//! Each command is a shell of its own, so the folder that it ends in must be told to the next. The shell writes it into a
+//! file, twice over: a function `cd` does so at once, and a trap does so at the end. One alone is not enough. A trap is lost
+//! when the command sets another, goes on as another program (`exec`), or is killed; the function knows nothing of `pushd`,
+//! or when the command has a `cd` of its own. A subshell has another process id than `$$` and no trap, so its folder is never
+//! taken for the command's.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use helve_exec::{Ended, Input, Limits, Order, Output, Status, WindowSize, start};
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use crate::ToolFailure;
+use crate::cleaned::Cleaner;
+use crate::ending;
+use crate::kept::Kept;
+
+/// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its
+/// sheet, the startup script or nothing.
+const FRAME: &str = concat!(
+    r#"__helve_command=$1 __helve_sheet=$2 __helve_startup=$3; shift 3; "#,
+    r#"__helve_here() { { read -r __helve_pid __helve_rest </proc/self/stat && [ "$__helve_pid" = "$$" ] "#,
+    r#"&& pwd -P >|"$__helve_sheet/folder"; } 2>/dev/null || :; }; "#,
+    // There, `command` means programs only, unless it is told otherwise.
+    r#"cd() { [ -z "${ZSH_VERSION-}" ] || setopt local_options posix_builtins; command cd "$@" && __helve_here; }; "#,
+    r#"[ -z "$__helve_startup" ] || . "$__helve_startup" >/dev/null 2>&1 </dev/null; "#,
+    r#"trap '{ pwd -P >|"$__helve_sheet/folder"; } 2>/dev/null || :' EXIT; "#,
+    r#"eval "$__helve_command""#,
+);
+
+/// Sources the startup script, and notes the code if that comes back.
+const TRIAL: &str = r#"__helve_sheet=$2; . "$1"; printf %s "$?" >|"$__helve_sheet/code""#;
+const TRIAL_TIME: Duration = Duration::from_secs(60);
+/// What is kept of what the startup script prints.
+const TRIAL_SAID: usize = 2 << 10;
+/// A folder's path is no longer.
+const MAX_PATH: u64 = 64 << 10;
+
+const SIZE: WindowSize = WindowSize { rows: 40, columns: 120 };
+
+/// How commands are run.
+#[derive(Clone, Debug)]
+pub struct Commands {
+    /// The program that keeps a command: Helve itself.
+    pub keeper: PathBuf,
+    /// The shell: one that understands what `sh` does.
+    pub program: OsString,
+    /// A script that each shell reads first, as an absolute path.
+    pub startup: Option<PathBuf>,
+    /// The whole environment of the commands.
+    pub env: Vec<(OsString, OsString)>,
+    /// How many processes one command may have at once.
+    pub processes: u32,
+    /// Where small files can be for as long as a command runs.
+    pub temporary: PathBuf,
+}
+
+/// What a command is connected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    Pipes,
+    Terminal,
+}
+
+impl Commands {
+    pub(crate) fn order(&self, command: &str, at: &Path, sheet: &Sheet, startup: Option<&Path>) -> Order {
+        let startup = startup.unwrap_or(Path::new("")).as_os_str();
+        self.shell(&[FRAME.as_ref(), &self.program, command.as_ref(), sheet.path().as_ref(), startup], at)
+    }
+
+    fn shell(&self, args: &[&OsStr], at: &Path) -> Order {
+        Order {
+            program: self.program.clone(),
+            args: std::iter::once("-c".as_ref()).chain(args.iter().copied()).map(OsStr::to_owned).collect(),
+            cwd: at.to_owned(),
+            env: self.env.clone(),
+            input: Input::Nothing,
+            terminal: None,
+            limits: Limits { processes: Some(self.processes), ..Limits::default() },
+            keeper: self.keeper.clone(),
+        }
+    }
+
+    /// Runs the startup script by itself, once, to see whether it can be read by every shell, and what it prints.
+    pub(crate) async fn try_startup(&self, at: &Path) -> Result<Startup, ToolFailure> {
+        let Some(script) = &self.startup else { return Ok(Startup::default()) };
+        let sheet = Sheet::new(&self.temporary)?;
+        let args = [OsStr::new(TRIAL), &self.program, script.as_os_str(), sheet.path().as_os_str()];
+        let mut running = start(self.shell(&args, at)).await.map_err(|error| ending::not_run(&error))?;
+        let (mut cleaner, mut kept) = (Cleaner::default(), Kept::new(TRIAL_SAID, TRIAL_SAID));
+        let in_time = timeout(TRIAL_TIME, async {
+            while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
+                cleaner.push(&piece, |text| kept.take(text));
+            }
+        });
+        if in_time.await.is_err() {
+            running.stop();
+        }
+        let ended = running.wait().await;
+        cleaner.flush(|text| kept.take(text));
+        let (fits, how) = judge(sheet.code().as_deref(), ended);
+        let said = ending::lines(kept.into_text());
+        let name = script.display();
+        let note = match (said.is_empty(), how) {
+            (true, None) => None,
+            (false, None) => Some(format!("[the startup script {name} says:]\n{said}")),
+            (_, Some(how)) => Some(format!("{said}[the startup script {name} {how}]\n")),
+        };
+        Ok(Startup { script: fits.then(|| script.clone()), note })
+    }
+}
+
+/// Whether the script can be read by a shell that shall go on after it, and what is wrong with it.
+fn judge(code: Option<&str>, ended: Ended) -> (bool, Option<String>) {
+    match (code, ended.status) {
+        (Some("0"), _) => (true, None),
+        (Some(code), _) => (true, Some(format!("failed with exit code {code}; commands run all the same"))),
+        (None, Status::Exited(code)) if ended.cause == helve_exec::Cause::Itself => {
+            (false, Some(format!("ended its shell with exit code {code}, so commands run without it")))
+        }
+        (None, _) => (false, Some("did not come to its end, so commands run without it".to_owned())),
+    }
+}
+
+/// What became of the startup script.
+#[derive(Debug, Default)]
+pub(crate) struct Startup {
+    /// Read by every shell.
+    pub(crate) script: Option<PathBuf>,
+    /// What is told about it, once.
+    pub(crate) note: Option<String>,
+}
+
+impl Connection {
+    pub(crate) fn of(terminal: bool) -> Connection {
+        if terminal { Connection::Terminal } else { Connection::Pipes }
+    }
+
+    /// The order on a terminal, if that is wanted. Nobody turns the pages of a pager there.
+    pub(crate) fn of_order(self, mut order: Order) -> Order {
+        if self == Connection::Terminal {
+            order.terminal = Some(SIZE);
+            let ours = [("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
+            order.env.retain(|(name, _)| !ours.iter().any(|(own, _)| name == own));
+            order.env.extend(ours.map(|(name, value)| (name.into(), value.into())));
+        }
+        order
+    }
+}
+
+/// A folder where one shell leaves notes for us.
+#[derive(Debug)]
+pub(crate) struct Sheet(TempDir);
+
+impl Sheet {
+    pub(crate) fn new(temporary: &Path) -> Result<Sheet, ToolFailure> {
+        let folder = tempfile::Builder::new().prefix("helve-").tempdir_in(temporary);
+        folder.map(Sheet).map_err(|error| {
+            let place = temporary.display();
+            ToolFailure(format!("The command was not run: no folder can be made in {place}: {error}."))
+        })
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn code(&self) -> Option<String> {
+        fs::read_to_string(self.path().join("code")).ok()
+    }
+
+    /// Where the shell was last. A line that is not whole was cut by a kill, and means nothing.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let mut bytes = read_up_to(&self.path().join("folder"), MAX_PATH).ok()?;
+        (bytes.pop() == Some(b'\n') && bytes.first() == Some(&b'/')).then(|| OsString::from_vec(bytes).into())
+    }
+}
+
+fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(fs::File::open(path)?, most), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The folder that commands work in: where the last one went.
+#[derive(Debug, Default)]
+pub(crate) struct Folder(Mutex<Option<PathBuf>>);
+
+impl Folder {
+    pub(crate) fn set(&self, folder: PathBuf) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
+    }
+
+    /// Where the next one works, and the folder that would have been it but is gone.
+    pub(crate) fn get(&self, root: &Path) -> (PathBuf, Option<PathBuf>) {
+        let mut folder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match folder.take() {
+            Some(there) if there.is_dir() => {
+                *folder = Some(there.clone());
+                (there, None)
+            }
+            gone => (root.to_owned(), gone),
+        }
+    }
+}
+
+/// Takes note of where a command went, however it ends: also when nobody waits for it any more.
+pub(crate) struct Followed<'a> {
+    pub(crate) sheet: Sheet,
+    pub(crate) folder: &'a Folder,
+}
+
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.sheet.folder() {
+            self.folder.set(folder);
+        }
+    }
+}
