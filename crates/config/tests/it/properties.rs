@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use helve_config::{
     Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
-    ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Span, Timeouts, Tools,
-    Ui, Web, Wire,
+    ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Shell, Span, Timeouts,
+    Tools, Ui, Web, Wire,
 };
 use helve_protocol::{Effort, Mode};
 use proptest::collection::{btree_map, vec};
@@ -126,7 +126,13 @@ fn settings() -> impl Strategy<Value = Settings> {
         select(vec![Retry::Long, Retry::Short]),
         (span(), span(), span()),
     );
-    let lists = (vec(rule(), 0..4), hooks(), vec(name(), 0..3), vec(name(), 0..3));
+    let lists = (
+        vec(rule(), 0..4),
+        hooks(),
+        vec(name(), 0..3),
+        vec(name(), 0..3),
+        (option::of(name()), option::of(name())),
+    );
     let plain = (
         select(modes.to_vec()),
         select(vec![Color::Auto, Color::Always, Color::Never]),
@@ -140,7 +146,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             features,
             (providers, mcp, catalogue),
             (effort, retry, times),
-            (permission, hooks, remove, allow),
+            (permission, hooks, remove, allow, (program, startup)),
             (mode, color, level),
         )| {
             let (connect, first_byte, idle) = times;
@@ -155,6 +161,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 limits,
                 tools: Tools { remove },
                 web: Web { allow },
+                shell: Shell { program, startup },
                 permissions: Permissions { mode },
                 permission,
                 hooks,
