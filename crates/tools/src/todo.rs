@@ -51,10 +51,9 @@ impl TypedTool for Todo {
         check(&tasks)?;
         let [open, at_work, done] = [TaskState::Open, TaskState::InProgress, TaskState::Done]
             .map(|state| tasks.iter().filter(|task| task.state == state).count());
-        let display = Some(tasks.iter().map(line).collect::<Vec<_>>().join("\n"));
         context.host.set_plan(tasks)?;
         let text = format!("The list is kept: {open} open, {at_work} in progress, {done} done.");
-        Ok(ToolOutput { text, display, ..ToolOutput::default() })
+        Ok(ToolOutput { text, ..ToolOutput::default() })
     }
 }
 
@@ -84,15 +83,4 @@ fn check(tasks: &[Task]) -> Result<(), ToolFailure> {
         }
     }
     Ok(())
-}
-
-/// A task as a person sees it.
-fn line(task: &Task) -> String {
-    let mark = match task.state {
-        TaskState::Open => "☐",
-        TaskState::InProgress => "▶",
-        TaskState::Done => "☑",
-        TaskState::Dropped => "☒",
-    };
-    format!("{mark} {}", task.text)
 }

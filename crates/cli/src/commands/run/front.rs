@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use helve_agent::Session;
 use helve_protocol::{
-    Body, CallId, Cost, ErrorRaised, Event, Outcome, Part, Reply, Role, StopReason, TaskState, ToolPart,
-    ToolState, TurnMetrics, Usage,
+    Body, CallId, Change, Cost, ErrorRaised, Event, FileChange, Outcome, Part, Reply, Role, StopReason,
+    TaskState, ToolPart, ToolState, TurnMetrics, Usage,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +20,8 @@ use crate::text::{count, fit, one_line, printable};
 
 /// So many files that somebody else changed are named.
 const MAX_OUTSIDE: usize = 10;
+/// Tools that run what the model writes, so that nobody knows beforehand what they change.
+const COMMANDS: [&str; 3] = ["shell", "shell_input", "shell_kill"];
 
 pub(super) struct Front {
     form: OutputForm,
@@ -276,6 +278,14 @@ impl Front {
                 }
             }
             Body::FilesChanged(files) => {
+                // Tools that write files say it themselves.
+                let by_command = files.call.filter(|call| COMMANDS.contains(&self.name(*call).as_str()));
+                if by_command.is_some() && !files.changes.is_empty() {
+                    let names: Vec<String> = files.changes.iter().take(MAX_OUTSIDE).map(counted).collect();
+                    let more = files.changes.len().saturating_sub(MAX_OUTSIDE);
+                    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                    self.remark(&format!("{DIM}  changed: {}{more}{DIM:#}", fit(&names.join(", "), 110)));
+                }
                 for change in files.changes.iter().filter(|_| files.call.is_none()).take(MAX_OUTSIDE) {
                     self.remark(&format!(
                         "{WARN}  {} was changed by somebody else{WARN:#}",
@@ -370,6 +380,15 @@ impl Front {
             screen::complain(&format!("{WARN}{hint}{WARN:#}"));
         }
         Ok(exit)
+    }
+}
+
+fn counted(change: &FileChange) -> String {
+    let path = one_line(&change.path);
+    match change.change {
+        Change::Added => format!("{path} (new)"),
+        Change::Deleted => format!("{path} (deleted)"),
+        _ => format!("{path} (+{} -{})", change.added_lines, change.removed_lines),
     }
 }
 
