@@ -354,6 +354,8 @@ mod tests {
                 "limits.max_retry_time",
                 "tools.remove",
                 "web.allow",
+                "shell.program",
+                "shell.startup",
                 "ui.color",
                 "log.level",
             ]

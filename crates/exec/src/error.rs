@@ -26,6 +26,8 @@ pub enum ExecError {
     TooLarge(usize),
     #[error("{} could not be started: {source}", program.display())]
     Other { program: PathBuf, source: io::Error },
+    #[error("no terminal can be had: {0}")]
+    NoTerminal(#[source] io::Error),
     #[error("the keeper of commands failed: {0}")]
     Keeper(#[source] io::Error),
 }
@@ -52,6 +54,7 @@ impl ExecError {
             ExecError::TooManyProcesses => "End some processes, or raise the limit (`ulimit -u`).",
             ExecError::TooLong | ExecError::TooLarge(_) => "Pass the text in a file.",
             ExecError::Other { .. } => "The system's own words say what is wrong.",
+            ExecError::NoTerminal(_) => "Run it without a terminal, or end some that have one.",
             ExecError::Keeper(_) => "Check that Helve's own program can still be executed.",
         }
     }

@@ -71,8 +71,7 @@ pub async fn start(order: Order) -> Result<Running, ExecError> {
     if bytes.len() > MAX_BYTES {
         return Err(ExecError::TooLarge(bytes.len()));
     }
-    let Ends { keeper, mut control, stdout, stderr, typing, terminal, open_input } =
-        connect(&order).map_err(ExecError::Keeper)?;
+    let Ends { keeper, mut control, stdout, stderr, typing, terminal, open_input } = connect(&order)?;
     let pid = keeper.pid().ok_or_else(|| ExecError::Keeper(io::ErrorKind::NotFound.into()))?;
     let begun = timeout(START, control.begin(&bytes, open_input)).await;
     let command = match begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
@@ -114,33 +113,40 @@ struct Ends {
     open_input: Option<OwnedFd>,
 }
 
-fn connect(order: &Order) -> io::Result<Ends> {
+fn connect(order: &Order) -> Result<Ends, ExecError> {
     match order.terminal {
         Some(size) => {
-            let Terminal { output, input, theirs } = Terminal::open(size)?;
-            let (keeper, control) = start_keeper(order, theirs.try_clone()?.into(), Stdio::null())?;
-            let mut typing = Typing::new(Way::Terminal(input));
-            if let Input::Text(text) = &order.input {
-                typing.write(text).map_err(|_| io::ErrorKind::FileTooLarge)?;
-                typing.end();
-            }
-            let (stdout, stderr) = (Pipe::new(Some(Source::Terminal(output))), Pipe::new(None));
-            Ok(Ends { keeper, control, stdout, stderr, typing, terminal: Some(theirs), open_input: None })
+            let terminal = Terminal::open(size).map_err(ExecError::NoTerminal)?;
+            by_terminal(order, terminal).map_err(ExecError::Keeper)
         }
-        None => {
-            let (mut keeper, control) = start_keeper(order, Stdio::piped(), Stdio::piped())?;
-            let stdout = Pipe::new(keeper.0.stdout.take().map(Source::Stdout));
-            let stderr = Pipe::new(keeper.0.stderr.take().map(Source::Stderr));
-            let (way, open_input) = match order.input {
-                Input::Open => {
-                    let (theirs, ours) = io::pipe()?;
-                    (Way::Pipe(pipe::Sender::from_owned_fd(ours.into())?), Some(theirs.into()))
-                }
-                Input::Nothing | Input::Text(_) => (Way::Nowhere, None),
-            };
-            Ok(Ends { keeper, control, stdout, stderr, typing: Typing::new(way), terminal: None, open_input })
-        }
+        None => by_pipes(order).map_err(ExecError::Keeper),
     }
+}
+
+fn by_terminal(order: &Order, terminal: Terminal) -> io::Result<Ends> {
+    let Terminal { output, input, theirs } = terminal;
+    let (keeper, control) = start_keeper(order, theirs.try_clone()?.into(), Stdio::null())?;
+    let mut typing = Typing::new(Way::Terminal(input));
+    if let Input::Text(text) = &order.input {
+        typing.write(text).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        typing.end();
+    }
+    let (stdout, stderr) = (Pipe::new(Some(Source::Terminal(output))), Pipe::new(None));
+    Ok(Ends { keeper, control, stdout, stderr, typing, terminal: Some(theirs), open_input: None })
+}
+
+fn by_pipes(order: &Order) -> io::Result<Ends> {
+    let (mut keeper, control) = start_keeper(order, Stdio::piped(), Stdio::piped())?;
+    let stdout = Pipe::new(keeper.0.stdout.take().map(Source::Stdout));
+    let stderr = Pipe::new(keeper.0.stderr.take().map(Source::Stderr));
+    let (way, open_input) = match order.input {
+        Input::Open => {
+            let (theirs, ours) = io::pipe()?;
+            (Way::Pipe(pipe::Sender::from_owned_fd(ours.into())?), Some(theirs.into()))
+        }
+        Input::Nothing | Input::Text(_) => (Way::Nowhere, None),
+    };
+    Ok(Ends { keeper, control, stdout, stderr, typing: Typing::new(way), terminal: None, open_input })
 }
 
 /// The keeper gets nothing of the order but its end of the socket, and where the output goes: not even the environment,

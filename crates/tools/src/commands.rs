@@ -27,7 +27,8 @@ use crate::kept::Kept;
 /// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its
 /// sheet, the startup script or nothing.
 const FRAME: &str = concat!(
-    r#"__helve_command=$1 __helve_sheet=$2 __helve_startup=$3; shift 3; "#,
+    // One stream, so that what is said stands in the order in which it was said.
+    r#"exec 2>&1; __helve_command=$1 __helve_sheet=$2 __helve_startup=$3; shift 3; "#,
     r#"__helve_here() { { read -r __helve_pid __helve_rest </proc/self/stat && [ "$__helve_pid" = "$$" ] "#,
     r#"&& pwd -P >|"$__helve_sheet/folder"; } 2>/dev/null || :; }; "#,
     // There, `command` means programs only, unless it is told otherwise.

@@ -9,6 +9,7 @@ use helve_journal::MemoryJournal;
 use helve_models::Target;
 use helve_models::script::Script;
 use helve_protocol::*;
+use helve_tools::{ShellOutput, Tool};
 use tokio_util::sync::CancellationToken;
 
 use crate::house::*;
@@ -98,6 +99,21 @@ fn limits_end_a_turn_in_their_own_way() {
     assert_eq!(steps.outcome, Outcome::MaxTurns);
     let time = Limits { time: Some(Duration::from_millis(2_500)), ..Limits::default() };
     assert_eq!(turn(endless, Gate::open(), time).outcome, Outcome::Timeout);
+}
+
+#[test]
+fn a_model_that_waits_for_a_job_goes_in_no_circles() {
+    let script =
+        "[[step]]\ncalls = [{ tool = 'shell_output', input = {} }]\n".repeat(4) + "[[step]]\ntext = 'Done.'";
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Arc::new(MemoryJournal::default());
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ShellOutput::default())];
+    let mut session = session(&script, house(&journal, folder.path(), tools.clone()));
+    run(session.submit(said("go"), &CancellationToken::new())).unwrap();
+    let states = states(&session);
+    assert_eq!(states.len(), 4);
+    assert!(states.iter().all(|(_, state)| matches!(state, ToolState::Completed { .. })), "{states:?}");
+    assert_well_formed(&session, &journal, &tools);
 }
 
 #[test]

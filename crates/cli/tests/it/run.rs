@@ -226,6 +226,59 @@ fn commands_are_run_and_their_output_is_told() {
     assert!(shown.contains("hello\\n[PROJECT]\\n-\\n[exit code 3]"), "no key reaches a command: {shown}");
 }
 
+/// Runs a script of calls of the shell tools, and gives what the model was told.
+fn shells(home: &Home, calls: &[&str], flags: &[&str]) -> String {
+    let steps = calls.iter().map(|call| format!("[[step]]\ncalls = [{call}]\n"));
+    home.write("project/shells.toml", &(steps.collect::<String>() + "[[step]]\ntext = 'Done.'"));
+    let words = ["run", "--yes", "--model", "script:shells.toml", "go"];
+    let mut command = home.helve(&[words.as_slice(), flags].concat());
+    command.stdin(Stdio::null());
+    let ran = home.run_command(command);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    home.run(&["sessions", "show", "last", "--json"]).out
+}
+
+#[test]
+fn the_shell_goes_where_it_is_told_and_jobs_end_with_the_session() {
+    let home = home();
+    let seconds = odd_seconds(9);
+    let job = format!(
+        "{{ tool = 'shell', input = {{ command = 'echo up; exec sleep {seconds}', background = true }} }}"
+    );
+    let shown = shells(
+        &home,
+        &[
+            "{ tool = 'shell', input = { command = 'mkdir sub; cd sub' } }",
+            "{ tool = 'shell', input = { command = 'pwd; echo ${BASH_VERSION:+bash}' } }",
+            &job,
+            "{ tool = 'shell_output', input = { job = 1 } }",
+        ],
+        &[],
+    );
+    assert!(shown.contains("[PROJECT]/sub\\nbash\\n[exit code 0]"), "{shown}");
+    assert!(shown.contains("up\\n[job 1: running]"), "{shown}");
+    let is_gone = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        !is_alive(&format!("sleep {seconds}"))
+    });
+    assert!(is_gone, "the job outlives the session");
+}
+
+#[test]
+fn the_shell_and_its_startup_script_can_be_chosen() {
+    let home = home();
+    home.write("project/start.sh", "echo welcome; GREETING=hi");
+    let call = "{ tool = 'shell', input = { command = 'echo $GREETING-${BASH_VERSION:-sh}' } }";
+    let shown = shells(&home, &[call, call], &["--shell", "sh", "--startup-script", "start.sh"]);
+    assert_eq!(shown.matches("welcome").count(), 1, "{shown}");
+    assert_eq!(shown.matches("hi-sh\\n[exit code 0]").count(), 2, "{shown}");
+    for (flag, value) in [("--shell", "no-such-shell"), ("--startup-script", "no-such-file")] {
+        let ran = home.run(&["run", "--model", "script:shells.toml", "go", flag, value]);
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        assert!(ran.err.contains(value) && ran.err.contains(flag), "{}", ran.err);
+    }
+}
+
 #[test]
 fn nothing_that_a_command_started_outlives_an_interrupt_or_a_kill() {
     for (n, signal, code) in [(1, Signal::INT, Some(130)), (2, Signal::KILL, None)] {

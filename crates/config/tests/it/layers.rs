@@ -137,6 +137,8 @@ fn the_entries_show_everything_in_order() {
     permissions.mode = "ask" [built-in]
     providers = {} [built-in]
     retry = "long" [built-in]
+    shell.program = unset [built-in]
+    shell.startup = unset [built-in]
     timeouts.connect = "15s" [built-in]
     timeouts.first_byte = "10m" [built-in]
     timeouts.idle = "5m" [built-in]

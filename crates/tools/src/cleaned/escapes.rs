@@ -40,8 +40,7 @@ impl Escapes {
             if matches!(self, Escapes::Text) {
                 let (plain, special) = split_at_special(rest);
                 page.write(plain);
-                // Binary data is full of them.
-                rest = special.trim_start_matches('\0');
+                rest = without_zeros(special);
             }
             let mut letters = rest.chars();
             if let Some(letter) = letters.next() {
@@ -67,6 +66,16 @@ impl Escapes {
             (Escapes::Control(control), letter) => control.take(letter, page),
         };
     }
+}
+
+/// Binary data is full of zeros: they are skipped in blocks.
+fn without_zeros(text: &str) -> &str {
+    const BLOCK: [u8; 1 << 10] = [0; 1 << 10];
+    let mut rest = text;
+    while rest.as_bytes().starts_with(&BLOCK) {
+        rest = rest.get(BLOCK.len()..).unwrap_or_default();
+    }
+    rest
 }
 
 /// The text before the first letter that may need care, and the rest.
