@@ -73,7 +73,8 @@ impl Home {
         let mut command = Command::new(env!("CARGO_BIN_EXE_helve"));
         command.args(words).current_dir(self.project()).env_clear();
         command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.path()).env("TZ", "UTC");
-        command.env("TERM", "xterm-256color");
+        // A program that is killed leaves its temporary files: here they go with the test.
+        command.env("TERM", "xterm-256color").env("TMPDIR", self.folder.path());
         // Whatever runs on this machine, nothing listens here.
         for server in ["OLLAMA", "LMSTUDIO", "LLAMACPP", "VLLM"] {
             command.env(format!("{server}_BASE_URL"), "http://127.0.0.1:1/v1");
