@@ -144,20 +144,3 @@ pub(crate) fn session_failure(error: &Error) -> Failure {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_model_is_told_of_its_tools_is_short() {
-        let tools = tools(&helve_config::Shell::default(), Path::new("/")).unwrap();
-        let prompt = prompt(&tools);
-        let bytes_of = |tool: &helve_models::ToolSpec| {
-            tool.name.len() + tool.description.len() + tool.schema.to_string().len()
-        };
-        let bytes = prompt.system.len() + prompt.tools.iter().map(bytes_of).sum::<usize>();
-        println!("{bytes} bytes");
-        assert!(bytes < 16 << 10, "{bytes} bytes");
-    }
-}
