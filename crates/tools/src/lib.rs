@@ -54,6 +54,7 @@ pub use host::{Host, Nobody, Question, Reply};
 pub use jobs::Jobs;
 pub use list::List;
 pub use notebook_edit::NotebookEdit;
+pub use picture::fitted;
 pub use read::Read;
 pub use remember::Remember;
 pub use shell::Shell;

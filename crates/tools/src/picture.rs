@@ -48,6 +48,18 @@ pub(crate) fn output(name: &str, format: ImageFormat, bytes: &[u8], context: &Co
     part(name, format, &copy, told, context)
 }
 
+/// A copy of an image that models can look at, with its kind; none if the image itself will do. What is no image is not
+/// touched.
+pub fn fitted(name: &str, bytes: &[u8]) -> Result<Option<(&'static str, Vec<u8>)>, ToolFailure> {
+    let Some(format) = format_of(bytes) else { return Ok(None) };
+    let picture = Picture::read(format, bytes).map_err(|error| unreadable(name, format, &error))?;
+    if picture.can_go_as_it_is(bytes) {
+        return Ok(None);
+    }
+    let copy = encode(&picture.small(), format).map_err(|error| unreadable(name, format, &error))?;
+    Ok(Some((copy.0.to_mime_type(), copy.1)))
+}
+
 fn part(name: &str, format: ImageFormat, bytes: &[u8], text: String, context: &Context) -> Done {
     let kept = context.blobs.put_soon(bytes);
     let content =

@@ -128,7 +128,7 @@ fn content(name: &str, path: &Path) -> Result<Vec<u8>, ToolFailure> {
 fn failure(name: &str, path: &Path, error: &std::io::Error) -> ToolFailure {
     ToolFailure(match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            format!("There is no file {name}.{}", nearest(path))
+            format!("There is no file {name}.{}", nearest(name, path))
         }
         ErrorKind::PermissionDenied => format!("{name} may not be read by this user."),
         _ => format!("{name} can't be read: {error}."),
@@ -136,11 +136,18 @@ fn failure(name: &str, path: &Path, error: &std::io::Error) -> ToolFailure {
 }
 
 /// What may have been meant by a path where nothing is.
-fn nearest(path: &Path) -> String {
+fn nearest(name: &str, path: &Path) -> String {
     const COMPARED: usize = 2_000;
     const ALIKE: f32 = 0.6;
     let there = path.ancestors().skip(1).find(|folder| folder.is_dir());
     let Some(folder) = there else { return String::new() };
+    // Whoever names a path in the project gets one.
+    let root = path.ancestors().nth(Path::new(name).components().count()).filter(|_| !name.starts_with('/'));
+    let shown = |path: &Path| match root.and_then(|root| path.strip_prefix(root).ok()) {
+        Some(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+        Some(inside) => inside.display().to_string(),
+        None => path.display().to_string(),
+    };
     let missing = path.strip_prefix(folder).ok().and_then(|rest| rest.iter().next());
     let wanted = missing.unwrap_or_default().to_string_lossy().to_lowercase();
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).take(COMPARED);
@@ -149,9 +156,9 @@ fn nearest(path: &Path) -> String {
     let small: Vec<&str> = small.iter().map(String::as_str).collect();
     let near = similar::get_close_matches(wanted.as_str(), &small, 3, ALIKE);
     let near = names.iter().filter(|name| near.contains(&name.to_lowercase().as_str()));
-    let near: Vec<String> = near.take(3).map(|name| folder.join(name).display().to_string()).collect();
+    let near: Vec<String> = near.take(3).map(|name| shown(&folder.join(name))).collect();
     match near.as_slice() {
-        [] => format!(" Read {} to see what is there.", folder.display()),
+        [] => format!(" Read {} to see what is there.", shown(folder)),
         near => format!(" There is {}.", near.join(", ")),
     }
 }

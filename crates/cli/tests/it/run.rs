@@ -36,6 +36,9 @@ const FIX: &str = r#"
     repeat = true
 "#;
 
+/// One black point.
+const PNG: &[u8] = b"\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00\x3a\x7e\x9b\x55\x00\x00\x00\x0a\x49\x44\x41\x54\x78\xda\x63\x60\x00\x00\x00\x02\x00\x01\xe5\x27\xde\xfc\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82";
+
 fn home() -> Home {
     let home = Home::new();
     home.write("project/a.txt", "old\n");
@@ -376,7 +379,7 @@ fn instructions_come_from_files_words_and_pictures() {
     home.write("project/task.md", "Please fix\n");
     let ran = run(&home, &["--yes", "--instruction-file", "task.md", "it", "now"]);
     assert!(ran.out.ends_with("Fixed.\n"), "{}{}", ran.out, ran.err);
-    fs::write(home.project().join("shot"), b"\x89PNG\r\n\x1a\n and more").unwrap();
+    fs::write(home.project().join("shot"), PNG).unwrap();
     let seen = run(&home, &["--continue", "--image", "shot", "thanks"]);
     assert_eq!(seen.out, "You are welcome.\n", "{}", seen.err);
     let shown = home.run(&["sessions", "show", "last", "--json"]).out;

@@ -119,6 +119,8 @@ fn attached(path: &Path, shown: &Path) -> Result<Attached, Failure> {
     let media_type =
         media_type(&content).ok_or_else(|| wrong("it is none of the kinds that models see".to_owned()))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let fitted = helve_tools::fitted(&name, &content).map_err(|failure| wrong(failure.0))?;
+    let (media_type, content) = fitted.unwrap_or((media_type, content));
     Ok(Attached { name, media_type, content })
 }
 
