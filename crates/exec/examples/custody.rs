@@ -9,13 +9,14 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use helve_exec::{Input, Limits, Order, Output, keeper_main, start};
+use helve_exec::{Confinement, Input, Level, Limits, Network, Order, Output, Status, keeper_main, start};
 use signal_hook::consts::SIGTERM;
 
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -27,7 +28,8 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
-        ["helve", command @ ..] => be_helve(command),
+        ["helve", command @ ..] => return be_helve(command),
+        ["probe"] => say_probe(),
         ["sleeper"] => sleep(LIFETIME),
         ["stubborn"] => be_stubborn(),
         ["daemon"] => be_daemon(),
@@ -61,26 +63,73 @@ fn again(args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command as Helve does, and hands on its output.
-fn be_helve(command: &[&str]) {
+/// Runs a command as Helve does, hands on its output, and ends as it did. Words like `level=full` or `writable=/path` before it confine it.
+fn be_helve(words: &[&str]) -> ExitCode {
+    let count = words.iter().take_while(|word| word.contains('=')).count();
+    let (settings, command) = words.split_at(count);
     let (program, args) = command.split_first().unwrap();
+    let values = |name: &str| -> Vec<&str> {
+        settings.iter().filter_map(|it| it.strip_prefix(name)?.strip_prefix('=')).collect()
+    };
+    let value = |name: &str| values(name).last().copied();
+    let paths = |name: &str| values(name).into_iter().map(PathBuf::from).collect();
+    let number = |name: &str| value(name).map(|value| value.parse().unwrap());
+    let level = match value("level") {
+        None | Some("bare") => Level::None,
+        Some("landlock") => Level::Landlock,
+        Some("full") => Level::Full,
+        Some(other) => panic!("no level {other}"),
+    };
+    let confinement = (level != Level::None).then(|| Confinement {
+        level,
+        writable: paths("writable"),
+        caches: paths("cache"),
+        protected: paths("protected"),
+        hidden: paths("hidden"),
+        temporary: value("temporary").map(PathBuf::from),
+        scratch: number("scratch").unwrap_or(64 << 20),
+        network: if value("network") == Some("on") { Network::On } else { Network::Off },
+    });
+    let processes = number("processes").map(|count| u32::try_from(count).unwrap());
     let order = Order {
         program: OsString::from(program),
         args: args.iter().map(OsString::from).collect(),
-        cwd: "/".into(),
+        cwd: value("cwd").unwrap_or("/").into(),
         env: std::env::vars_os().collect(),
         input: Input::Nothing,
         terminal: None,
-        limits: Limits::default(),
+        limits: Limits { processes, file_size: number("file_size"), memory: number("memory"), cpu: None },
+        confinement,
         keeper: "/proc/self/exe".into(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let mut running = start(order).await.unwrap();
-        while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
-            std::io::stdout().write_all(&piece).unwrap();
+    runtime.block_on(run(order))
+}
+
+async fn run(order: Order) -> ExitCode {
+    let mut running = match start(order).await {
+        Ok(running) => running,
+        Err(error) => {
+            writeln!(std::io::stderr(), "{error} ({})", error.hint()).unwrap();
+            return ExitCode::from(125);
         }
-    });
+    };
+    while let Some(output) = running.next().await {
+        match output {
+            Output::Stdout(piece) => std::io::stdout().write_all(&piece).unwrap(),
+            Output::Stderr(piece) => std::io::stderr().write_all(&piece).unwrap(),
+        }
+    }
+    match running.wait().await.status {
+        Status::Exited(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+        Status::Signalled(_) | Status::Unknown => ExitCode::from(126),
+    }
+}
+
+fn say_probe() {
+    let probe = helve_exec::probe("/proc/self/exe".as_ref());
+    say(&format!("{:?}", probe.level));
+    probe.why.iter().for_each(|why| say(&format!("{why}. {}", why.remedy())));
 }
 
 fn be_stubborn() {

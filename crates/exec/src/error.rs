@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
+use crate::confinement::Part;
 use crate::order::{MAX_BYTES, Order};
 use crate::report::{Refusal, Step};
 
@@ -28,6 +29,8 @@ pub enum ExecError {
     Other { program: PathBuf, source: io::Error },
     #[error("no terminal can be had: {0}")]
     NoTerminal(#[source] io::Error),
+    #[error("the command can't be confined, so it was not run: {part}: {source}")]
+    Unconfined { part: Part, source: io::Error },
     #[error("the keeper of commands failed: {0}")]
     Keeper(#[source] io::Error),
 }
@@ -55,6 +58,7 @@ impl ExecError {
             ExecError::TooLong | ExecError::TooLarge(_) => "Pass the text in a file.",
             ExecError::Other { .. } => "The system's own words say what is wrong.",
             ExecError::NoTerminal(_) => "Run it without a terminal, or end some that have one.",
+            ExecError::Unconfined { part, .. } => part.remedy(),
             ExecError::Keeper(_) => "Check that Helve's own program can still be executed.",
         }
     }
@@ -72,6 +76,7 @@ impl ExecError {
             }
             (Step::Program, Errno::AGAIN) => ExecError::TooManyProcesses,
             (Step::Program, Errno::TOOBIG) => ExecError::TooLong,
+            (Step::Confinement(part), errno) => ExecError::Unconfined { part, source: errno.into() },
             (Step::Keeper, errno) => ExecError::Keeper(errno.into()),
             (_, errno) => ExecError::Other { program, source: errno.into() },
         }

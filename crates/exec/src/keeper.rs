@@ -4,11 +4,12 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, PipeWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +26,9 @@ use signal_hook::low_level::pipe;
 
 use crate::handing::receive;
 use crate::order::{Input, Limits, Order};
+use crate::probe::{PROBE_ARG, is_confined};
 use crate::report::{Cause, Ended, Refusal, Report, Status, Step};
+use crate::sandbox::{self, Confined, Holder, Plan};
 use crate::terminal;
 use crate::tree::{self, Family, Process};
 
@@ -48,14 +51,18 @@ const HUNT_STEP: Duration = Duration::from_millis(200);
 /// Keeps a command if the program was started for that, and returns what the program must end with. To be called first
 /// thing in `main`, with the program's arguments.
 pub fn keeper_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
-    if args.into_iter().nth(1)? != KEEPER_ARG {
-        return None;
-    }
-    Some(if keep().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let arg = args.into_iter().nth(1)?;
+    let is_done = match arg.to_str()? {
+        KEEPER_ARG => keep().is_ok(),
+        PROBE_ARG => is_confined(),
+        _ => return None,
+    };
+    Some(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Keeps the one command that stands in the order on standard input, which is the socket to Helve.
 fn keep() -> io::Result<()> {
+    sandbox::keep_files_to_ourselves();
     let mut control = UnixStream::from(stdin().try_clone_to_owned()?);
     let begun = begin(&mut control);
     let answer = match &begun {
@@ -91,19 +98,17 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
         return Err(Refusal { step: Step::Keeper, errno: Errno::CANCELED.raw_os_error() });
     }
 
-    chdir(&order.cwd).map_err(io::Error::from).map_err(at(Step::Folder))?;
     let other_tasks = tree::tasks();
-    limit(order.limits, other_tasks).map_err(at(Step::Program))?;
     let processes = order.limits.processes;
-    let command = spawn(order, open_input).map_err(at(Step::Program))?;
+    let Confined { command, holder } = spawn(order, open_input, other_tasks)?;
     let _ = chdir("/");
     let _ = forget_output();
-    let family = Family { keeper: getpid(), command };
-    Ok(Keeper { family, signals, status: None, processes, other_tasks })
+    let family = Family { keeper: getpid(), command, holder: holder.as_ref().map(|holder| holder.pid) };
+    Ok(Keeper { family, signals, status: None, processes, other_tasks, _holder: holder })
 }
 
 /// The system's number of an error. An error without one is that the arguments hold a zero byte.
-fn errno(error: &io::Error) -> i32 {
+pub(crate) fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error())
 }
 
@@ -115,10 +120,11 @@ fn limit(limits: Limits, other_tasks: Option<u64>) -> io::Result<()> {
         limits.processes.zip(other_tasks).map(|(ours, others)| others.saturating_add(ours.into()));
     lower(Resource::Nproc, processes)?;
     lower(Resource::Fsize, limits.file_size)?;
+    lower(Resource::Data, limits.memory)?;
     lower(Resource::Cpu, limits.cpu.map(|cpu| cpu.as_secs().max(1)))
 }
 
-fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
+pub(crate) fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let now = getrlimit(resource);
     let lowered = |limit: Option<u64>| Some(limit.map_or(to, |limit| limit.min(to)));
@@ -126,29 +132,55 @@ fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
 }
 
 /// Starts the command in a process group of its own, on a terminal in a session of its own.
-fn spawn(order: Order, open_input: Option<OwnedFd>) -> io::Result<Pid> {
+fn spawn(order: Order, open_input: Option<OwnedFd>, other_tasks: Option<u64>) -> Result<Confined, Refusal> {
+    let at = |step| move |error: io::Error| Refusal { step, errno: errno(&error) };
+    let processes = order.limits.processes;
+    let sockets = named_in(&order.env);
     let mut command = Command::new(order.program);
     command.args(order.args).env_clear().envs(order.env);
-    match order.terminal {
-        Some(_) => terminal::give(&mut command, stdout())?,
-        None => {
-            let input = match order.input {
-                Input::Text(text) => feed(text)?,
-                Input::Nothing | Input::Open => open_input.map_or(Stdio::null(), Stdio::from),
-            };
-            command.stdin(input).process_group(0);
+    let mut feeding = None;
+    match (order.terminal, order.input) {
+        (Some(_), _) => terminal::give(&mut command, stdout()).map_err(at(Step::Program))?,
+        (None, Input::Text(text)) => {
+            let (reader, writer) = io::pipe().map_err(at(Step::Program))?;
+            feeding = Some((text, writer));
+            command.stdin(reader).process_group(0);
+        }
+        (None, Input::Nothing | Input::Open) => {
+            command.stdin(open_input.map_or(Stdio::null(), Stdio::from)).process_group(0);
         }
     }
-    // Not waited for here: the keeper reaps all its children in one place.
-    Ok(Pid::from_child(&command.spawn()?))
+    let Some(confinement) = &order.confinement else {
+        chdir(&order.cwd).map_err(io::Error::from).map_err(at(Step::Folder))?;
+        limit(order.limits, other_tasks).map_err(at(Step::Program))?;
+        // Not waited for here: the keeper reaps all its children in one place.
+        let command = Pid::from_child(&command.spawn().map_err(at(Step::Program))?);
+        feed(feeding).map_err(at(Step::Program))?;
+        return Ok(Confined { command, holder: None });
+    };
+    limit(order.limits, other_tasks).map_err(at(Step::Program))?;
+    let begun = sandbox::start(command, &Plan { confinement, cwd: &order.cwd, processes, sockets })?;
+    feed(feeding).map_err(at(Step::Program))?;
+    Ok(begun)
 }
 
-/// An input that holds this text.
-fn feed(text: Vec<u8>) -> io::Result<Stdio> {
-    let (reader, mut writer) = io::pipe()?;
+/// Writes the text to the command's input. Only after it has begun: a confined command is forked from this process while that has one thread.
+fn feed(feeding: Option<(Vec<u8>, PipeWriter)>) -> io::Result<()> {
+    let Some((text, mut writer)) = feeding else { return Ok(()) };
     // It ends when all is written or nobody can read any more, at the latest with this process.
     thread::Builder::new().spawn(move || writer.write_all(&text))?;
-    Ok(reader.into())
+    Ok(())
+}
+
+/// The sockets that an environment names: of agents, buses and daemons.
+fn named_in(env: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let path = |value: &OsString| {
+        let value = value.to_str()?;
+        let start = value.find('/')?;
+        let path = value.get(start..)?.trim_start_matches("//");
+        Some(PathBuf::from(format!("/{}", path.split([',', ';']).next()?.trim_start_matches('/'))))
+    };
+    env.iter().filter_map(|(_, value)| path(value)).collect()
 }
 
 /// Leaves the output to the command, so that its end is seen by who reads it.
@@ -209,6 +241,8 @@ struct Keeper {
     processes: Option<u32>,
     /// How many tasks the machine has besides, as of the last time they were counted.
     other_tasks: Option<u64>,
+    /// Ends with this process.
+    _holder: Option<Holder>,
 }
 
 impl Keeper {
@@ -277,8 +311,12 @@ impl Keeper {
         }
     }
 
+    /// Whether nobody is left. A holder that holds nobody any more is let go.
     fn are_gone(&mut self) -> bool {
-        self.reap() && self.family.is_gone()
+        if self.reap() {
+            return self.family.is_gone();
+        }
+        self.status.is_some() && self.family.let_go() && self.reap()
     }
 
     /// Ends all processes, first politely. Returns how many could not be ended.

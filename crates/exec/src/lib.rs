@@ -14,20 +14,27 @@
 //! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
 //! custody is that of the process group.
 
+mod confinement;
 mod error;
 mod handing;
 mod input;
 mod keeper;
 mod order;
+mod probe;
 mod report;
 mod running;
+#[cfg_attr(target_os = "linux", path = "sandbox/linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "sandbox/none.rs")]
+mod sandbox;
 mod terminal;
 #[cfg_attr(target_os = "linux", path = "tree/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "tree/group.rs")]
 mod tree;
 
+pub use confinement::{Confinement, Level, Network, Part};
 pub use error::{ExecError, InputError};
 pub use keeper::{KEEPER_ARG, keeper_main};
 pub use order::{Input, Limits, Order, WindowSize};
+pub use probe::{Probe, Shortfall, probe};
 pub use report::{Cause, Ended, Status};
 pub use running::{Output, Running, start};

@@ -6,11 +6,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::confinement::Confinement;
+
 /// More than any command needs: the system's own limit on arguments and environment is a few megabytes.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// A keeper understands only orders of its own version: the program may have been replaced while Helve runs.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +28,8 @@ pub struct Order {
     /// terminal at all.
     pub terminal: Option<WindowSize>,
     pub limits: Limits,
+    /// What it may reach; without, whatever Helve reaches.
+    pub confinement: Option<Confinement>,
     /// The program that calls [`keeper_main`](crate::keeper_main): Helve itself. On Linux, `/proc/self/exe` names it even
     /// after an update has replaced the file.
     pub keeper: PathBuf,
@@ -59,6 +63,8 @@ pub struct Limits {
     pub file_size: Option<u64>,
     /// How much time of a processor each of the processes may use; in whole seconds, at least one.
     pub cpu: Option<Duration>,
+    /// How much memory for data each of the processes may have, in bytes.
+    pub memory: Option<u64>,
 }
 
 impl WindowSize {
@@ -81,6 +87,7 @@ impl Order {
         put_number(&mut body, limits.processes.map(u64::from));
         put_number(&mut body, limits.file_size);
         put_number(&mut body, limits.cpu.map(|cpu| cpu.as_secs().max(1)));
+        put_number(&mut body, limits.memory);
         put_bytes(&mut body, self.program.as_bytes());
         put_bytes(&mut body, self.cwd.as_os_str().as_bytes());
         put_bytes(&mut body, self.keeper.as_os_str().as_bytes());
@@ -100,6 +107,10 @@ impl Order {
             Input::Open => put_count(&mut body, 2),
         }
         put_number(&mut body, self.terminal.map(WindowSize::to_number));
+        put_count(&mut body, usize::from(self.confinement.is_some()));
+        if let Some(confinement) = &self.confinement {
+            confinement.put(&mut body);
+        }
 
         let mut bytes = VERSION.to_le_bytes().to_vec();
         put_bytes(&mut bytes, &body);
@@ -122,11 +133,11 @@ impl Order {
     }
 }
 
-fn put_count(to: &mut Vec<u8>, count: usize) {
+pub(crate) fn put_count(to: &mut Vec<u8>, count: usize) {
     to.extend((count as u64).to_le_bytes());
 }
 
-fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
+pub(crate) fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
     put_count(to, bytes.len());
     to.extend(bytes);
 }
@@ -138,7 +149,7 @@ fn put_number(to: &mut Vec<u8>, number: Option<u64>) {
 }
 
 /// The rest of an order that is being read.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
     fn order(mut self) -> Option<Order> {
@@ -146,8 +157,8 @@ impl<'a> Fields<'a> {
             Some(processes) => Some(u32::try_from(processes).ok()?),
             None => None,
         };
-        let limits =
-            Limits { processes, file_size: self.number()?, cpu: self.number()?.map(Duration::from_secs) };
+        let (file_size, cpu, memory) = (self.number()?, self.number()?, self.number()?);
+        let limits = Limits { processes, file_size, cpu: cpu.map(Duration::from_secs), memory };
         let program = self.text()?;
         let cwd = self.text()?.into();
         let keeper = self.text()?.into();
@@ -164,16 +175,18 @@ impl<'a> Fields<'a> {
             Some(number) => Some(WindowSize::from_number(number)?),
             None => None,
         };
-        self.0.is_empty().then_some(Order { program, args, cwd, env, input, terminal, limits, keeper })
+        let confinement = if self.flag()? { Some(Confinement::read(&mut self)?) } else { None };
+        let order = Order { program, args, cwd, env, input, terminal, limits, confinement, keeper };
+        self.0.is_empty().then_some(order)
     }
 
-    fn count(&mut self) -> Option<u64> {
+    pub(crate) fn count(&mut self) -> Option<u64> {
         let (count, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*count))
     }
 
-    fn flag(&mut self) -> Option<bool> {
+    pub(crate) fn flag(&mut self) -> Option<bool> {
         match self.count()? {
             0 => Some(false),
             1 => Some(true),
@@ -194,7 +207,7 @@ impl<'a> Fields<'a> {
         Some(bytes)
     }
 
-    fn text(&mut self) -> Option<OsString> {
+    pub(crate) fn text(&mut self) -> Option<OsString> {
         self.bytes().map(|bytes| OsString::from_vec(bytes.to_vec()))
     }
 }
@@ -206,6 +219,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::confinement::tests::confinement;
 
     fn text() -> impl Strategy<Value = OsString> {
         vec(any::<u8>(), 0..20).prop_map(OsString::from_vec)
@@ -217,12 +231,13 @@ mod tests {
             args in vec(text(), 0..5), env in vec((text(), text()), 0..5),
             input in prop_oneof![Just(Input::Nothing), vec(any::<u8>(), 0..50).prop_map(Input::Text), Just(Input::Open)],
             terminal in option::of(any::<(u16, u16)>()),
-            limits in (any::<Option<u32>>(), any::<Option<u64>>(), option::of(1..u64::MAX)),
+            limits in (any::<Option<u32>>(), any::<Option<u64>>(), option::of(1..u64::MAX), any::<Option<u64>>()),
+            confinement in option::of(confinement()),
         ) -> Order {
-            let (processes, file_size, cpu) = limits;
-            let limits = Limits { processes, file_size, cpu: cpu.map(Duration::from_secs) };
+            let (processes, file_size, cpu, memory) = limits;
+            let limits = Limits { processes, file_size, cpu: cpu.map(Duration::from_secs), memory };
             let terminal = terminal.map(|(rows, columns)| WindowSize { rows, columns });
-            Order { program, args, cwd: cwd.into(), env, input, terminal, limits, keeper: keeper.into() }
+            Order { program, args, cwd: cwd.into(), env, input, terminal, limits, confinement, keeper: keeper.into() }
         }
     }
 

@@ -2,6 +2,8 @@
 
 use rustix::process::WaitStatus;
 
+use crate::confinement::Part;
+
 /// How a command ended, and what was left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -63,6 +65,7 @@ pub(crate) enum Step {
     Folder,
     Program,
     Keeper,
+    Confinement(Part),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +105,7 @@ impl Report {
                     Step::Folder => 0,
                     Step::Program => 1,
                     Step::Keeper => 2,
+                    Step::Confinement(part) => 3_i32.saturating_add(part.to_number()),
                 };
                 [1, step, errno, 0, 0, 0]
             }
@@ -130,7 +134,7 @@ impl Report {
                     0 => Step::Folder,
                     1 => Step::Program,
                     2 => Step::Keeper,
-                    _ => return None,
+                    other => Step::Confinement(Part::from_number(other.checked_sub(3)?)?),
                 };
                 Report::Refused(Refusal { step, errno })
             }
@@ -166,7 +170,8 @@ mod tests {
 
     fn report() -> impl Strategy<Value = Report> {
         use prop::sample::select;
-        let step = select(vec![Step::Folder, Step::Program, Step::Keeper]);
+        let confined = [Part::Request, Part::Mounts, Part::Filter].map(Step::Confinement);
+        let step = select([vec![Step::Folder, Step::Program, Step::Keeper], confined.to_vec()].concat());
         let status = prop_oneof![
             any::<i32>().prop_map(Status::Exited),
             any::<i32>().prop_map(Status::Signalled),

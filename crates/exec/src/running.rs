@@ -80,11 +80,11 @@ pub async fn start(order: Order) -> Result<Running, ExecError> {
         Ok(Report::Ended(_)) => return Err(ExecError::Keeper(io::ErrorKind::InvalidData.into())),
         Err(error) => {
             // The keeper may have been killed just after the command began, whose number nobody has told.
-            sweep(Family { keeper: pid, command: pid }).await;
+            sweep(Family { keeper: pid, command: pid, holder: None }).await;
             return Err(ExecError::Keeper(error));
         }
     };
-    let family = Family { keeper: pid, command: Pid::from_raw(command).unwrap_or(pid) };
+    let family = Family { keeper: pid, command: Pid::from_raw(command).unwrap_or(pid), holder: None };
     Ok(Running {
         stdout,
         stderr,

@@ -20,6 +20,8 @@ pub(crate) struct Family {
     #[expect(dead_code, reason = "the keeper is the root of the tree only where there is a tree")]
     pub(crate) keeper: Pid,
     pub(crate) command: Pid,
+    #[expect(dead_code, reason = "there are no namespaces here, and nobody to hold them")]
+    pub(crate) holder: Option<Pid>,
 }
 
 /// The group as a whole: its members can't be told apart.
@@ -37,6 +39,11 @@ impl Family {
 
     pub(crate) fn is_gone(self) -> bool {
         self.members().is_empty()
+    }
+
+    /// There is no holder here.
+    pub(crate) fn let_go(self) -> bool {
+        false
     }
 
     pub(crate) fn kill(self) {

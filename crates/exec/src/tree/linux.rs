@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 
-use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, set_child_subreaper};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitpid,
+};
 
 /// Makes orphans below this process its children.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
@@ -25,6 +27,8 @@ pub(crate) fn tasks() -> Option<u64> {
 pub(crate) struct Family {
     pub(crate) keeper: Pid,
     pub(crate) command: Pid,
+    /// The first process of the command's PID namespace, if it has one: none of the command's own, but with it all of them end.
+    pub(crate) holder: Option<Pid>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +45,9 @@ impl Family {
     /// Those below the keeper.
     pub(crate) fn members(self) -> Vec<Process> {
         let keeper = self.keeper.as_raw_pid();
-        below(processes(), |process| process.parent == keeper)
+        let mut members = below(processes(), |process| process.parent == keeper);
+        members.retain(|process| Some(process.pid) != self.holder.map(Pid::as_raw_pid));
+        members
     }
 
     /// Those that can be found once the keeper is dead: its session, that of a command on a terminal, and what hangs below
@@ -55,6 +61,18 @@ impl Family {
     /// Whether nobody is left, given that the keeper has no children: orphans would be its children.
     pub(crate) fn is_gone(self) -> bool {
         true
+    }
+
+    /// Ends the holder if it holds nobody, given that the command has ended. Whatever else there is would hang below it.
+    pub(crate) fn let_go(self) -> bool {
+        let Some(holder) = self.holder else { return false };
+        let pid = holder.as_raw_pid();
+        let is_alone = match fs::read(format!("/proc/{pid}/task/{pid}/children")) {
+            Ok(children) => children.is_empty(),
+            // Not every kernel lists them.
+            Err(_) => self.members().is_empty(),
+        };
+        is_alone && kill_process(holder, Signal::KILL).is_ok() && waitpid(Some(holder), WaitOptions::empty()).is_ok()
     }
 
     /// Kills all of them: each child of the keeper as soon as it is seen, the newest first, because some fork and end

@@ -91,6 +91,7 @@ fn order(mark: &Mark, program: impl Into<OsString>, args: &[&str]) -> Order {
         input: Input::Nothing,
         terminal: None,
         limits: Limits::default(),
+        confinement: None,
         keeper: custody(),
     }
 }

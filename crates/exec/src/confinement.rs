@@ -1,0 +1,254 @@
+//! What a confined command may reach, and how it is told to the keeper.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::order::{Fields, put_bytes, put_count};
+
+/// What a command may reach. Everything else can be read, and neither be written nor be spoken to.
+///
+/// At [`Level::Full`], `/tmp`, `/var/tmp`, `/run` and `/dev` are the command's own, and sockets of other programs are hidden as far as they are
+/// known when it starts. At [`Level::Landlock`], `/tmp` is as read-only as the rest: make a folder for temporary files writable, and name it in `TMPDIR`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// As found by [`probe`](crate::probe). The order is refused where less can be had.
+    pub level: Level,
+    /// Folders and files that can be written: the workspace. They must exist.
+    pub writable: Vec<PathBuf>,
+    /// Folders of tools that can be written too, and are made if they are absent. Not whole homes of tools: whoever can write
+    /// `~/.cargo/bin` is not confined for long; `~/.cargo/registry` does.
+    pub caches: Vec<PathBuf>,
+    /// Read-only inside what is writable; instead of something absent, the nearest folder around it that is inside too. Only at [`Level::Full`].
+    pub protected: Vec<PathBuf>,
+    /// Secrets, and sockets: they look empty. At [`Level::Landlock`] they can't be read, and must not lie inside what is writable.
+    pub hidden: Vec<PathBuf>,
+    /// A folder that the command sees as `/tmp`, so that the next command finds what this one left. Without it, `/tmp` is empty and is gone
+    /// with the command. Only at [`Level::Full`].
+    pub temporary: Option<PathBuf>,
+    /// How many bytes of memory files in an empty `/tmp`, `/var/tmp` and `/dev/shm` may take, together.
+    pub scratch: u64,
+    pub network: Network,
+}
+
+/// Whether a command reaches other machines, and servers on this one. Without, it has a loopback of its own at [`Level::Full`], and no sockets
+/// at all at [`Level::Landlock`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    Off,
+    On,
+}
+
+/// How well commands can be confined here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Not at all.
+    None,
+    /// By Landlock and a filter of system calls. The command sees all processes, and may change the permissions and times of the user's files
+    /// anywhere, but not their contents. It makes no Unix sockets, since those of other programs could not be told apart.
+    Landlock,
+    /// Also in namespaces of its own: users, mounts, processes, IPC and, without network, that.
+    Full,
+}
+
+/// A part of confinement, which may fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The order asks for what its level can't do.
+    Request,
+    /// This system or processor is none that commands can be confined on.
+    System,
+    Namespaces,
+    Loopback,
+    Mounts,
+    Proc,
+    Privileges,
+    Landlock,
+    Filter,
+}
+
+const PARTS: [Part; 9] = [
+    Part::Request,
+    Part::System,
+    Part::Namespaces,
+    Part::Loopback,
+    Part::Mounts,
+    Part::Proc,
+    Part::Privileges,
+    Part::Landlock,
+    Part::Filter,
+];
+
+impl Part {
+    /// What can be done about it, once, by whoever owns the machine.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Part::Request => {
+                "Ask for less: only the full level protects paths inside writable ones, and `/` is never writable."
+            }
+            Part::System => "Run without confinement, or in a container or virtual machine.",
+            Part::Namespaces => {
+                "Allow user namespaces: `sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu), \
+                 `sysctl kernel.unprivileged_userns_clone=1` (Debian), `sysctl user.max_user_namespaces=15000`; \
+                 in a container, start it with a seccomp profile that allows `unshare`."
+            }
+            Part::Loopback => "Allow network namespaces: `sysctl user.max_net_namespaces=15000`.",
+            Part::Mounts => {
+                "Check that the named paths exist; Linux 5.12 or newer is needed, and an AppArmor profile or container \
+                 must not refuse mounts."
+            }
+            Part::Proc => {
+                "In a container, `/proc` is partly masked: start it with `--security-opt systempaths=unconfined`."
+            }
+            Part::Privileges => "Let the program that started Helve leave it the right to give up privileges.",
+            Part::Landlock => {
+                "Boot Linux 6.2 or newer with Landlock among the security modules (`lsm=landlock,…` on the kernel's command line)."
+            }
+            Part::Filter => "Use a kernel with seccomp filters, on x86-64 or ARM64.",
+        }
+    }
+
+    pub(crate) fn to_number(self) -> i32 {
+        let at = PARTS.iter().position(|part| *part == self).unwrap_or_default();
+        i32::try_from(at).unwrap_or_default()
+    }
+
+    pub(crate) fn from_number(number: i32) -> Option<Part> {
+        PARTS.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Part::Request => "what is asked for",
+            Part::System => "this system",
+            Part::Namespaces => "namespaces",
+            Part::Loopback => "a network of its own",
+            Part::Mounts => "the view of the files",
+            Part::Proc => "a view of its own processes",
+            Part::Privileges => "giving up privileges",
+            Part::Landlock => "Landlock",
+            Part::Filter => "the filter of system calls",
+        })
+    }
+}
+
+impl Confinement {
+    /// Whether its level can do what it asks for.
+    pub(crate) fn is_possible(&self) -> bool {
+        let is_rooted = |paths: &[PathBuf]| paths.iter().all(|path| path.is_absolute());
+        let all = [&self.writable, &self.caches, &self.protected, &self.hidden];
+        let is_inside = |hidden: &Path| self.writable().any(|path| hidden.starts_with(path));
+        let has_what_it_needs = match self.level {
+            Level::None => false,
+            Level::Landlock => {
+                let is_overlaid = !self.protected.is_empty() || self.temporary.is_some();
+                !is_overlaid && !self.hidden.iter().any(|path| is_inside(path))
+            }
+            Level::Full => true,
+        };
+        has_what_it_needs
+            && all.into_iter().all(|paths| is_rooted(paths))
+            && self.temporary.iter().chain(self.writable()).all(|path| path.parent().is_some())
+    }
+
+    /// The workspace and the caches.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = &PathBuf> {
+        self.writable.iter().chain(&self.caches)
+    }
+
+    pub(crate) fn put(&self, to: &mut Vec<u8>) {
+        put_count(to, match self.level {
+            Level::None => 0,
+            Level::Landlock => 1,
+            Level::Full => 2,
+        });
+        put_count(to, usize::from(self.network == Network::On));
+        to.extend(self.scratch.to_le_bytes());
+        let temporary = self.temporary.as_slice();
+        for paths in [&self.writable, &self.caches, &self.protected, &self.hidden, temporary] {
+            put_count(to, paths.len());
+            paths.iter().for_each(|path| put_bytes(to, path.as_os_str().as_encoded_bytes()));
+        }
+    }
+
+    pub(crate) fn read(from: &mut Fields<'_>) -> Option<Confinement> {
+        let level = match from.count()? {
+            0 => Level::None,
+            1 => Level::Landlock,
+            2 => Level::Full,
+            _ => return None,
+        };
+        let network = if from.flag()? { Network::On } else { Network::Off };
+        let scratch = from.count()?;
+        let mut paths = || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
+        let (writable, caches, protected, hidden) = (paths()?, paths()?, paths()?, paths()?);
+        let mut temporary = paths()?;
+        let last = temporary.pop();
+        let confinement =
+            Confinement { level, writable, caches, protected, hidden, temporary: last, scratch, network };
+        temporary.is_empty().then_some(confinement)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn paths() -> impl Strategy<Value = Vec<PathBuf>> {
+        vec("[a-z/.]{0,12}".prop_map(PathBuf::from), 0..4)
+    }
+
+    prop_compose! {
+        pub(crate) fn confinement()(
+            level in prop::sample::select(vec![Level::None, Level::Landlock, Level::Full]),
+            (writable, caches, protected, hidden) in (paths(), paths(), paths(), paths()),
+            temporary in prop::option::of("[a-z/]{0,9}"),
+            scratch: u64, has_network: bool,
+        ) -> Confinement {
+            let network = if has_network { Network::On } else { Network::Off };
+            let temporary = temporary.map(PathBuf::from);
+            Confinement { level, writable, caches, protected, hidden, temporary, scratch, network }
+        }
+    }
+
+    fn plain(level: Level) -> Confinement {
+        Confinement {
+            level,
+            writable: vec!["/work".into()],
+            caches: Vec::new(),
+            protected: Vec::new(),
+            hidden: Vec::new(),
+            temporary: None,
+            scratch: 1 << 20,
+            network: Network::Off,
+        }
+    }
+
+    #[test]
+    fn a_level_is_asked_only_for_what_it_can_do() {
+        assert!(!plain(Level::None).is_possible());
+        let full = plain(Level::Full);
+        assert!(full.is_possible());
+        assert!(Confinement { protected: vec!["/work/.git".into()], ..full.clone() }.is_possible());
+        assert!(!Confinement { writable: vec!["/".into()], ..full.clone() }.is_possible());
+        assert!(!Confinement { hidden: vec!["relative".into()], ..full }.is_possible());
+        let less = plain(Level::Landlock);
+        assert!(less.is_possible());
+        assert!(!Confinement { protected: vec!["/work/.git".into()], ..less.clone() }.is_possible());
+        assert!(Confinement { hidden: vec!["/home/secret".into()], ..less.clone() }.is_possible());
+        assert!(!Confinement { hidden: vec!["/work/secret".into()], ..less }.is_possible());
+    }
+
+    #[test]
+    fn every_part_arrives_as_it_was_sent() {
+        for part in PARTS {
+            assert_eq!(Part::from_number(part.to_number()), Some(part));
+        }
+        assert_eq!(Part::from_number(-1), None);
+        assert_eq!(Part::from_number(99), None);
+    }
+}

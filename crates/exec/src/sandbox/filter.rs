@@ -1,0 +1,277 @@
+//! The system calls that a confined command can't do: what would undo its confinement, reach other processes, or open parts of the kernel
+//! that ordinary work has no use for. They fail as if the system did not have them, so that programs do without.
+
+use std::io;
+
+use libc::{c_long, sock_filter};
+
+use crate::confinement::Network;
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: Option<u32> = None;
+
+/// The numbers of x86-64 from here on are another way to call the same.
+const X32: u32 = 0x4000_0000;
+
+/// Where a call's number, its architecture and its arguments stand. Of an argument, the lower half, which is all that is looked at.
+const NUMBER: u32 = 0;
+const MACHINE: u32 = 4;
+const fn argument(index: u32) -> u32 {
+    16 + 8 * index
+}
+
+/// Those that fail with "not permitted".
+const REFUSED: &[c_long] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_kcmp,
+    libc::SYS_pidfd_getfd,
+    // Mounts and roots, in the old way and the new.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    OPEN_TREE_ATTR,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_fanotify_init,
+    // Keys of the session, which outlive the command.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // The kernel itself.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_syslog,
+    libc::SYS_acct,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_vhangup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+
+/// The same number everywhere, newer than our library of numbers.
+const OPEN_TREE_ATTR: c_long = 467;
+
+/// Those that fail as if the system were older: programs then use calls that can be looked into, which these can't.
+const UNKNOWN: &[c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+/// All kinds of namespaces. Time stands apart: in `clone`, its bit is part of a signal's number.
+const NAMESPACES: u32 = 0x7e02_0000;
+const TIME_NAMESPACE: u32 = 0x80;
+
+/// Typing into a terminal as if a person did, and what else terminals can do for others.
+const TERMINAL_TRICKS: [u32; 3] = [0x5412, 0x541c, 0x5423];
+
+/// Which kinds of sockets a command can make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sockets {
+    /// In a network of its own, or where Unix sockets are told apart by what can be seen.
+    Known,
+    /// Where nothing but this filter stands between the command and the sockets of others.
+    Of(Network),
+}
+
+impl Sockets {
+    fn families(self) -> &'static [i32] {
+        match self {
+            Sockets::Known => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+            Sockets::Of(Network::On) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+            Sockets::Of(Network::Off) => &[],
+        }
+    }
+}
+
+/// Puts this process under the filter, for good.
+pub(super) fn apply(sockets: Sockets) -> io::Result<()> {
+    let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
+    super::raw::filter(&program(architecture, sockets))
+}
+
+fn program(architecture: u32, sockets: Sockets) -> Vec<sock_filter> {
+    let mut lines = vec![
+        load(MACHINE),
+        jump(libc::BPF_JEQ, architecture, 1, 0),
+        fail(libc::ENOSYS),
+        load(NUMBER),
+        jump(libc::BPF_JGE, X32, 0, 1),
+        fail(libc::ENOSYS),
+    ];
+    lines.extend(REFUSED.iter().flat_map(|number| on(*number, &[fail(libc::EPERM)])));
+    lines.extend(UNKNOWN.iter().flat_map(|number| on(*number, &[fail(libc::ENOSYS)])));
+    lines.extend(on(libc::SYS_clone, &if_any(0, NAMESPACES)));
+    lines.extend(on(libc::SYS_unshare, &if_any(0, NAMESPACES | TIME_NAMESPACE)));
+    lines.extend(on(libc::SYS_ioctl, &if_one_of(1, &TERMINAL_TRICKS)));
+    // Asking for it, and having the ordinary one, is no harm.
+    lines.extend(on(libc::SYS_personality, &unless_one_of(0, &[0, u32::MAX], libc::EPERM)));
+    let families: Vec<u32> = sockets.families().iter().map(|family| family.cast_unsigned()).collect();
+    lines.extend(on(libc::SYS_socket, &unless_one_of(0, &families, libc::EACCES)));
+    lines.push(allow());
+    lines
+}
+
+/// What is done for a call of this number. It must decide, or end with the number loaded again.
+fn on(number: c_long, then: &[sock_filter]) -> Vec<sock_filter> {
+    // Numbers of calls are small, and so are the pieces that are jumped over.
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    let length = u8::try_from(then.len()).unwrap_or(u8::MAX);
+    [&[jump(libc::BPF_JEQ, number, 0, length)], then].concat()
+}
+
+fn if_any(index: u32, bits: u32) -> Vec<sock_filter> {
+    vec![load(argument(index)), jump(libc::BPF_JSET, bits, 0, 1), fail(libc::EPERM), allow()]
+}
+
+fn if_one_of(index: u32, values: &[u32]) -> Vec<sock_filter> {
+    let mut lines = vec![load(argument(index))];
+    for value in values {
+        lines.extend([jump(libc::BPF_JEQ, *value, 0, 1), fail(libc::EPERM)]);
+    }
+    lines.push(allow());
+    lines
+}
+
+fn unless_one_of(index: u32, values: &[u32], errno: i32) -> Vec<sock_filter> {
+    let mut lines = vec![load(argument(index))];
+    for value in values {
+        lines.extend([jump(libc::BPF_JEQ, *value, 0, 1), allow()]);
+    }
+    lines.push(fail(errno));
+    lines
+}
+
+fn load(offset: u32) -> sock_filter {
+    line(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
+}
+
+fn jump(kind: u32, value: u32, if_so: u8, if_not: u8) -> sock_filter {
+    line(libc::BPF_JMP | kind | libc::BPF_K, value, if_so, if_not)
+}
+
+fn fail(errno: i32) -> sock_filter {
+    line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | errno.cast_unsigned(), 0, 0)
+}
+
+fn allow() -> sock_filter {
+    line(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0)
+}
+
+fn line(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    // The codes are small numbers that happen to be declared large.
+    sock_filter { code: u16::try_from(code).unwrap_or_default(), jt, jf, k }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: u32 = 0xc000_003e;
+
+    /// What the kernel does with a filter, for the few kinds of lines that ours has.
+    fn run(sockets: Sockets, machine: u32, number: u32, arguments: [u32; 2]) -> Option<i32> {
+        let lines = program(HERE, sockets);
+        let (mut at, mut held) = (0, 0);
+        loop {
+            let line = lines[at];
+            at += 1;
+            let code = u32::from(line.code);
+            let jump = |is_so: bool| usize::from(if is_so { line.jt } else { line.jf });
+            match code {
+                0x20 => {
+                    held = match line.k {
+                        NUMBER => number,
+                        MACHINE => machine,
+                        16 => arguments[0],
+                        24 => arguments[1],
+                        other => panic!("loads {other}"),
+                    }
+                }
+                0x15 => at += jump(held == line.k),
+                0x35 => at += jump(held >= line.k),
+                0x45 => at += jump(held & line.k != 0),
+                0x06 if line.k == libc::SECCOMP_RET_ALLOW => return None,
+                0x06 => return Some((line.k & 0xffff).cast_signed()),
+                other => panic!("unknown code {other:#x}"),
+            }
+        }
+    }
+
+    fn call(sockets: Sockets, number: c_long, arguments: [u32; 2]) -> Option<i32> {
+        run(sockets, HERE, u32::try_from(number).unwrap(), arguments)
+    }
+
+    #[test]
+    fn ordinary_calls_pass() {
+        for number in [libc::SYS_read, libc::SYS_execve, libc::SYS_socketpair, libc::SYS_kill] {
+            assert_eq!(call(Sockets::Known, number, [0, 0]), None, "{number}");
+        }
+        assert_eq!(call(Sockets::Known, libc::SYS_clone, [0x0125_8000, 0]), None, "a thread");
+        assert_eq!(call(Sockets::Known, libc::SYS_ioctl, [0, 0x5401]), None);
+        assert_eq!(call(Sockets::Known, libc::SYS_personality, [u32::MAX, 0]), None);
+    }
+
+    #[test]
+    fn what_is_refused_fails() {
+        for number in REFUSED {
+            assert_eq!(call(Sockets::Known, *number, [0, 0]), Some(libc::EPERM), "{number}");
+        }
+        for number in UNKNOWN {
+            assert_eq!(call(Sockets::Known, *number, [0, 0]), Some(libc::ENOSYS), "{number}");
+        }
+        for bit in [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000] {
+            assert_eq!(call(Sockets::Known, libc::SYS_clone, [bit | 17, 0]), Some(libc::EPERM), "{bit:#x}");
+            assert_eq!(call(Sockets::Known, libc::SYS_unshare, [bit, 0]), Some(libc::EPERM), "{bit:#x}");
+        }
+        assert_eq!(call(Sockets::Known, libc::SYS_unshare, [TIME_NAMESPACE, 0]), Some(libc::EPERM));
+        assert_eq!(call(Sockets::Known, libc::SYS_ioctl, [0, 0x5412]), Some(libc::EPERM));
+        assert_eq!(call(Sockets::Known, libc::SYS_personality, [8, 0]), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn sockets_are_of_the_kinds_that_are_left() {
+        let makes = |sockets, family: i32| {
+            call(sockets, libc::SYS_socket, [family.cast_unsigned(), 0]).is_none()
+        };
+        let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK];
+        assert_eq!(families.map(|it| makes(Sockets::Known, it)), [true, true, true, false, false]);
+        assert_eq!(families.map(|it| makes(Sockets::Of(Network::On), it)), [false, true, true, false, false]);
+        assert_eq!(families.map(|it| makes(Sockets::Of(Network::Off), it)), [false; 5]);
+    }
+
+    #[test]
+    fn other_ways_to_call_are_closed() {
+        assert_eq!(run(Sockets::Known, 0x4000_0003, 3, [0, 0]), Some(libc::ENOSYS), "32 bits");
+        assert_eq!(run(Sockets::Known, HERE, X32, [0, 0]), Some(libc::ENOSYS), "x32");
+    }
+}

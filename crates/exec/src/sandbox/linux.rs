@@ -1,0 +1,221 @@
+//! Confinement on Linux.
+//!
+//! At the lower level, the keeper's child gives up what it may do, and becomes the command. At the full level it takes four processes:
+//!
+//! ```text
+//! keeper ─┬─ builder: makes the namespaces and the view of the files, and leaves
+//!         ├─ holder: the first process of the PID namespace; with it, all the others in it end
+//!         └─ command: gives up what it may do, and becomes the command
+//! ```
+//!
+//! The builder starts the other two as its own siblings, so the keeper, which stays outside, is the parent of the command as ever. The holder ends with
+//! the keeper, however that ends, because the keeper holds the other end of a pipe. All of this is forked from the keeper before that has a second thread,
+//! so that what is done after a fork is as safe as before.
+
+mod filter;
+mod loopback;
+mod mounts;
+mod privileges;
+mod raw;
+mod rules;
+
+use std::fs;
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, chdir, getgid, getuid};
+use rustix::thread::UnshareFlags;
+
+use self::filter::Sockets;
+pub(crate) use self::raw::keep_files_to_ourselves;
+use self::raw::{Parent, fork, leave};
+use crate::confinement::{Confinement, Level, Network, Part};
+use crate::keeper::lower;
+use crate::report::{Refusal, Report, Step};
+
+/// How long it may take until a confined command has begun: less than Helve waits for it.
+const START: Duration = Duration::from_secs(15);
+
+/// What is to be confined.
+pub(crate) struct Plan<'a> {
+    pub(crate) confinement: &'a Confinement,
+    pub(crate) cwd: &'a Path,
+    pub(crate) processes: Option<u32>,
+    /// Sockets that the environment names.
+    pub(crate) sockets: Vec<PathBuf>,
+}
+
+/// A confined command that has begun.
+pub(crate) struct Confined {
+    pub(crate) command: Pid,
+    pub(crate) holder: Option<Holder>,
+}
+
+/// The first process of a PID namespace.
+pub(crate) struct Holder {
+    pub(crate) pid: Pid,
+    /// It ends when this is closed.
+    _lifeline: OwnedFd,
+}
+
+/// What went wrong where.
+fn at<E: Into<io::Error>>(step: Step) -> impl FnOnce(E) -> Refusal {
+    move |error| Refusal::of(step, &error.into())
+}
+
+fn at_part<E: Into<io::Error>>(part: Part) -> impl FnOnce(E) -> Refusal {
+    at(Step::Confinement(part))
+}
+
+/// Starts a command that is confined. To be called only while this process has one thread.
+pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
+    if !plan.confinement.is_possible() {
+        return Err(at_part(Part::Request)(Errno::INVAL));
+    }
+    for cache in &plan.confinement.caches {
+        fs::create_dir_all(cache).map_err(at_part(Part::Mounts))?;
+    }
+    let (heard, told) = io::pipe().map_err(at(Step::Keeper))?;
+    let (theirs, lifeline) = io::pipe().map_err(at(Step::Keeper))?;
+    let Some(child) = fork(Parent::Us).map_err(at(Step::Program))? else {
+        drop((heard, lifeline));
+        let done = match plan.confinement.level {
+            Level::Full => build(command, plan, &theirs, &told),
+            Level::None | Level::Landlock => Err(become_command(command, plan)),
+        };
+        leave_with(done, &told)
+    };
+    drop((theirs, told));
+    let pids = hear(heard)?;
+    let Some((holder, command)) = pids else { return Ok(Confined { command: child, holder: None }) };
+    Ok(Confined { command, holder: Some(Holder { pid: holder, _lifeline: lifeline.into() }) })
+}
+
+/// Ends a process that came of the keeper, and tells the keeper what stopped it.
+fn leave_with(done: Result<(), Refusal>, mut told: &PipeWriter) -> ! {
+    if let Err(refusal) = done {
+        let _ = told.write_all(&Report::Refused(refusal).to_bytes());
+    }
+    leave(i32::from(done.is_err()))
+}
+
+/// Waits until the command has begun, and everybody has let go of the pipe: the holder and the command, if there are both.
+fn hear(mut heard: PipeReader) -> Result<Option<(Pid, Pid)>, Refusal> {
+    let mut said = Vec::new();
+    let mut piece = [0; 256];
+    loop {
+        let patience = Timespec::try_from(START).ok();
+        match poll(&mut [PollFd::new(&heard, PollFlags::IN)], patience.as_ref()) {
+            Ok(0) => return Err(at(Step::Keeper)(Errno::TIMEDOUT)),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(at(Step::Keeper)(error)),
+        }
+        match heard.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => said.extend(piece.get(..length).unwrap_or_default()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(at(Step::Keeper)(error)),
+        }
+    }
+    let mut pids = Vec::new();
+    for report in said.chunks(Report::BYTES).filter_map(Report::from_bytes) {
+        match report {
+            Report::Refused(refusal) => return Err(refusal),
+            Report::Started(pid) => pids.extend(Pid::from_raw(pid)),
+            Report::Ended(_) => {}
+        }
+    }
+    match pids.as_slice() {
+        [] => Ok(None),
+        [holder, command] => Ok(Some((*holder, *command))),
+        _ => Err(at(Step::Keeper)(Errno::PROTO)),
+    }
+}
+
+/// Makes the namespaces, and starts the two that live in them.
+fn build(command: Command, plan: &Plan<'_>, lifeline: &PipeReader, mut told: &PipeWriter) -> Result<(), Refusal> {
+    let confinement = plan.confinement;
+    let sockets = mounts::sockets(confinement, plan.sockets.iter().cloned());
+    enter_namespaces(confinement.network).map_err(at_part(Part::Namespaces))?;
+    if confinement.network == Network::Off {
+        loopback::switch_on().map_err(at_part(Part::Loopback))?;
+    }
+    mounts::arrange(confinement, &sockets).map_err(at_part(Part::Mounts))?;
+
+    let (mut shown, showing) = io::pipe().map_err(at(Step::Keeper))?;
+    let Some(holder) = fork(Parent::Ours).map_err(at_part(Part::Namespaces))? else {
+        let done = mounts::show_processes().map_err(at_part(Part::Proc));
+        if done.is_err() {
+            leave_with(done, told);
+        }
+        drop(showing);
+        hold(lifeline)
+    };
+    drop(showing);
+    // Closed by the holder, which has told the keeper if it could not.
+    let _ = shown.read(&mut [0]);
+
+    let Some(command) = fork(Parent::Ours).map_err(at(Step::Program))? else {
+        leave_with(Err(become_command(command, plan)), told)
+    };
+    let pids = [holder, command].map(|pid| Report::Started(pid.as_raw_pid()).to_bytes());
+    told.write_all(&pids.concat()).map_err(at(Step::Keeper))
+}
+
+/// New namespaces, in which this user is who it was.
+fn enter_namespaces(network: Network) -> io::Result<()> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    let mut kinds =
+        UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
+    if network == Network::Off {
+        kinds |= UnshareFlags::NEWNET;
+    }
+    raw::unshare(kinds)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Lives for as long as the keeper holds the other end, and forgets the orphans that it gets.
+fn hold(lifeline: &PipeReader) -> ! {
+    raw::ignore_children();
+    let done = privileges::give_up().map_err(|_| ());
+    raw::close_all_but(lifeline);
+    while done.is_ok() {
+        match poll(&mut [PollFd::new(lifeline, PollFlags::IN)], None) {
+            Err(Errno::INTR) => {}
+            _ => break,
+        }
+    }
+    leave(0)
+}
+
+/// Gives up what the command may not do, and becomes it. Returns only with what stopped it.
+fn become_command(mut command: Command, plan: &Plan<'_>) -> Refusal {
+    match give_up(plan) {
+        Ok(()) => at(Step::Program)(command.exec()),
+        Err(refusal) => refusal,
+    }
+}
+
+fn give_up(plan: &Plan<'_>) -> Result<(), Refusal> {
+    let confinement = plan.confinement;
+    chdir(plan.cwd).map_err(at(Step::Folder))?;
+    let sockets = if confinement.level == Level::Full {
+        // In a user namespace the system counts exactly, the holder too. It does not count for root.
+        let processes = plan.processes.map(|count| u64::from(count).saturating_add(1));
+        lower(Resource::Nproc, processes).map_err(at(Step::Program))?;
+        Sockets::Known
+    } else {
+        Sockets::Of(confinement.network)
+    };
+    privileges::give_up().map_err(at_part(Part::Privileges))?;
+    rules::apply(confinement).map_err(at_part(Part::Landlock))?;
+    filter::apply(sockets).map_err(at_part(Part::Filter))
+}

@@ -1,0 +1,256 @@
+//! The files as a confined command sees them: all of them read-only, with holes where it may write and covers where it may not look.
+//!
+//! Nothing is moved away and nothing is entered: in a mount namespace of its own, the tree that is there is changed in place. What shall stay as it
+//! is (workspace, devices) is taken as a copy of its mount before, and put back where it was after.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
+    open_tree,
+};
+
+use super::raw::{HARMLESS, READ_ONLY, restrict_all_mounts, restrict_mount};
+use crate::confinement::Confinement;
+
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// More files than an ordinary command makes in `/tmp`: each takes memory, however small it is.
+const MAX_FILES: u32 = 1_000_000;
+/// Where the folders of one new file system are made, before they are put in their places.
+const STAGE: &str = "/tmp";
+
+/// A mount that is put somewhere.
+struct Placed {
+    at: PathBuf,
+    mount: OwnedFd,
+}
+
+impl Placed {
+    /// A copy of what is at a path, to be put back there.
+    fn again(path: &Path, attributes: u64) -> io::Result<Placed> {
+        let at = path.canonicalize()?;
+        Ok(Placed { mount: copy(&at, attributes)?, at })
+    }
+
+    /// Puts it in its place, which is made where it can be.
+    fn put(&self) -> io::Result<()> {
+        if fs::symlink_metadata(&self.at).is_err() {
+            self.make_place()?;
+        }
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        Ok(move_mount(&self.mount, c"", CWD, &self.at, flags)?)
+    }
+
+    fn make_place(&self) -> io::Result<()> {
+        if File::from(self.mount.try_clone()?).metadata()?.is_dir() {
+            return fs::create_dir_all(&self.at);
+        }
+        if let Some(folder) = self.at.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        File::create(&self.at).map(drop)
+    }
+}
+
+/// Changes the tree of this mount namespace, all but `/proc`. `sockets` are hidden too.
+pub(super) fn arrange(confinement: &Confinement, sockets: &[PathBuf]) -> io::Result<()> {
+    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
+    let writable = sorted(confinement.writable().map(|path| Placed::again(path, HARMLESS)))?;
+    let protected = protected(confinement);
+    let protected = sorted(protected.iter().map(|path| Placed::again(path, READ_ONLY | HARMLESS)))?;
+    let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
+    let devices = DEVICES.map(|name| Placed::again(&Path::new("/dev").join(name), libc::MOUNT_ATTR_NOSUID));
+    let names = names_in_run();
+
+    restrict_all_mounts(READ_ONLY | HARMLESS)?;
+    let stage = Stage::build(confinement.scratch, &names.links)?;
+    let covers: Vec<Placed> = stage.covers(confinement.hidden.iter().chain(sockets))?;
+    stage.put(temporary)?;
+    // A device that this system does not have is none that it misses.
+    devices.iter().flatten().try_for_each(Placed::put)?;
+    let options = c"newinstance,ptmxmode=0666,mode=0620";
+    mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
+
+    let kept = names.resolver.iter();
+    kept.chain(&writable).chain(&protected).try_for_each(Placed::put)?;
+    let is_there = |cover: &&Placed| fs::symlink_metadata(&cover.at).is_ok();
+    covers.iter().filter(is_there).try_for_each(Placed::put)
+}
+
+/// Shows the processes of this namespace only. To be called by one of them.
+pub(super) fn show_processes() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+    Ok(mount(c"proc", c"/proc", c"proc", flags, None)?)
+}
+
+/// A copy of the mount at a path, with all below it, that is nowhere yet.
+fn copy(path: &Path, attributes: u64) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let mount = open_tree(CWD, path, flags)?;
+    restrict_mount(&mount, attributes)?;
+    Ok(mount)
+}
+
+/// Outer folders before what is inside.
+fn sorted(places: impl Iterator<Item = io::Result<Placed>>) -> io::Result<Vec<Placed>> {
+    let mut places: Vec<Placed> = places.collect::<io::Result<_>>()?;
+    places.sort_by_key(|place| place.at.components().count());
+    Ok(places)
+}
+
+/// What can be protected of what shall be: instead of what is absent, the nearest folder around it, unless that is all that can be written.
+fn protected(confinement: &Confinement) -> Vec<PathBuf> {
+    let is_inside =
+        |path: &Path| confinement.writable().any(|outer| path.starts_with(outer) && path != outer);
+    let nearest = |path: &PathBuf| {
+        let mut around = path.ancestors().take_while(|path| is_inside(path));
+        around.find(|path| path.exists()).map(Path::to_owned)
+    };
+    confinement.protected.iter().filter_map(nearest).collect()
+}
+
+/// What of `/run` is needed although it is covered.
+struct Run {
+    /// Some systems have their programs behind a link there.
+    links: Vec<(PathBuf, PathBuf)>,
+    /// The list of name servers, where it is kept there.
+    resolver: Option<Placed>,
+}
+
+fn names_in_run() -> Run {
+    let entries = fs::read_dir("/run").into_iter().flatten().flatten();
+    let links = entries.filter_map(|entry| Some((entry.file_name().into(), fs::read_link(entry.path()).ok()?)));
+    let resolver = Path::new("/etc/resolv.conf").canonicalize().ok().filter(|path| path.starts_with("/run"));
+    let resolver = resolver.and_then(|path| Placed::again(&path, READ_ONLY | HARMLESS).ok());
+    Run { links: links.collect(), resolver }
+}
+
+/// A new file system in memory, whose folders become `/tmp`, `/dev` and the others that a command has for itself.
+struct Stage {
+    places: Vec<Placed>,
+    tmp: OwnedFd,
+}
+
+impl Stage {
+    fn build(bytes: u64, links: &[(PathBuf, PathBuf)]) -> io::Result<Stage> {
+        let options = CString::new(format!("mode=0755,size={bytes},nr_inodes={MAX_FILES}"))?;
+        mount(c"tmpfs", STAGE, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
+        let stage = Path::new(STAGE);
+        for name in ["tmp", "var-tmp", "shm"] {
+            fs::create_dir(stage.join(name))?;
+            rustix::fs::chmod(stage.join(name), 0o1777.into())?;
+        }
+        fs::DirBuilder::new().mode(0o555).create(stage.join("no-folder"))?;
+        File::create(stage.join("no-file"))?;
+        fs::create_dir(stage.join("run"))?;
+        for (name, to) in links {
+            symlink(to, stage.join("run").join(name))?;
+        }
+        furnish(&stage.join("dev"))?;
+        let place = |at: &str, name: &str, attributes: u64| {
+            let mount = copy(&stage.join(name), attributes)?;
+            Ok(Placed { at: at.into(), mount })
+        };
+        let places = [
+            ("/dev", "dev", READ_ONLY),
+            ("/dev/shm", "shm", 0),
+            ("/run", "run", 0),
+            ("/var/run", "run", 0),
+            ("/var/tmp", "var-tmp", 0),
+        ];
+        // A link leads to one that is covered already.
+        let is_folder = |at: &str| at == "/dev/shm" || fs::symlink_metadata(at).is_ok_and(|it| it.is_dir());
+        let places = places.into_iter().filter(|(at, ..)| is_folder(at));
+        let places = places.map(|(at, name, attributes)| place(at, name, attributes));
+        Ok(Stage { places: places.collect::<io::Result<_>>()?, tmp: copy(&stage.join("tmp"), 0)? })
+    }
+
+    /// Something empty for each of these that is there.
+    fn covers<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> io::Result<Vec<Placed>> {
+        let cover = |path: PathBuf| {
+            let name = if path.is_dir() { "no-folder" } else { "no-file" };
+            let mount = copy(&Path::new(STAGE).join(name), READ_ONLY)?;
+            Ok(Placed { at: path, mount })
+        };
+        sorted(paths.map(PathBuf::as_path).filter_map(|path| path.canonicalize().ok()).map(cover))
+    }
+
+    /// Puts everything in its place; the stage itself, and what of it was not used, is covered by that.
+    fn put(self, temporary: Option<OwnedFd>) -> io::Result<()> {
+        self.places.iter().try_for_each(Placed::put)?;
+        Placed { at: STAGE.into(), mount: temporary.unwrap_or(self.tmp) }.put()
+    }
+}
+
+/// Places for devices, and the names by which programs find their own open files.
+fn furnish(dev: &Path) -> io::Result<()> {
+    fs::create_dir(dev)?;
+    DEVICES.iter().try_for_each(|name| File::create(dev.join(name)).map(drop))?;
+    ["pts", "shm"].iter().try_for_each(|name| fs::create_dir(dev.join(name)))?;
+    let links = [
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ];
+    links.iter().try_for_each(|(name, to)| symlink(to, dev.join(name)))
+}
+
+/// The sockets of other programs that have a place among the files: those that somebody listens at, and those that the environment names. What is
+/// in folders of the command's own, or in its workspace, needs no cover.
+pub(super) fn sockets(confinement: &Confinement, named: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    let is_seen = |path: &PathBuf| {
+        let covered = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
+        let is_covered = covered.iter().any(|folder| path.starts_with(folder));
+        let is_ours = confinement.writable().any(|folder| path.starts_with(folder));
+        !is_covered && !is_ours && fs::metadata(path).is_ok_and(|it| it.file_type().is_socket())
+    };
+    let mut sockets: Vec<PathBuf> = paths_in(&table).chain(named).filter(is_seen).collect();
+    sockets.sort();
+    sockets.dedup();
+    sockets
+}
+
+/// The paths in the system's table of Unix sockets: what follows seven columns and begins with a slash.
+fn paths_in(table: &[u8]) -> impl Iterator<Item = PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let path = |line: &[u8]| {
+        let start = line.windows(2).position(|pair| pair == b" /")?;
+        Some(PathBuf::from(std::ffi::OsStr::from_bytes(line.get(start + 1..)?)))
+    };
+    table.split(|byte| *byte == b'\n').filter_map(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sockets_are_found_in_the_systems_table() {
+        let table = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 14785 /run/a b.sock\n\
+            0000000000000000: 00000003 00000000 00000000 0001 03 18443 @abstract\n\
+            0000000000000000: 00000003 00000000 00000000 0001 03 18443\n\
+            0000000000000000: 00000003 00000000 00000000 0001 03 18443 /x\n";
+        let found: Vec<PathBuf> = paths_in(table).collect();
+        assert_eq!(found, ["/run/a b.sock", "/x"].map(PathBuf::from));
+    }
+
+    proptest! {
+        #[test]
+        fn a_garbled_table_never_panics(table in vec(any::<u8>(), 0..200)) {
+            paths_in(&table).for_each(drop);
+        }
+    }
+}

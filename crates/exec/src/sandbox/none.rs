@@ -1,0 +1,37 @@
+//! Confinement where there is none: every order that asks for it is refused.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::confinement::{Confinement, Part};
+use crate::report::{Refusal, Step};
+
+pub(crate) struct Plan<'a> {
+    #[expect(dead_code, reason = "nothing is done with it here")]
+    pub(crate) confinement: &'a Confinement,
+    #[expect(dead_code, reason = "nothing is done with it here")]
+    pub(crate) cwd: &'a Path,
+    #[expect(dead_code, reason = "nothing is done with it here")]
+    pub(crate) processes: Option<u32>,
+    #[expect(dead_code, reason = "nothing is done with it here")]
+    pub(crate) sockets: Vec<PathBuf>,
+}
+
+pub(crate) struct Confined {
+    pub(crate) command: Pid,
+    pub(crate) holder: Option<Holder>,
+}
+
+pub(crate) struct Holder {
+    pub(crate) pid: Pid,
+}
+
+pub(crate) fn start(_command: Command, _plan: &Plan<'_>) -> Result<Confined, Refusal> {
+    Err(Refusal::of(Step::Confinement(Part::System), &Errno::NOSYS.into()))
+}
+
+/// Nothing is inherited that was not meant to be, as far as this system lets us.
+pub(crate) fn keep_files_to_ourselves() {}

@@ -1,0 +1,162 @@
+//! What Landlock lets a command do with files. At the full level, mounts say the same already, and this is a second wall; at the lower level it
+//! is the only one.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::io::Errno;
+
+use crate::confinement::{Confinement, Level, Network};
+
+/// The newest rules that we know well. What the kernel lacks of them is left out, down to the oldest that we can do with: before, any file could
+/// be emptied.
+const NEWEST: ABI = ABI::V6;
+const OLDEST: ABI = ABI::V3;
+
+/// Devices that do nobody harm.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+/// How many paths can be told apart: each is an open file and a rule.
+const MAX_RULES: usize = 10_000;
+
+/// Puts this process under the rules, for good.
+pub(super) fn apply(confinement: &Confinement) -> io::Result<()> {
+    rules(confinement).map_err(|error| io::Error::other(error).into_errno())
+}
+
+trait IntoErrno {
+    fn into_errno(self) -> io::Error;
+}
+
+impl IntoErrno for io::Error {
+    /// The system's own number, wherever in the chain of causes it stands: nothing else is told to Helve.
+    fn into_errno(self) -> io::Error {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = self.get_ref().map(|inner| inner as _);
+        while let Some(error) = cause {
+            if let Some(code) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+                return io::Error::from_raw_os_error(code);
+            }
+            cause = error.source();
+        }
+        Errno::NOSYS.into()
+    }
+}
+
+fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let is_all = confinement.level == Level::Landlock;
+    let reading = if is_all && !confinement.hidden.is_empty() {
+        AccessFs::Execute | AccessFs::ReadFile
+    } else {
+        BitFlags::EMPTY
+    };
+    let mut ruleset = Ruleset::default();
+    if is_all {
+        ruleset = ruleset
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_write(OLDEST) | reading)?;
+    }
+    ruleset = ruleset
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_write(NEWEST))?
+        .scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+    if is_all && confinement.network == Network::Off {
+        ruleset = ruleset.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
+    }
+    let mut ruleset = ruleset.create()?.set_compatibility(CompatLevel::BestEffort);
+
+    let writing = AccessFs::from_write(NEWEST) | reading;
+    for path in confinement.writable() {
+        ruleset = grant(ruleset, path, writing)?;
+    }
+    let devices = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev | reading;
+    for path in DEVICES {
+        ruleset = grant(ruleset, Path::new(path), devices)?;
+    }
+    if !is_all {
+        for path in ["/tmp", "/var/tmp", "/dev/shm"] {
+            ruleset = grant(ruleset, Path::new(path), writing)?;
+        }
+    }
+    if !reading.is_empty() {
+        for path in all_but(&confinement.hidden)? {
+            ruleset = grant(ruleset, &path, reading)?;
+        }
+    }
+    let status = ruleset.restrict_self()?;
+    if is_all && status.ruleset == RulesetStatus::NotEnforced {
+        return Err(Box::new(io::Error::from(Errno::NOSYS)));
+    }
+    Ok(())
+}
+
+/// Allows this at a path and below. What is not there, or may not even be opened, needs no permission.
+fn grant(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    let Ok(file) = PathFd::new(path) else { return Ok(rules) };
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(NEWEST) };
+    rules.add_rule(PathBeneath::new(file, access))
+}
+
+/// Everything there is but these and what is below them: whatever stands beside the way to them.
+fn all_but(hidden: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    let mut found = Vec::new();
+    let mut open = VecDeque::from([PathBuf::from("/")]);
+    while let Some(path) = open.pop_front() {
+        if hidden.contains(&path) {
+            continue;
+        }
+        if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
+            found.push(path);
+        } else {
+            // A link has no rights of its own; what it leads to is found where it is.
+            let entries = fs::read_dir(&path)?.flatten();
+            let is_own = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+            open.extend(entries.filter(is_own).map(|entry| entry.path()));
+        }
+        if found.len() + open.len() > MAX_RULES {
+            return Err(Errno::TOOBIG.into());
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_beside_the_way_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home/.ssh", "home/work", "other"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(root.join("home/.netrc"), "").unwrap();
+        fs::write(root.join("home/notes"), "").unwrap();
+        std::os::unix::fs::symlink("home/.ssh", root.join("link")).unwrap();
+        let found = all_but(&[root.join("link"), root.join("home/.netrc"), root.join("absent")]).unwrap();
+        let mut ours: Vec<&Path> = found.iter().filter_map(|path| path.strip_prefix(&root).ok()).collect();
+        ours.sort();
+        assert_eq!(ours, ["home/notes", "home/work", "other"].map(Path::new));
+        assert!(found.contains(&PathBuf::from("/usr")));
+    }
+}
