@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::disallowed_methods,
+    clippy::print_stderr,
     reason = "a helper of tests fails by panicking, and lives in real time"
 )]
 
@@ -110,7 +111,7 @@ async fn run(order: Order) -> ExitCode {
     let mut running = match start(order).await {
         Ok(running) => running,
         Err(error) => {
-            writeln!(std::io::stderr(), "{error} ({})", error.hint()).unwrap();
+            eprintln!("{error} ({})", error.hint());
             return ExitCode::from(125);
         }
     };

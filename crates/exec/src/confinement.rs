@@ -99,7 +99,9 @@ impl Part {
             Part::Proc => {
                 "In a container, `/proc` is partly masked: start it with `--security-opt systempaths=unconfined`."
             }
-            Part::Privileges => "Let the program that started Helve leave it the right to give up privileges.",
+            Part::Privileges => {
+                "Let the program that started Helve leave it the right to give up privileges."
+            }
             Part::Landlock => {
                 "Boot Linux 6.2 or newer with Landlock among the security modules (`lsm=landlock,…` on the kernel's command line)."
             }
@@ -158,11 +160,14 @@ impl Confinement {
     }
 
     pub(crate) fn put(&self, to: &mut Vec<u8>) {
-        put_count(to, match self.level {
-            Level::None => 0,
-            Level::Landlock => 1,
-            Level::Full => 2,
-        });
+        put_count(
+            to,
+            match self.level {
+                Level::None => 0,
+                Level::Landlock => 1,
+                Level::Full => 2,
+            },
+        );
         put_count(to, usize::from(self.network == Network::On));
         to.extend(self.scratch.to_le_bytes());
         let temporary = self.temporary.as_slice();
@@ -181,7 +186,8 @@ impl Confinement {
         };
         let network = if from.flag()? { Network::On } else { Network::Off };
         let scratch = from.count()?;
-        let mut paths = || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
+        let mut paths =
+            || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
         let (writable, caches, protected, hidden) = (paths()?, paths()?, paths()?, paths()?);
         let mut temporary = paths()?;
         let last = temporary.pop();

@@ -87,7 +87,7 @@ impl Commands {
             input: Input::Nothing,
             terminal: None,
             limits: Limits { processes: Some(self.processes), ..Limits::default() },
-        confinement: None,
+            confinement: None,
             keeper: self.keeper.clone(),
         }
     }

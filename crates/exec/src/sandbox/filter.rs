@@ -249,7 +249,8 @@ mod tests {
         for number in UNKNOWN {
             assert_eq!(call(Sockets::Known, *number, [0, 0]), Some(libc::ENOSYS), "{number}");
         }
-        for bit in [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000] {
+        for bit in [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000]
+        {
             assert_eq!(call(Sockets::Known, libc::SYS_clone, [bit | 17, 0]), Some(libc::EPERM), "{bit:#x}");
             assert_eq!(call(Sockets::Known, libc::SYS_unshare, [bit, 0]), Some(libc::EPERM), "{bit:#x}");
         }
@@ -260,9 +261,8 @@ mod tests {
 
     #[test]
     fn sockets_are_of_the_kinds_that_are_left() {
-        let makes = |sockets, family: i32| {
-            call(sockets, libc::SYS_socket, [family.cast_unsigned(), 0]).is_none()
-        };
+        let makes =
+            |sockets, family: i32| call(sockets, libc::SYS_socket, [family.cast_unsigned(), 0]).is_none();
         let families = [libc::AF_UNIX, libc::AF_INET, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK];
         assert_eq!(families.map(|it| makes(Sockets::Known, it)), [true, true, true, false, false]);
         assert_eq!(families.map(|it| makes(Sockets::Of(Network::On), it)), [false, true, true, false, false]);

@@ -29,8 +29,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, chdir, getgid, getuid};
-use rustix::thread::UnshareFlags;
+use rustix::process::{DumpableBehavior, Pid, Resource, chdir, getgid, getuid, set_dumpable_behavior};
+use rustix::thread::{UnshareFlags, set_name};
 
 use self::filter::Sockets;
 pub(crate) use self::raw::keep_files_to_ourselves;
@@ -139,7 +139,12 @@ fn hear(mut heard: PipeReader) -> Result<Option<(Pid, Pid)>, Refusal> {
 }
 
 /// Makes the namespaces, and starts the two that live in them.
-fn build(command: Command, plan: &Plan<'_>, lifeline: &PipeReader, mut told: &PipeWriter) -> Result<(), Refusal> {
+fn build(
+    command: Command,
+    plan: &Plan<'_>,
+    lifeline: &PipeReader,
+    mut told: &PipeWriter,
+) -> Result<(), Refusal> {
     let confinement = plan.confinement;
     let sockets = mounts::sockets(confinement, plan.sockets.iter().cloned());
     enter_namespaces(confinement.network).map_err(at_part(Part::Namespaces))?;
@@ -171,8 +176,7 @@ fn build(command: Command, plan: &Plan<'_>, lifeline: &PipeReader, mut told: &Pi
 /// New namespaces, in which this user is who it was.
 fn enter_namespaces(network: Network) -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let mut kinds =
-        UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
+    let mut kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
     if network == Network::Off {
         kinds |= UnshareFlags::NEWNET;
     }
@@ -185,7 +189,13 @@ fn enter_namespaces(network: Network) -> io::Result<()> {
 /// Lives for as long as the keeper holds the other end, and forgets the orphans that it gets.
 fn hold(lifeline: &PipeReader) -> ! {
     raw::ignore_children();
-    let done = privileges::give_up().map_err(|_| ());
+    // For whoever lists the processes.
+    let _ = set_name(c"helve");
+    // The command, which is the same user, must not get hold of this process either.
+    let done = set_dumpable_behavior(DumpableBehavior::NotDumpable)
+        .map_err(io::Error::from)
+        .and_then(|()| privileges::give_up())
+        .and_then(|()| filter::apply(Sockets::Of(Network::Off)));
     raw::close_all_but(lifeline);
     while done.is_ok() {
         match poll(&mut [PollFd::new(lifeline, PollFlags::IN)], None) {

@@ -3,6 +3,7 @@
 //! Nothing is moved away and nothing is entered: in a mount namespace of its own, the tree that is there is changed in place. What shall stay as it
 //! is (workspace, devices) is taken as a copy of its mount before, and put back where it was after.
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
@@ -62,8 +63,8 @@ impl Placed {
 pub(super) fn arrange(confinement: &Confinement, sockets: &[PathBuf]) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
     let writable = sorted(confinement.writable().map(|path| Placed::again(path, HARMLESS)))?;
-    let protected = protected(confinement);
-    let protected = sorted(protected.iter().map(|path| Placed::again(path, READ_ONLY | HARMLESS)))?;
+    let protected =
+        sorted(protected(confinement).iter().map(|(path, attributes)| Placed::again(path, *attributes)))?;
     let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
     let devices = DEVICES.map(|name| Placed::again(&Path::new("/dev").join(name), libc::MOUNT_ATTR_NOSUID));
     let names = names_in_run();
@@ -91,7 +92,8 @@ pub(super) fn show_processes() -> io::Result<()> {
 
 /// A copy of the mount at a path, with all below it, that is nowhere yet.
 fn copy(path: &Path, attributes: u64) -> io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     let mount = open_tree(CWD, path, flags)?;
     restrict_mount(&mount, attributes)?;
     Ok(mount)
@@ -104,15 +106,21 @@ fn sorted(places: impl Iterator<Item = io::Result<Placed>>) -> io::Result<Vec<Pl
     Ok(places)
 }
 
-/// What can be protected of what shall be: instead of what is absent, the nearest folder around it, unless that is all that can be written.
-fn protected(confinement: &Confinement) -> Vec<PathBuf> {
+/// What can be protected of what shall be, and the attributes for it. Instead of what is absent, it is the nearest folder around it, unless that
+/// is all that can be written. The folders on the way stay writable, but become mounts too: those can't be moved away to make others in
+/// their place.
+fn protected(confinement: &Confinement) -> BTreeMap<PathBuf, u64> {
     let is_inside =
         |path: &Path| confinement.writable().any(|outer| path.starts_with(outer) && path != outer);
-    let nearest = |path: &PathBuf| {
-        let mut around = path.ancestors().take_while(|path| is_inside(path));
-        around.find(|path| path.exists()).map(Path::to_owned)
-    };
-    confinement.protected.iter().filter_map(nearest).collect()
+    let mut found = BTreeMap::new();
+    for path in &confinement.protected {
+        let around = path.ancestors().take_while(|path| is_inside(path)).filter(|path| path.exists());
+        for (distance, path) in around.enumerate() {
+            let attributes = if distance == 0 { READ_ONLY | HARMLESS } else { HARMLESS };
+            *found.entry(path.to_owned()).or_default() |= attributes;
+        }
+    }
+    found
 }
 
 /// What of `/run` is needed although it is covered.
@@ -125,7 +133,8 @@ struct Run {
 
 fn names_in_run() -> Run {
     let entries = fs::read_dir("/run").into_iter().flatten().flatten();
-    let links = entries.filter_map(|entry| Some((entry.file_name().into(), fs::read_link(entry.path()).ok()?)));
+    let links =
+        entries.filter_map(|entry| Some((entry.file_name().into(), fs::read_link(entry.path()).ok()?)));
     let resolver = Path::new("/etc/resolv.conf").canonicalize().ok().filter(|path| path.starts_with("/run"));
     let resolver = resolver.and_then(|path| Placed::again(&path, READ_ONLY | HARMLESS).ok());
     Run { links: links.collect(), resolver }
@@ -245,6 +254,25 @@ mod tests {
             0000000000000000: 00000003 00000000 00000000 0001 03 18443 /x\n";
         let found: Vec<PathBuf> = paths_in(table).collect();
         assert_eq!(found, ["/run/a b.sock", "/x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn what_is_absent_is_protected_by_the_folder_around_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join(".git/hooks")).unwrap();
+        let confinement = Confinement {
+            level: crate::Level::Full,
+            writable: vec![root.into()],
+            caches: Vec::new(),
+            protected: [".git/hooks/new", "absent/x", "/usr"].map(|path| root.join(path)).to_vec(),
+            hidden: Vec::new(),
+            temporary: None,
+            scratch: 0,
+            network: crate::Network::Off,
+        };
+        let found: Vec<_> = protected(&confinement).into_iter().collect();
+        assert_eq!(found, [(root.join(".git"), HARMLESS), (root.join(".git/hooks"), READ_ONLY | HARMLESS)]);
     }
 
     proptest! {

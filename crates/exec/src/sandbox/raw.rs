@@ -85,7 +85,9 @@ fn set_mount(at: impl AsFd, path: &CStr, flags: i32, attributes: u64) -> io::Res
     let at = at.as_fd().as_raw_fd();
     let size = size_of_val(&wish);
     // SAFETY: the path ends with a zero, and the size is that of the wish.
-    check(unsafe { libc::syscall(libc::SYS_mount_setattr, at, path.as_ptr(), flags, &raw const wish, size) })?;
+    check(unsafe {
+        libc::syscall(libc::SYS_mount_setattr, at, path.as_ptr(), flags, &raw const wish, size)
+    })?;
     Ok(())
 }
 
@@ -94,8 +96,6 @@ pub(super) fn filter(program: &[libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
     // SAFETY: the program has as many lines as it says, and is only read.
-    check(unsafe {
-        libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program)
-    })?;
+    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) })?;
     Ok(())
 }

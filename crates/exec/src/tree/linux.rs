@@ -72,7 +72,9 @@ impl Family {
             // Not every kernel lists them.
             Err(_) => self.members().is_empty(),
         };
-        is_alone && kill_process(holder, Signal::KILL).is_ok() && waitpid(Some(holder), WaitOptions::empty()).is_ok()
+        is_alone
+            && kill_process(holder, Signal::KILL).is_ok()
+            && waitpid(Some(holder), WaitOptions::empty()).is_ok()
     }
 
     /// Kills all of them: each child of the keeper as soon as it is seen, the newest first, because some fork and end

@@ -34,7 +34,7 @@ fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
 }
 
-fn dies_with_helve(command: &[&str], count: usize) {
+pub(crate) fn dies_with_helve(command: &[&str], count: usize) {
     let mark = Mark::new();
     let (mut helve, mut output) = helve(&mark, command);
     assert_eq!(read_line(&mut output), "ready", "{command:?}");

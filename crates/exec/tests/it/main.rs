@@ -8,11 +8,14 @@
     reason = "a test fails by panicking, and real processes take real time"
 )]
 
+mod confined;
 mod deaths;
+mod escape;
 mod load;
 mod ordinary;
 mod stopping;
 mod terminals;
+mod work;
 
 use std::ffi::OsString;
 use std::fs;

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use crate::{LONG, Mark, all, custody, line, order, shell, until};
 
 /// What misbehaves: the order, and how many processes it is made of.
-fn misbehaving(mark: &Mark) -> Vec<(&'static str, Order, usize)> {
+pub(crate) fn misbehaving(mark: &Mark) -> Vec<(&'static str, Order, usize)> {
     let probe = |args: &[&str]| order(mark, custody(), args);
     vec![
         ("sleeps", shell(mark, "echo ready; exec sleep 60"), 1),
@@ -27,7 +27,7 @@ fn misbehaving(mark: &Mark) -> Vec<(&'static str, Order, usize)> {
     ]
 }
 
-async fn stop(mark: &Mark, running: &mut Running) -> Duration {
+pub(crate) async fn stop(mark: &Mark, running: &mut Running) -> Duration {
     let start = Instant::now();
     running.stop();
     let ended = timeout(LONG, running.wait()).await.unwrap();

@@ -1,0 +1,195 @@
+//! Custody of confined commands: they are stopped, ended and told about as any others.
+
+use std::fs;
+use std::path::Path;
+
+use helve_exec::{
+    Cause, Confinement, ExecError, Input, Level, Limits, Network, Order, Part, Probe, Status, WindowSize,
+    probe, start,
+};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::timeout;
+
+use crate::deaths::dies_with_helve;
+use crate::stopping::{misbehaving, stop};
+use crate::{LONG, Mark, all, custody, line, order, shell};
+
+/// The levels that work here.
+pub(crate) fn levels() -> Vec<Level> {
+    let Probe { level, why } = probe(&custody());
+    why.iter().for_each(|why| println!("skipped: {why}"));
+    [Level::Landlock, Level::Full].into_iter().filter(|it| *it <= level).collect()
+}
+
+/// Confined to the helper's folder, which may lie in a place that is covered.
+pub(crate) fn confined(level: Level, order: Order) -> Order {
+    let confinement = Confinement {
+        level,
+        writable: vec![custody().parent().unwrap().into()],
+        caches: Vec::new(),
+        protected: Vec::new(),
+        hidden: Vec::new(),
+        temporary: None,
+        scratch: 64 << 20,
+        network: Network::Off,
+    };
+    Order { confinement: Some(confinement), ..order }
+}
+
+async fn refused(order: Order) -> ExecError {
+    match start(order).await {
+        Ok(mut running) => panic!("it runs: {:?}", running.wait().await),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn whatever_it_does_it_is_stopped() {
+    let mark = Mark::new();
+    for level in levels() {
+        for (what, order, count) in misbehaving(&mark) {
+            for is_dropped in [false, true] {
+                let mut running = start(confined(level, order.clone())).await.unwrap();
+                assert_eq!(line(&mut running).await, "ready", "{what}");
+                mark.wait_for(count);
+                if is_dropped {
+                    drop(running);
+                    mark.wait_until_gone();
+                } else {
+                    println!("{level:?} {what}: gone after {:?}", stop(&mark, &mut running).await);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_outlives_helve() {
+    let custody = custody();
+    let writable = format!("writable={}", custody.parent().unwrap().display());
+    let custody = custody.to_str().unwrap();
+    for level in levels() {
+        let level = if level == Level::Full { "level=full" } else { "level=landlock" };
+        dies_with_helve(&[level, &writable, "sh", "-c", "echo ready; sleep 60 | cat | cat"], 3);
+        dies_with_helve(&[level, &writable, custody, "daemon"], 2);
+        dies_with_helve(&[level, &writable, custody, "breed"], 6);
+    }
+}
+
+/// In a namespace, not even a daemon with a session of its own outlives a keeper that is killed.
+#[tokio::test]
+async fn all_of_a_namespace_ends_with_its_keeper() {
+    let mark = Mark::new();
+    for level in levels().into_iter().filter(|level| *level == Level::Full) {
+        let mut running = start(confined(level, order(&mark, custody(), &["daemon"]))).await.unwrap();
+        assert_eq!(line(&mut running).await, "ready");
+        mark.wait_for(2);
+        let stat = fs::read_to_string(format!("/proc/{}/stat", running.id())).unwrap();
+        let keeper = Pid::from_raw(stat.split(' ').nth(3).unwrap().parse().unwrap()).unwrap();
+        kill_process(keeper, Signal::KILL).unwrap();
+        assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::KeeperLost);
+        mark.wait_until_gone();
+    }
+}
+
+#[tokio::test]
+async fn a_fork_bomb_is_ended_by_its_limit() {
+    let mark = Mark::new();
+    for level in levels() {
+        let limits = Limits { processes: Some(60), ..Limits::default() };
+        let bomb = Order { limits, ..order(&mark, custody(), &["bomb"]) };
+        let mut running = start(confined(level, bomb)).await.unwrap();
+        let ended = timeout(LONG, running.wait()).await.unwrap();
+        assert_eq!((ended.cause, ended.survivors), (Cause::TooManyProcesses, 0));
+        assert_eq!(mark.processes(), [0; 0]);
+    }
+}
+
+#[tokio::test]
+async fn input_output_and_end_are_told() {
+    let mark = Mark::new();
+    let text = "0123456789".repeat(100_000);
+    for level in levels() {
+        let cat = Order { input: Input::Text(text.clone().into_bytes()), ..order(&mark, "cat", &[]) };
+        assert_eq!(all(start(confined(level, cat)).await.unwrap()).await.0, text);
+        let (out, err, ended) =
+            all(start(confined(level, shell(&mark, "echo out; echo err >&2; exit 7"))).await.unwrap()).await;
+        assert_eq!((out.as_str(), err.as_str(), ended.status), ("out\n", "err\n", Status::Exited(7)));
+        assert_eq!((ended.leftovers, ended.survivors, ended.cause), (0, 0, Cause::Itself));
+        let ended = all(start(confined(level, shell(&mark, "kill -9 $$"))).await.unwrap()).await.2;
+        assert_eq!(ended.status, Status::Signalled(9));
+        let left = shell(&mark, "sleep 60 & setsid sleep 60 & sleep 0.2; echo started; exit 3");
+        let (out, _, ended) = timeout(LONG, all(start(confined(level, left)).await.unwrap())).await.unwrap();
+        assert_eq!((out.as_str(), ended.status, ended.leftovers), ("started\n", Status::Exited(3), 2));
+        assert_eq!(mark.processes(), [0; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_is_one() {
+    let script = "test -t 0 && test -t 2 && stty size; echo there > /dev/tty";
+    for level in levels() {
+        let terminal = Some(WindowSize { rows: 33, columns: 97 });
+        let order = Order { terminal, ..shell(&Mark::new(), script) };
+        let (said, ..) = timeout(LONG, all(start(confined(level, order)).await.unwrap())).await.unwrap();
+        assert_eq!(said, "33 97\r\nthere\r\n");
+    }
+}
+
+#[tokio::test]
+async fn a_command_has_no_files_but_the_three() {
+    for level in levels() {
+        let running = start(confined(level, shell(&Mark::new(), "ls /proc/$$/fd; :"))).await.unwrap();
+        let said = all(running).await.0;
+        // A shell may hold copies of its own, high up.
+        let low: Vec<&str> = said.split_whitespace().filter(|name| name.len() == 1).collect();
+        assert_eq!(low, ["0", "1", "2"], "{level:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_not_be_started_says_why() {
+    let mark = Mark::new();
+    for level in levels() {
+        let missing = confined(level, order(&mark, "no-such-program", &[]));
+        assert!(matches!(refused(missing).await, ExecError::ProgramNotFound(_)));
+        let nowhere = Order { cwd: "/no/such/folder".into(), ..confined(level, order(&mark, "true", &[])) };
+        assert!(matches!(refused(nowhere).await, ExecError::NoFolder(_)));
+    }
+    assert_eq!(mark.processes(), [0; 0]);
+}
+
+/// Never bare instead.
+#[tokio::test]
+async fn what_can_not_be_confined_does_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = folder.path().join("ran");
+    let touch = order(&Mark::new(), "touch", &[ran.to_str().unwrap()]);
+    let asked = |level, change: &dyn Fn(&mut Confinement)| {
+        let mut order = confined(level, touch.clone());
+        change(order.confinement.as_mut().unwrap());
+        order
+    };
+    let part = |error| match error {
+        ExecError::Unconfined { part, .. } => part,
+        other => panic!("{other}"),
+    };
+    assert_eq!(part(refused(asked(Level::None, &|_| {})).await), Part::Request);
+    let protects = |it: &mut Confinement| it.protected.push("/usr".into());
+    assert_eq!(part(refused(asked(Level::Landlock, &protects)).await), Part::Request);
+    for level in levels().into_iter().filter(|level| *level == Level::Full) {
+        let all = |it: &mut Confinement| it.writable = vec!["/".into()];
+        assert_eq!(part(refused(asked(level, &all)).await), Part::Request);
+        let absent = |it: &mut Confinement| it.writable = vec!["/no/such/folder".into()];
+        assert_eq!(part(refused(asked(level, &absent)).await), Part::Mounts);
+    }
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_probe_without_a_keeper_finds_nothing() {
+    let Probe { level, why } = probe(Path::new("/no/such/keeper"));
+    assert_eq!((level, why.len()), (Level::None, 2));
+    assert!(why.iter().all(|why| !why.to_string().is_empty() && !why.remedy().is_empty()));
+    assert_eq!(probe(Path::new("/bin/true")).level, Level::None);
+}

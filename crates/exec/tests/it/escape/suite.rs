@@ -1,0 +1,154 @@
+//! The attacks, each with who can do it and what stops it.
+
+use std::fs;
+
+use super::ground::{Ground, Outcome, User, users};
+
+/// Where an attack must be stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stopped {
+    Everywhere,
+    /// The lower level does not claim to.
+    AtFull,
+}
+
+/// Whether an attack gets through where nothing is confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bare {
+    Succeeds,
+    /// Only for root; others are stopped by the system.
+    SucceedsAsRoot,
+    /// Only for a user whom it can make root.
+    SucceedsAsUser,
+    /// It depends on the machine, or would do harm: not tried.
+    Unknown,
+}
+
+const ATTACKS: &[(&str, Bare, Stopped)] = &[
+    ("write", Bare::Succeeds, Stopped::Everywhere),
+    ("write-above", Bare::Succeeds, Stopped::Everywhere),
+    ("write-link", Bare::Succeeds, Stopped::Everywhere),
+    ("write-race", Bare::Succeeds, Stopped::Everywhere),
+    ("write-hard-link", Bare::Succeeds, Stopped::Everywhere),
+    ("write-own-root", Bare::Succeeds, Stopped::Everywhere),
+    ("write-other-root", Bare::Succeeds, Stopped::Everywhere),
+    ("write-other-folder", Bare::Succeeds, Stopped::Everywhere),
+    ("create", Bare::Succeeds, Stopped::Everywhere),
+    ("remove", Bare::Succeeds, Stopped::Everywhere),
+    ("take", Bare::Succeeds, Stopped::Everywhere),
+    ("truncate", Bare::Succeeds, Stopped::Everywhere),
+    ("permissions", Bare::Succeeds, Stopped::AtFull),
+    ("hook", Bare::Succeeds, Stopped::AtFull),
+    ("hook-aside", Bare::Succeeds, Stopped::AtFull),
+    ("git-config", Bare::Succeeds, Stopped::AtFull),
+    ("secret", Bare::Succeeds, Stopped::Everywhere),
+    ("secret-hard-link", Bare::Succeeds, Stopped::Everywhere),
+    ("secret-other-root", Bare::Succeeds, Stopped::Everywhere),
+    ("secret-moved", Bare::Succeeds, Stopped::AtFull),
+    ("tcp", Bare::Succeeds, Stopped::Everywhere),
+    ("udp", Bare::Succeeds, Stopped::Everywhere),
+    ("route", Bare::Unknown, Stopped::Everywhere),
+    ("packets", Bare::SucceedsAsRoot, Stopped::Everywhere),
+    ("socket", Bare::Succeeds, Stopped::Everywhere),
+    ("socket-link", Bare::Succeeds, Stopped::Everywhere),
+    ("socket-abstract", Bare::Succeeds, Stopped::Everywhere),
+    ("signal", Bare::Succeeds, Stopped::Everywhere),
+    ("trace", Bare::SucceedsAsRoot, Stopped::Everywhere),
+    ("memory", Bare::SucceedsAsRoot, Stopped::Everywhere),
+    ("user-namespace", Bare::Unknown, Stopped::Everywhere),
+    ("bind", Bare::Unknown, Stopped::Everywhere),
+    ("remount", Bare::Unknown, Stopped::Everywhere),
+    ("uncover", Bare::Unknown, Stopped::Everywhere),
+    ("chroot", Bare::SucceedsAsRoot, Stopped::Everywhere),
+    ("key", Bare::Unknown, Stopped::Everywhere),
+    ("device", Bare::SucceedsAsRoot, Stopped::Everywhere),
+    ("kernel-setting", Bare::SucceedsAsRoot, Stopped::Everywhere),
+    ("setuid", Bare::SucceedsAsUser, Stopped::Everywhere),
+    ("fill", Bare::Succeeds, Stopped::Everywhere),
+    ("large-file", Bare::Succeeds, Stopped::Everywhere),
+    ("type", Bare::Unknown, Stopped::Everywhere),
+];
+
+impl Bare {
+    fn is_expected_of(self, user: User) -> bool {
+        let is_root = user == User::Oneself && rustix::process::getuid().is_root();
+        match self {
+            Bare::Succeeds => true,
+            Bare::SucceedsAsRoot => is_root,
+            Bare::SucceedsAsUser => user == User::Nobody,
+            Bare::Unknown => false,
+        }
+    }
+}
+
+/// The grounds on which the tests can be.
+fn grounds() -> impl Iterator<Item = (User, Ground)> {
+    users().into_iter().filter_map(|user| Some((user, Ground::reachable(user)?)))
+}
+
+/// The levels that work here, for this user.
+fn levels(ground: &Ground) -> Vec<&'static str> {
+    let works = |level: &&str| {
+        let settings = vec![format!("level={level}")];
+        let Outcome { code, said } = ground.run(&settings, &["true"]);
+        if code != Some(0) {
+            println!("skipped: level {level}: {said}");
+        }
+        code == Some(0)
+    };
+    ["landlock", "full"].into_iter().filter(works).collect()
+}
+
+fn restore(ground: &Ground) {
+    fs::write(ground.path("outside/victim"), "old").unwrap();
+}
+
+#[test]
+fn without_confinement_the_attacks_succeed() {
+    for (user, ground) in grounds() {
+        let settings = ground.settings("bare");
+        for (attack, bare, _) in ATTACKS.iter().filter(|(_, bare, _)| bare.is_expected_of(user)) {
+            let outcome = ground.attack(&settings, attack);
+            assert_eq!(outcome.code, Some(0), "{user:?} {bare:?} {attack}: {}", outcome.said);
+            restore(&ground);
+        }
+    }
+}
+
+#[test]
+fn with_confinement_they_fail() {
+    for (user, ground) in grounds() {
+        for level in levels(&ground) {
+            let settings = ground.settings(level);
+            let is_claimed = |bare: Bare, stopped: Stopped| {
+                let is_meant = bare != Bare::SucceedsAsUser || bare.is_expected_of(user);
+                is_meant && (level == "full" || stopped == Stopped::Everywhere)
+            };
+            for (attack, ..) in ATTACKS.iter().filter(|(_, bare, stopped)| is_claimed(*bare, *stopped)) {
+                let Outcome { code, said } = ground.attack(&settings, attack);
+                println!("{user:?} {level} {}", said.trim_end());
+                // A file that is too large ends its writer with a signal.
+                let is_ended = *attack == "large-file" && code == Some(126);
+                let is_stopped = code == Some(1) && said.starts_with(&format!("{attack}: stopped"));
+                assert!(is_stopped || is_ended, "{user:?} {level} {attack}: {code:?} {said}");
+                let victim = fs::read_to_string(ground.path("outside/victim")).unwrap();
+                assert_eq!(victim, "old", "{user:?} {level} {attack}");
+            }
+            assert_eq!(fs::read_to_string(ground.path("secret/key")).unwrap(), "secret");
+        }
+    }
+}
+
+/// Nobody gets files that Helve happens to have open: not even without confinement.
+#[test]
+fn open_files_are_not_inherited() {
+    for (user, ground) in grounds() {
+        assert_eq!(ground.attack_by_descriptor(None).code, Some(0), "{user:?}: without Helve");
+        restore(&ground);
+        for level in levels(&ground).into_iter().chain(["bare"]) {
+            let outcome = ground.attack_by_descriptor(Some(&ground.settings(level)));
+            assert_eq!(outcome.code, Some(1), "{user:?} {level}: {}", outcome.said);
+            assert_eq!(fs::read_to_string(ground.path("outside/victim")).unwrap(), "old");
+        }
+    }
+}

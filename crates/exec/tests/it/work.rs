@@ -1,0 +1,172 @@
+//! Ordinary work, confined: what developers' commands do every day goes on as if nothing were there.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use crate::escape::{Ground, User, users};
+
+/// Runs a script in the full confinement of a ground's workspace, as this user.
+fn work(user: User, caches: &[&str], script: &str) -> Option<(Ground, String)> {
+    let ground = Ground::reachable(user)?;
+    let mut all = ground.settings("full");
+    all.retain(|setting| !setting.starts_with("scratch") && !setting.starts_with("file_size"));
+    all.push("scratch=100000000".to_owned());
+    all.extend(caches.iter().map(|cache| format!("cache={}", ground.path("home").join(cache).display())));
+    if ground.run(&["level=full".to_owned()], &["true"]).code != Some(0) {
+        println!("skipped: there is no full confinement here");
+        return None;
+    }
+    let outcome = ground.run(&all, &["sh", "-ec", script]);
+    assert_eq!(outcome.code, Some(0), "{user:?}: {script}: {}", outcome.said);
+    Some((ground, outcome.said))
+}
+
+/// Whether a program is there that can be used by everybody.
+fn has(program: &str) -> bool {
+    let is_there = ["/usr/local/bin", "/usr/bin", "/bin"]
+        .iter()
+        .any(|at| fs::metadata(format!("{at}/{program}")).is_ok());
+    if !is_there {
+        println!("skipped: {program} is not installed");
+    }
+    is_there
+}
+
+#[test]
+fn files_are_the_users_own() {
+    for user in users() {
+        let script = "echo text > file; mkdir folder; mv file folder; ln -s folder/file link; cat link; rm link; id -u; whoami; id -un";
+        let Some((ground, said)) = work(user, &[], script) else { continue };
+        let id = fs::metadata(ground.path("work")).unwrap().uid();
+        let file = fs::metadata(ground.path("work/folder/file")).unwrap();
+        assert_eq!(
+            (file.uid(), fs::read(ground.path("work/folder/file")).unwrap()),
+            (id, b"text\n".to_vec())
+        );
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines[..2], ["text", &id.to_string()]);
+        assert_eq!(lines[2], lines[3]);
+    }
+}
+
+#[test]
+fn temporary_files_can_be_made_and_are_gone_afterwards() {
+    for user in users() {
+        let script = "name=$(mktemp); echo x > $name; echo $name; seq 300000 | sort -R -S 1M | sort -n -S 1M | tail -1; touch /var/tmp/x /dev/shm/x";
+        let Some((_ground, said)) = work(user, &[], script) else { continue };
+        let (name, rest) = said.split_once('\n').unwrap();
+        assert_eq!(rest, "300000\n");
+        assert!(fs::metadata(name).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn processes_are_seen_and_only_ones_own() {
+    let Some((_ground, said)) = work(User::Oneself, &[], "sleep 5 & ps -e -o comm=; kill $!") else { return };
+    let mut names: Vec<&str> = said.lines().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["helve", "ps", "sh", "sleep"]);
+}
+
+#[test]
+fn git_works() {
+    if !has("git") {
+        return;
+    }
+    let script = "mkdir repo; cd repo; git init -q .; echo a > a; git add a; \
+                  git -c user.name=n -c user.email=e@x commit -qm one; git status --short; git log --format=%s";
+    for user in users() {
+        let Some((_ground, said)) = work(user, &[], script) else { continue };
+        assert_eq!(said, "one\n");
+    }
+}
+
+#[test]
+fn compilers_work() {
+    if !has("make") || !has("cc") {
+        return;
+    }
+    let script = "printf 'int main(){return 0;}' > a.c; printf 'a: a.c\\n\\tcc -o a a.c\\n' > Makefile; make -s; ./a; echo built";
+    for user in users() {
+        let Some((_ground, said)) = work(user, &[], script) else { continue };
+        assert_eq!(said, "built\n");
+    }
+}
+
+#[test]
+fn scripts_work() {
+    for (program, script, expected) in [
+        (
+            "python3",
+            "/usr/bin/python3 -c 'import multiprocessing, tempfile; tempfile.TemporaryFile(); print(multiprocessing.Lock() and 6*7)'",
+            "42\n",
+        ),
+        ("node", "node -e 'console.log(6*7)'", "42\n"),
+    ] {
+        if !has(program) {
+            continue;
+        }
+        for user in users() {
+            let Some((_ground, said)) = work(user, &[], script) else { continue };
+            assert_eq!(said, expected, "{program}");
+        }
+    }
+}
+
+/// The one that builds Helve. Its folders are root's, so only the user who runs the tests can use it.
+#[test]
+fn cargo_builds_offline_with_its_cache() {
+    let Some(cargo) = option_env!("CARGO") else { return };
+    let bin = std::path::Path::new(cargo).parent().unwrap().display();
+    let script = format!(
+        "export PATH={bin}:$PATH CARGO_HOME=$HOME/.cargo; mkdir -p x/src; cd x; printf '[package]\\nname=\"x\"\\nedition=\"2024\"\\n[workspace]\\n' > Cargo.toml; \
+         echo 'fn main() {{ println!(\"built\") }}' > src/main.rs; cargo run -q --offline; touch $CARGO_HOME/mark"
+    );
+    let Some((_ground, said)) = work(User::Oneself, &[".cargo"], &script) else { return };
+    assert_eq!(said, "built\n");
+}
+
+#[test]
+fn servers_on_loopback_work_without_network() {
+    if !has("python3") {
+        return;
+    }
+    let script = "echo hello > page; /usr/bin/python3 -m http.server 8123 --bind 127.0.0.1 >/dev/null 2>&1 & \
+                  for i in $(seq 100); do /usr/bin/python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:8123/page\").read().decode(), end=\"\")' 2>/dev/null && break; sleep 0.1; done; kill $!";
+    for user in users() {
+        let Some((_ground, said)) = work(user, &[], script) else { continue };
+        assert_eq!(said, "hello\n");
+    }
+}
+
+#[test]
+fn with_network_servers_are_reached_and_other_sockets_are_not() {
+    for user in users() {
+        let Some(ground) = Ground::reachable(user) else { continue };
+        let mut settings = ground.settings("full");
+        settings.push("network=on".to_owned());
+        if ground.run(&settings, &["true"]).code != Some(0) {
+            println!("skipped: there is no full confinement here");
+            continue;
+        }
+        assert_eq!(ground.attack(&settings, "tcp").code, Some(0));
+        assert_eq!(ground.attack(&settings, "udp").code, Some(0));
+        assert_eq!(ground.attack(&settings, "socket").code, Some(1));
+        assert_eq!(ground.attack(&settings, "write").code, Some(1));
+    }
+}
+
+#[test]
+fn a_folder_can_be_the_temporary_one() {
+    let Some(ground) = Ground::reachable(User::Oneself) else { return };
+    let temporary = ground.path("home");
+    let setting = format!("temporary={}", temporary.display());
+    let settings = [vec![setting], ground.settings("full")].concat();
+    let first = ground.run(&settings, &["sh", "-c", "echo left > /tmp/note"]);
+    if first.code == Some(125) {
+        println!("skipped: {}", first.said);
+        return;
+    }
+    assert_eq!(ground.run(&settings, &["cat", "/tmp/note"]).said, "left\n");
+    assert_eq!(fs::read_to_string(temporary.join("note")).unwrap(), "left\n");
+}
