@@ -107,6 +107,13 @@ impl Session {
         record.tell_all(vec![opened.into(), dialogue_began(&dialogue).into()])?;
         let session = Session::with(record, dialogue, house);
         recovery::put_in_order(&session.record, &session.watching)?;
+        let has_acted = |state: &SessionState| {
+            let parts = state.history.messages().flat_map(|message| &message.parts);
+            parts.into_iter().any(|part| matches!(part, Part::Tool(_)))
+        };
+        if session.record.state(has_acted) {
+            session.watching.resume();
+        }
         Ok(session)
     }
 

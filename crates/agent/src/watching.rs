@@ -7,16 +7,22 @@ use std::thread;
 
 use helve_protocol::{Blobs, Body, CallId, Clock, FileChange, FilesChanged, NotKept, Timestamp};
 use helve_tools::{Ground, Shared, Touches};
-use helve_workspace::{Effect, Effects, GitProgram, Limits, Root, Setup, Watch, Workspace, WorkspaceError};
+use helve_workspace::{
+    Effect, Effects, GitProgram, Image, Limits, Root, Setup, Watch, Workspace, WorkspaceError,
+};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::replay::Tape;
 
 /// The topics of the notes about the world outside: what others changed, and which folders there are.
-pub(crate) const TOPICS: [&str; 2] = [CHANGED, FOLDERS];
+pub(crate) const TOPICS: [&str; 3] = [CHANGED, FOLDERS, RESUMED];
 const CHANGED: &str = "changed_outside";
 const FOLDERS: &str = "folders";
+const RESUMED: &str = "resumed";
 
+const ANOTHER_PROCESS: &str = "The session goes on in a new process: commands begin in the project's folder again, jobs have \
+                               ended, and a file has to be read again before it is replaced.";
 /// The diff in one event has about so many bytes at most.
 const MAX_DIFF_BYTES: usize = 64 << 10;
 /// One event has so many changes at most; the rest follows in others.
@@ -59,6 +65,8 @@ pub(crate) struct Eyes {
     waits: AtomicBool,
     /// The model has not been told yet which folders there are.
     must_introduce: AtomicBool,
+    /// Nor that another process goes on.
+    is_resumed: AtomicBool,
 }
 
 /// How a call is watched.
@@ -118,6 +126,7 @@ impl Watching {
         let waits = AtomicBool::new(workspaces.iter().any(Workspace::was_seen_before));
         Watching::Eyes(Box::new(Eyes {
             must_introduce: AtomicBool::new(workspaces.len() > 1),
+            is_resumed: AtomicBool::new(false),
             workspaces: workspaces.into_iter().map(|workspace| Arc::new(Mutex::new(workspace))).collect(),
             clock: clock.clone(),
             looked: Mutex::new(None),
@@ -139,6 +148,13 @@ impl Watching {
             .spawn(move || workspaces.iter().for_each(look_around))
         {
             tracing::warn!(name: "workspace.no_thread", %error);
+        }
+    }
+
+    /// Another process had the session before, and the model remembers what it did there.
+    pub(crate) fn resume(&self) {
+        if let Watching::Eyes(eyes) = self {
+            eyes.is_resumed.store(true, Ordering::Relaxed);
         }
     }
 
@@ -182,7 +198,7 @@ impl Watching {
             Watcher::Whole(watches) => {
                 match eyes.with(move |workspaces| end_all(workspaces, watches)).await {
                     Ok(done) => {
-                        words = named(&done);
+                        words = eyes.words(&done);
                         effects.extend(done);
                     }
                     Err(error) => words = Some(format!("[which files it changed is not known: {error}]")),
@@ -199,6 +215,9 @@ impl Watching {
             Watching::Tape(tape) => Outlook { notes: tape.outside(), ..Outlook::default() },
             Watching::Eyes(eyes) => {
                 let mut outlook = eyes.outside().await;
+                if eyes.is_resumed.swap(false, Ordering::Relaxed) {
+                    outlook.notes.insert(0, (RESUMED, ANOTHER_PROCESS.to_owned()));
+                }
                 if eyes.must_introduce.swap(false, Ordering::Relaxed) {
                     outlook.notes.insert(0, (FOLDERS, eyes.introduction()));
                 }
@@ -229,11 +248,16 @@ impl Eyes {
         work: impl FnOnce(&mut Workspaces<'_>) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, WorkspaceError> {
         let workspaces = self.workspaces.clone();
-        let done = tokio::task::spawn_blocking(move || {
-            work(&mut workspaces.iter().map(|shared| lock(shared)).collect())
+        let (sender, done) = oneshot::channel();
+        // A thread of its own: a program that ends does not wait for it.
+        let thread = thread::Builder::new().name("look".to_owned()).spawn(move || {
+            let done = work(&mut workspaces.iter().map(|shared| lock(shared)).collect());
+            let _ = sender.send(done);
         });
-        let done = done.await;
-        done.unwrap_or_else(|error| Err(WorkspaceError::Broken(error.to_string())))
+        if let Err(error) = thread {
+            return Err(WorkspaceError::Broken(error.to_string()));
+        }
+        done.await.unwrap_or_else(|_| Err(WorkspaceError::Broken("it panicked".to_owned())))
     }
 
     async fn told(&self, call: Option<CallId>, effects: Vec<Done>) -> Told {
@@ -243,6 +267,28 @@ impl Eyes {
         }
         let told = self.with(move |workspaces| Ok(told(workspaces, call, &effects))).await;
         told.unwrap_or_default()
+    }
+
+    /// What the model is told besides a result: which files changed, what of that can't be undone, and where nobody could look.
+    fn words(&self, all: &[Done]) -> Option<String> {
+        let folders: Vec<PathBuf> =
+            self.workspaces.iter().map(|shared| lock(shared).root().folder().to_owned()).collect();
+        let name = |number: usize, path: &str| match folders.get(number).filter(|_| number > 0) {
+            Some(folder) => one_line(&folder.join(path).to_string_lossy()),
+            None => one_line(path),
+        };
+        let (mut changed, mut lost, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, effects) in all {
+            changed
+                .extend(effects.changes.iter().map(|change| counted(&name(*number, &change.path), change)));
+            let of_lost = effects.not_recoverable.iter();
+            lost.extend(of_lost.map(|lost| format!("{} ({})", name(*number, &lost.path), lost.why)));
+            unseen.extend(effects.unseen.iter().map(|unseen| name(*number, &unseen.folder)));
+        }
+        let lines =
+            [("files changed", changed), ("changed, and can't be undone", lost), ("not looked into", unseen)];
+        let lines: Vec<String> = lines.iter().filter_map(|(what, names)| listed(what, names)).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     fn introduction(&self) -> String {
@@ -363,20 +409,33 @@ impl Diff {
     }
 }
 
-/// Which files a call changed, in a line.
-fn named(all: &[Done]) -> Option<String> {
-    let name = |change: &Effect| match (change.before, change.after) {
-        (None, _) => format!("{} (new)", change.path),
-        (_, None) => format!("{} (deleted)", change.path),
-        _ => format!("{} (+{} -{})", change.path, change.added_lines, change.removed_lines),
-    };
-    let changes: Vec<&Effect> = all.iter().flat_map(|(_, effects)| &effects.changes).collect();
-    let names: Vec<String> = changes.iter().take(MAX_NAMED).map(|change| name(change)).collect();
-    let more = match changes.len().saturating_sub(MAX_NAMED) {
+/// Some names in a line; of the others, how many there are.
+fn listed(what: &str, names: &[String]) -> Option<String> {
+    let more = match names.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    (!names.is_empty()).then(|| format!("[files changed: {}{more}]", names.join(", ")))
+    let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
+    (!named.is_empty()).then(|| format!("[{what}: {}{more}]", named.join(", ")))
+}
+
+fn counted(name: &str, change: &Effect) -> String {
+    let is_known = |image: Option<Image>| image.is_none_or(|image| image.content.is_some());
+    match (change.before, change.after) {
+        (None, _) => format!("{name} (new)"),
+        (_, None) => format!("{name} (deleted)"),
+        (before, after) if is_known(before) && is_known(after) => {
+            format!("{name} (+{} -{})", change.added_lines, change.removed_lines)
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// A name can have line breaks and brackets in it, and must not pass for more than a name.
+fn one_line(name: &str) -> String {
+    name.chars()
+        .flat_map(|letter| if letter.is_control() { letter.escape_debug().collect() } else { vec![letter] })
+        .collect()
 }
 
 fn for_model(changes: &str) -> String {

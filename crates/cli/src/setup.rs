@@ -42,7 +42,7 @@ impl Setup {
             Some(_) => cwd.clone(),
             None => project_root(&cwd, home.as_deref()),
         };
-        let added = everywhere.add_dir.iter().map(|folder| added(folder)).collect::<Result<_, _>>()?;
+        let added = added_to(&root, &everywhere.add_dir)?;
         let trust = TrustStore::read(places.trust());
         let nobody = TrustStore::empty();
         let config = helve_config::load(&Sources {
@@ -119,11 +119,24 @@ impl Setup {
     }
 }
 
-fn added(folder: &Path) -> Result<Root, Failure> {
-    Root::named(folder).map_err(|error| {
+/// The folders that are worked on besides the project. One that is in another is no folder besides it.
+fn added_to(project: &Path, wanted: &[PathBuf]) -> Result<Vec<Root>, Failure> {
+    let mut added: Vec<Root> = Vec::new();
+    for folder in wanted {
         let what = format!("the folder {} can't be added", folder.display());
-        Failure::usage(what, &error, "Give a folder that exists: --add-dir DIR.")
-    })
+        let root = Root::named(folder)
+            .map_err(|error| Failure::usage(&what, &error, "Give a folder that exists: --add-dir DIR."))?;
+        if project != root.folder() && project.starts_with(root.folder()) {
+            return Err(Failure::usage(what, "the project is in it", "Name it as the project: -C DIR."));
+        }
+        let is_inside = |outer: &Path| root.folder().starts_with(outer);
+        if is_inside(project) || added.iter().any(|other| is_inside(other.folder())) {
+            continue;
+        }
+        added.retain(|other| !other.folder().starts_with(root.folder()));
+        added.push(root);
+    }
+    Ok(added)
 }
 
 fn home() -> Option<PathBuf> {

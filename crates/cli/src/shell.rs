@@ -18,7 +18,8 @@ pub(crate) fn commands(wanted: &helve_config::Shell, cwd: &Path) -> Result<Comma
         keeper,
         program: program(wanted.program.as_deref(), cwd)?.into(),
         startup: wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?,
-        env: std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect(),
+        // Where the user was before is not where the commands were.
+        env: std::env::vars_os().filter(|(name, _)| !is_secret(name) && name != "OLDPWD").collect(),
         processes: PROCESSES,
         temporary: std::env::temp_dir(),
     })

@@ -33,7 +33,8 @@ const FRAME: &str = concat!(
     r#"&& pwd -P >|"$__helve_sheet/folder"; } 2>/dev/null || :; }; "#,
     // There, `command` means programs only, unless it is told otherwise.
     r#"cd() { [ -z "${ZSH_VERSION-}" ] || setopt local_options posix_builtins; command cd "$@" && __helve_here; }; "#,
-    r#"[ -z "$__helve_startup" ] || . "$__helve_startup" >/dev/null 2>&1 </dev/null; "#,
+    // Wherever that goes, the command begins where the last one ended.
+    r#"__helve_at=$PWD; [ -z "$__helve_startup" ] || { . "$__helve_startup" >/dev/null 2>&1 </dev/null; command cd "$__helve_at"; }; "#,
     r#"trap '{ pwd -P >|"$__helve_sheet/folder"; } 2>/dev/null || :' EXIT; "#,
     r#"eval "$__helve_command""#,
 );

@@ -105,6 +105,11 @@ impl Files {
         }
     }
 
+    /// Whether something was seen there.
+    pub(crate) fn knows(&self, place: &Path) -> bool {
+        self.memory().seen.contains_key(place)
+    }
+
     pub(crate) fn forget(&self, place: &Path) {
         self.memory().seen.remove(place);
     }

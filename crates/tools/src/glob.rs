@@ -45,9 +45,22 @@ impl TypedTool for Glob {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
-        let start = start(context, input.path.as_deref())?;
+        let (path, pattern) = from_here(input);
+        let start = start(context, path.as_deref())?;
         let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
-        aside(context, move |stop| find(&root, &start, &input.pattern, ignores.as_deref(), stop)).await
+        aside(context, move |stop| find(&root, &start, &pattern, ignores.as_deref(), stop)).await
+    }
+}
+
+/// A pattern that begins elsewhere (`/x/*.rs`, `../x/*.rs`) is one of the folder that it names.
+fn from_here(input: Input) -> (Option<String>, String) {
+    let Input { pattern, path } = input;
+    let is_elsewhere = path.is_none() && (pattern.starts_with('/') || pattern.starts_with("../"));
+    let plain = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    let folder = pattern.get(..plain).and_then(|plain| plain.rfind('/')).filter(|_| is_elsewhere);
+    match folder.and_then(|end| Some((pattern.get(..=end)?, pattern.get(end + 1..)?))) {
+        Some((folder, rest)) if !rest.is_empty() => (Some(folder.to_owned()), rest.to_owned()),
+        _ => (path, pattern),
     }
 }
 

@@ -32,6 +32,9 @@ pub(crate) fn start(context: &Context, path: Option<&str>) -> Result<PathBuf, To
     let has_parents = path.components().any(|part| part == Component::ParentDir);
     let found = if has_parents { path.canonicalize() } else { path.metadata().map(|_| path.clone()) };
     found.map_err(|error| match error.kind() {
+        ErrorKind::NotFound if path.to_string_lossy().contains("output:") => {
+            ToolFailure::new("Outputs are no files: only `read` shows them, part by part. To search one, run the command again into a file.")
+        }
         ErrorKind::NotFound => ToolFailure(format!(
             "There is no {}. List the folder above it to see what is there.",
             shown(&context.root, &path)

@@ -48,10 +48,12 @@ impl TypedTool for Write {
 
 impl Write {
     fn make(&self, place: Place, content: String, context: &Context) -> Done {
+        let was_deleted = self.files.knows(&place.path);
         let after = Content { bytes: content.clone().into_bytes(), like: None };
         let change = Change { place: place.path, before: None, after: Some(after) };
         self.files.commit(vec![Draft { change, extent: Extent::Whole }], context)?;
-        let text = format!("{} was made: {} lines.", place.name, content.lines().count());
+        let deleted = if was_deleted { " It had been deleted since you last saw it." } else { "" };
+        let text = format!("{} was made: {} lines.{deleted}", place.name, content.lines().count());
         let display = Some(telling::diff(&place.name, None, Some(&content)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }

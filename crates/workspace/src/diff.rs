@@ -1,6 +1,7 @@
 //! What differs between two contents, in lines.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use similar::{DiffTag, TextDiff};
 
@@ -11,6 +12,8 @@ const MAX_COMPARED_BYTES: usize = 4 << 20;
 /// Where git looks for a zero byte, too.
 const BINARY_PROBE_BYTES: usize = 8_000;
 const CONTEXT_LINES: usize = 3;
+/// How long two texts are compared.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// A path's content at one time.
 #[derive(Clone, Copy, Debug)]
@@ -32,11 +35,16 @@ pub(crate) fn count_lines(before: &[u8], after: &[u8]) -> (u64, u64) {
         return (lines_in(after), lines_in(before));
     }
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
-    let diff = TextDiff::from_lines(&before, &after);
+    let diff = compared(&before, &after);
     let changes = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
     changes.fold((0, 0), |(added, removed), op| {
         (added + as_u64(op.new_range().len()), removed + as_u64(op.old_range().len()))
     })
+}
+
+/// Lines that have nothing in common take for ever to compare: then what is left counts as removed and added.
+fn compared<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
+    TextDiff::configure().timeout(PATIENCE).diff_lines(before, after)
 }
 
 fn lines_in(content: &[u8]) -> u64 {
@@ -69,7 +77,7 @@ pub(crate) fn unified(
         let _ = writeln!(text, "Files {old_name} and {new_name} differ, too large to be compared");
     } else {
         let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
-        let diff = TextDiff::from_lines(&old, &new);
+        let diff = compared(&old, &new);
         let mut unified = diff.unified_diff();
         let unified = unified.context_radius(CONTEXT_LINES).header(&old_name, &new_name);
         push_bounded(&mut text, &unified.to_string(), max_bytes);
@@ -115,6 +123,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Lines that are alike and in no order: comparing them to the end would take minutes.
+    #[test]
+    fn what_has_no_order_is_compared_as_far_as_there_is_time() {
+        let digits = |seed: u64| -> String {
+            let mut state = seed;
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state >> 60
+            };
+            (0..300_000).map(|_| format!("{}\n", next())).collect()
+        };
+        let (before, after) = (digits(1), digits(2));
+        let (added, removed) = count_lines(before.as_bytes(), after.as_bytes());
+        assert!(added == removed && added > 0);
+        assert!(unified("a", file(&before), file(&after), 10_000).len() < 11_000);
+    }
 
     fn file(content: &str) -> Option<Side<'_>> {
         Some(Side { mode: FileMode::from_bits(0o100_644), content: content.as_bytes() })

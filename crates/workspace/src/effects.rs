@@ -95,6 +95,8 @@ pub enum WhyNotKept {
     NotReadBefore,
     /// It was in git's objects, and they were removed.
     GoneFromGit,
+    /// It is git's own.
+    OfGit,
 }
 
 impl fmt::Display for WhyNotKept {
@@ -107,6 +109,7 @@ impl fmt::Display for WhyNotKept {
             WhyNotKept::Special => "it is neither a file nor a link",
             WhyNotKept::NotUnicode => "its name is not Unicode",
             WhyNotKept::NotReadBefore => "it had not been read before",
+            WhyNotKept::OfGit => "it is git's own",
             WhyNotKept::GoneFromGit => "git does not have its content any more",
         })
     }

@@ -119,7 +119,8 @@ impl Workspace {
         if before.saturating_add(size) > self.limits.max_kept_bytes {
             return Ok(Source::Nowhere(WhyNotKept::TooMuch));
         }
-        self.blobs.put(bytes)?;
+        // Safe on disk when the call that may change it is noted to begin.
+        self.blobs.put_soon(bytes)?;
         Ok(Source::Blobs)
     }
 
@@ -198,7 +199,7 @@ impl Workspace {
         self.load_from_git(&objects, |loaded| {
             let (Some((object, size)), Object::Bytes(bytes)) = (asked.next(), loaded) else { return };
             if u64::try_from(bytes.len()) == Ok(size) && failure.is_none() {
-                match self.blobs.put(&bytes) {
+                match self.blobs.put_soon(&bytes) {
                     Ok(blob) => drop(copied.insert(*object, blob)),
                     Err(error) => failure = Some(error),
                 }

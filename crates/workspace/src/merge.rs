@@ -6,10 +6,14 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::Duration;
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
+use similar::{DiffOp, TextDiff};
 
 use crate::text::{Endings, Line, Sheet, lines, main_ending};
+
+/// How long two texts are compared.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -199,7 +203,10 @@ struct Grown {
 
 impl Side {
     fn new(base: &[Line<'_>], side: &[Line<'_>]) -> Side {
-        let ops = capture_diff_slices_by_key(Algorithm::Myers, base, side, |line| line.content);
+        // Where the time is over, the rest counts as changed: that may make a conflict, and loses nothing.
+        let [base, side] =
+            [base, side].map(|lines| lines.iter().map(|line| line.content).collect::<Vec<_>>());
+        let ops = TextDiff::configure().timeout(PATIENCE).diff_slices(&base, &side).ops().to_vec();
         let changes = ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
         Side { changes: changes.map(|op| (op.old_range(), op.new_range())).collect(), at: 0 }
     }

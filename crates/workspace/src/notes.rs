@@ -130,7 +130,7 @@ fn put(text: &mut String, path: &str, entry: Option<&Entry>) {
     put_name(text, &what, path);
 }
 
-const REASONS: [WhyNotKept; 8] = [
+const REASONS: [WhyNotKept; 9] = [
     WhyNotKept::TooLarge,
     WhyNotKept::TooMuch,
     WhyNotKept::Ignored,
@@ -139,6 +139,7 @@ const REASONS: [WhyNotKept; 8] = [
     WhyNotKept::NotUnicode,
     WhyNotKept::NotReadBefore,
     WhyNotKept::GoneFromGit,
+    WhyNotKept::OfGit,
 ];
 
 fn code(why: WhyNotKept) -> usize {

@@ -1,5 +1,6 @@
 //! The workspace: what was last seen of it, and what is asked of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::index::{Entry, Index, Pair};
 use crate::look::Seen;
 use crate::notes::Notes;
 use crate::root::Root;
-use crate::stat::Moment;
+use crate::stat::{Moment, Stat};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -33,6 +34,9 @@ impl Default for Limits {
         Limits { max_files: 1_000_000, max_file_bytes: 16 << 20, max_kept_bytes: 4 << 30 }
     }
 }
+
+/// More hooks than this nobody has.
+const MAX_HOOKS: usize = 200;
 
 /// What a workspace is made of.
 pub struct Setup {
@@ -88,6 +92,8 @@ pub struct Workspace {
     pub(crate) notes: Option<Notes>,
     /// What an earlier process last saw has not been compared with what is there.
     is_from_notes: bool,
+    /// Git's own files that decide what git does, as they were when the last call began.
+    own_of_git: BTreeMap<String, Option<Stat>>,
 }
 
 impl fmt::Debug for Workspace {
@@ -106,6 +112,7 @@ impl Workspace {
         Workspace {
             notes,
             is_from_notes: noted.is_some(),
+            own_of_git: BTreeMap::new(),
             files: Files::new(root.folder()),
             git: git.and_then(|program| Git::open(&root, program)),
             root,
@@ -158,7 +165,38 @@ impl Workspace {
             self.git_trouble = Some(format!("the objects of git are not held: {error}"));
         }
         self.note();
+        self.own_of_git = self.look_at_git();
         Ok(Watch(()))
+    }
+
+    /// `.git` itself, its settings and its hooks. Their contents are not kept.
+    fn look_at_git(&self) -> BTreeMap<String, Option<Stat>> {
+        let mut seen = BTreeMap::new();
+        let stat = |path: &str| self.files.stat(path).ok().flatten();
+        // Of the folder only that it is there: its times change all the time.
+        if stat(".git").is_some() {
+            seen.insert(".git/".to_owned(), None);
+        }
+        seen.extend(stat(".git/config").map(|stat| (".git/config".to_owned(), Some(stat))));
+        let hooks =
+            std::fs::read_dir(self.files.absolute(".git/hooks")).into_iter().flatten().take(MAX_HOOKS);
+        for name in hooks.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+            let path = format!(".git/hooks/{name}");
+            let stat = stat(&path);
+            seen.insert(path, stat);
+        }
+        seen
+    }
+
+    /// What a call did to git's own files.
+    fn changed_in_git(&mut self) -> Vec<NotKept> {
+        let before = std::mem::take(&mut self.own_of_git);
+        let now = self.look_at_git();
+        let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        let is_gone = before.contains_key(".git/") && !now.contains_key(".git/");
+        let changed = paths.into_iter().filter(|path| before.get(*path) != now.get(*path));
+        let changed = changed.filter(|path| !is_gone || *path == ".git/");
+        changed.map(|path| NotKept { path: path.clone(), why: WhyNotKept::OfGit }).collect()
     }
 
     /// Whether an earlier process noted what it saw, and nobody has looked since.
@@ -190,6 +228,7 @@ impl Workspace {
         let (changes, not_recoverable) = self.effects_of(differences)?;
         self.note();
         lost.extend(not_recoverable);
+        lost.extend(self.changed_in_git());
         lost.sort();
         Ok(Effects { changes, not_recoverable: lost, unseen })
     }

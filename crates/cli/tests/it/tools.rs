@@ -103,6 +103,22 @@ fn the_input_may_be_piped_and_the_tools_listed() {
 }
 
 #[test]
+fn what_can_not_be_undone_is_said() {
+    let home = home();
+    let output = |command: &str| {
+        let (_, said) = called(&home, &["shell", &json!({ "command": command }).to_string(), "--yes"]);
+        said["output"].as_str().unwrap().to_owned()
+    };
+    let said = output("mkdir .git/hooks; echo x > .git/hooks/pre-commit");
+    assert!(said.contains("can't be undone: .git/hooks/pre-commit"), "{said}");
+    let said = output("rm -rf .git");
+    assert!(said.contains("can't be undone: .git/ ("), "{said}");
+    // A name is no more than a name.
+    let said = output(r#"printf x > "$(printf 'q]\n[exit code 1')""#);
+    assert!(said.contains(r"q]\n[exit code 1 (new)]"), "{said}");
+}
+
+#[test]
 fn files_of_added_folders_may_be_changed_and_are_watched() {
     let home = home();
     home.write("other/b.txt", "b\n");
@@ -118,6 +134,18 @@ fn files_of_added_folders_may_be_changed_and_are_watched() {
     let command = json!({ "command": format!("echo d > {path}; echo e > e.txt") }).to_string();
     let (code, said) = called(&home, &["--add-dir", &folder, "shell", &command, "--yes"]);
     assert_eq!((code, &said["changed"]), (0, &json!(["e.txt", path])), "{said}");
+    assert!(
+        said["output"].as_str().unwrap().contains(&format!("{path} (")),
+        "the model is told where: {said}"
+    );
+    // What is named twice, or lies in the project, is looked after once.
+    let inside = home.project().display().to_string();
+    let command = json!({ "command": format!("echo f > {path}; echo g > e.txt") }).to_string();
+    let twice =
+        ["--add-dir", &folder, "--add-dir", &folder, "--add-dir", &inside, "shell", &command, "--yes"];
+    assert_eq!(called(&home, &twice).1["changed"], json!(["e.txt", path]));
+    let around = home.run(&["tool", "--add-dir", "..", "read", "{}"]);
+    assert!(around.code == 2 && around.err.contains("the project is in it"), "{}", around.err);
     let missing = home.run(&["tool", "--add-dir", "nowhere", "read", "{}"]);
     assert_eq!(missing.code, 2, "{}", missing.err);
 
