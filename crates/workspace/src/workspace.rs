@@ -210,6 +210,8 @@ impl Workspace {
             return Ok(None);
         }
         self.is_from_notes = false;
+        // What git's own files were before, nobody noted.
+        self.own_of_git = self.look_at_git();
         self.end(Watch(())).map(Some)
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::house::{assert_well_formed, events, house, run, said, session, tools};
+use crate::house::{Ticks, assert_well_formed, events, house, run, said, session, tools};
 
 /// A tool that writes into a file without telling anybody. What it is called decides whose doing that is.
 struct Scribble(&'static str, ToolClass);
@@ -208,7 +208,8 @@ fn what_changed_between_two_sessions_is_told_when_one_goes_on() {
     let id = session.id();
     drop(session);
     fs::write(place.path().join("b"), "two\nwhile nobody looked\n").unwrap();
-    let house = watched(&journal, place.path(), notes.path());
+    let mut house = watched(&journal, place.path(), notes.path());
+    house.ids = Arc::new(Ticks::from(1_000));
     let dialogue = crate::house::dialogue("[[step]]\ntext = 'I see.'\nrepeat = true", &house);
     let mut session = Session::open(house, dialogue, id).unwrap();
     run(session.submit(said("again"), &CancellationToken::new())).unwrap();
@@ -247,6 +248,7 @@ fn what_a_call_did_before_the_program_ended_is_found_out() {
     drop(session);
     let mut next = watched(&journal, place.path(), log.path());
     next.tools.push(Arc::new(Die));
+    next.ids = Arc::new(Ticks::from(1_000));
     let tools = next.tools.clone();
     let dialogue = crate::house::dialogue(script, &next);
     let mut session = Session::open(next, dialogue, id).unwrap();

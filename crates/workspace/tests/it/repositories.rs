@@ -75,7 +75,7 @@ fn without_its_objects_it_is_said_that_a_file_is_lost() {
         place.write("file", "2");
     });
     assert_eq!(short(&effects), ["~file"]);
-    assert_eq!(lost(&effects), ["file: git does not have its content any more"]);
+    assert_eq!(lost(&effects), [".git/: it is git's own", "file: git does not have its content any more"]);
 }
 
 #[test]
