@@ -64,7 +64,8 @@ fn again(args: &[&str]) -> Command {
     command
 }
 
-/// Runs a command as Helve does, hands on its output, and ends as it did. Words like `level=full` or `writable=/path` before it confine it.
+/// Runs a command as Helve does, hands on its output, and ends as it did. Words like `level=full` or `writable=/path`
+/// before it confine it.
 fn be_helve(words: &[&str]) -> ExitCode {
     let count = words.iter().take_while(|word| word.contains('=')).count();
     let (settings, command) = words.split_at(count);

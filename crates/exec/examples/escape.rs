@@ -1,6 +1,6 @@
-//! What tests of confinement run: one attack after the other, each of which succeeds where nothing stops it. A program that got
-//! through ends with 0, one that was stopped with 1 and the system's words. It is told where the ground for it is (`GROUND`), and of whom it can
-//! try to get hold (`VICTIM`, a process id; `PORT`; `ABSTRACT`, a name).
+//! What tests of confinement run: one attack after the other, each of which succeeds where nothing stops it. A program
+//! that got through ends with 0, one that was stopped with 1 and the system's words. It is told where the ground for it
+//! is (`GROUND`), and of whom it can try to get hold (`VICTIM`, a process id; `PORT`; `ABSTRACT`, a name).
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -7,31 +7,34 @@ use crate::order::{Fields, put_bytes, put_count};
 
 /// What a command may reach. Everything else can be read, and neither be written nor be spoken to.
 ///
-/// At [`Level::Full`], `/tmp`, `/var/tmp`, `/run` and `/dev` are the command's own, and sockets of other programs are hidden as far as they are
-/// known when it starts. At [`Level::Landlock`], `/tmp` is as read-only as the rest: make a folder for temporary files writable, and name it in `TMPDIR`.
+/// At [`Level::Full`], `/tmp`, `/var/tmp`, `/run` and `/dev` are the command's own, and sockets of other programs are
+/// hidden as far as they are known when it starts. At [`Level::Landlock`], `/tmp` is as read-only as the rest: make a
+/// folder for temporary files writable, and name it in `TMPDIR`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// As found by [`probe`](crate::probe). The order is refused where less can be had.
+    /// As found by [`probe`](crate::probe()). The order is refused where less can be had.
     pub level: Level,
     /// Folders and files that can be written: the workspace. They must exist.
     pub writable: Vec<PathBuf>,
     /// Folders of tools that can be written too, and are made if they are absent. Not whole homes of tools: whoever can write
     /// `~/.cargo/bin` is not confined for long; `~/.cargo/registry` does.
     pub caches: Vec<PathBuf>,
-    /// Read-only inside what is writable; instead of something absent, the nearest folder around it that is inside too. Only at [`Level::Full`].
+    /// Read-only inside what is writable; instead of something absent, the nearest folder around it that is inside too.
+    /// Only at [`Level::Full`].
     pub protected: Vec<PathBuf>,
-    /// Secrets, and sockets: they look empty. At [`Level::Landlock`] they can't be read, and must not lie inside what is writable.
+    /// Secrets, and sockets: they look empty. At [`Level::Landlock`] they can't be read, and must not lie inside what
+    /// is writable.
     pub hidden: Vec<PathBuf>,
-    /// A folder that the command sees as `/tmp`, so that the next command finds what this one left. Without it, `/tmp` is empty and is gone
-    /// with the command. Only at [`Level::Full`].
+    /// A folder that the command sees as `/tmp`, so that the next command finds what this one left. Without it, `/tmp`
+    /// is empty and is gone with the command. Only at [`Level::Full`].
     pub temporary: Option<PathBuf>,
     /// How many bytes of memory files in an empty `/tmp`, `/var/tmp` and `/dev/shm` may take, together.
     pub scratch: u64,
     pub network: Network,
 }
 
-/// Whether a command reaches other machines, and servers on this one. Without, it has a loopback of its own at [`Level::Full`], and no sockets
-/// at all at [`Level::Landlock`].
+/// Whether a command reaches other machines, and servers on this one. Without, it has a loopback of its own at
+/// [`Level::Full`], and no sockets at all at [`Level::Landlock`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     Off,
@@ -43,8 +46,9 @@ pub enum Network {
 pub enum Level {
     /// Not at all.
     None,
-    /// By Landlock and a filter of system calls. The command sees all processes, and may change the permissions and times of the user's files
-    /// anywhere, but not their contents. It makes no Unix sockets, since those of other programs could not be told apart.
+    /// By Landlock and a filter of system calls. The command sees all processes, and may change the permissions and
+    /// times of the user's files anywhere, but not their contents. It makes no Unix sockets, since those of other
+    /// programs could not be told apart.
     Landlock,
     /// Also in namespaces of its own: users, mounts, processes, IPC and, without network, that.
     Full,
@@ -136,8 +140,24 @@ impl fmt::Display for Part {
 }
 
 impl Confinement {
+    /// The same with the real names of all paths. `None` if it asks for what its level can't do, or a link leads out of it.
+    pub(crate) fn settled(&self) -> Option<Confinement> {
+        let settled = self.resolved();
+        (self.has_no_way_out() && settled.is_possible()).then_some(settled)
+    }
+
+    /// Whether what lies inside something writable really does: a command before could have put a link there, so that the
+    /// next one could write where that leads.
+    fn has_no_way_out(&self) -> bool {
+        let is_kept = |inner: &PathBuf| {
+            let mut around = self.writable().filter(|outer| inner.starts_with(outer));
+            around.all(|outer| real(inner).starts_with(real(outer)))
+        };
+        self.writable().chain(&self.temporary).all(is_kept)
+    }
+
     /// Whether its level can do what it asks for.
-    pub(crate) fn is_possible(&self) -> bool {
+    fn is_possible(&self) -> bool {
         let is_rooted = |paths: &[PathBuf]| paths.iter().all(|path| path.is_absolute());
         let all = [&self.writable, &self.caches, &self.protected, &self.hidden];
         let is_inside = |hidden: &Path| self.writable().any(|path| hidden.starts_with(path));
@@ -152,6 +172,19 @@ impl Confinement {
         has_what_it_needs
             && all.into_iter().all(|paths| is_rooted(paths))
             && self.temporary.iter().chain(self.writable()).all(|path| path.parent().is_some())
+    }
+
+    /// With the real names of all paths, so that they can be compared: what a link leads to is what counts.
+    fn resolved(&self) -> Confinement {
+        let all = |paths: &[PathBuf]| paths.iter().map(|path| real(path)).collect();
+        Confinement {
+            writable: all(&self.writable),
+            caches: all(&self.caches),
+            protected: all(&self.protected),
+            hidden: all(&self.hidden),
+            temporary: self.temporary.as_deref().map(real),
+            ..*self
+        }
     }
 
     /// The workspace and the caches.
@@ -194,6 +227,18 @@ impl Confinement {
         let confinement =
             Confinement { level, writable, caches, protected, hidden, temporary: last, scratch, network };
         temporary.is_empty().then_some(confinement)
+    }
+}
+
+/// The real name of a path, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let mut around = path.ancestors().filter_map(|around| Some((around, around.canonicalize().ok()?)));
+    match around.next() {
+        Some((around, real)) if around != path => {
+            path.strip_prefix(around).map_or(real.clone(), |rest| real.join(rest))
+        }
+        Some((_, real)) => real,
+        None => path.to_owned(),
     }
 }
 
@@ -247,6 +292,41 @@ pub(crate) mod tests {
         assert!(!Confinement { protected: vec!["/work/.git".into()], ..less.clone() }.is_possible());
         assert!(Confinement { hidden: vec!["/home/secret".into()], ..less.clone() }.is_possible());
         assert!(!Confinement { hidden: vec!["/work/secret".into()], ..less }.is_possible());
+    }
+
+    #[test]
+    fn links_are_resolved_as_far_as_they_lead() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("folder")).unwrap();
+        std::os::unix::fs::symlink("folder", root.join("link")).unwrap();
+        assert_eq!(real(&root.join("link")), root.join("folder"));
+        assert_eq!(real(&root.join("link/new/file")), root.join("folder/new/file"));
+        assert_eq!(real(Path::new("relative")), Path::new("relative"));
+        let less = Confinement { writable: vec![root.join("folder")], ..plain(Level::Landlock) };
+        let hidden = Confinement { hidden: vec![root.join("link/secret")], ..less };
+        assert!(hidden.is_possible());
+        assert!(hidden.settled().is_none());
+    }
+
+    #[test]
+    fn a_link_inside_what_is_writable_leads_nowhere_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        std::fs::create_dir_all(root.join("work/cache")).unwrap();
+        let confinement = Confinement {
+            writable: vec![root.join("work")],
+            caches: vec![root.join("work/cache")],
+            temporary: Some(root.join("work/tmp")),
+            ..plain(Level::Full)
+        };
+        assert!(confinement.settled().is_some());
+        std::os::unix::fs::symlink("/usr", root.join("work/tmp")).unwrap();
+        assert!(confinement.settled().is_none());
+        std::fs::remove_file(root.join("work/tmp")).unwrap();
+        std::fs::remove_dir(root.join("work/cache")).unwrap();
+        std::os::unix::fs::symlink("..", root.join("work/cache")).unwrap();
+        assert!(confinement.settled().is_none());
     }
 
     #[test]

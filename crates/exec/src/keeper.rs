@@ -25,7 +25,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::handing::receive;
-use crate::order::{Input, Limits, Order};
+use crate::order::{Input, Limits, Order, WindowSize};
 use crate::probe::{PROBE_ARG, is_confined};
 use crate::report::{Cause, Ended, Refusal, Report, Status, Step};
 use crate::sandbox::{self, Confined, Holder, Plan};
@@ -131,41 +131,57 @@ pub(crate) fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: lowered(now.current), maximum: lowered(now.maximum) })?)
 }
 
-/// Starts the command in a process group of its own, on a terminal in a session of its own.
+/// Starts the command, confined or not.
 fn spawn(order: Order, open_input: Option<OwnedFd>, other_tasks: Option<u64>) -> Result<Confined, Refusal> {
-    let at = |step| move |error: io::Error| Refusal { step, errno: errno(&error) };
-    let processes = order.limits.processes;
-    let sockets = named_in(&order.env);
-    let mut command = Command::new(order.program);
-    command.args(order.args).env_clear().envs(order.env);
-    let mut feeding = None;
-    match (order.terminal, order.input) {
-        (Some(_), _) => terminal::give(&mut command, stdout()).map_err(at(Step::Program))?,
-        (None, Input::Text(text)) => {
-            let (reader, writer) = io::pipe().map_err(at(Step::Program))?;
-            feeding = Some((text, writer));
-            command.stdin(reader).process_group(0);
+    let failed = |error: io::Error| Refusal::of(Step::Program, &error);
+    let Order { program, args, cwd, env, input, terminal, limits, confinement, .. } = order;
+    limit(limits, other_tasks).map_err(failed)?;
+    let sockets = named_in(&env);
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(env);
+    let feeding = connect(&mut command, terminal, input, open_input).map_err(failed)?;
+    let begun = match &confinement {
+        Some(confinement) => {
+            sandbox::start(command, &Plan { confinement, cwd: &cwd, processes: limits.processes, sockets })?
         }
-        (None, Input::Nothing | Input::Open) => {
-            command.stdin(open_input.map_or(Stdio::null(), Stdio::from)).process_group(0);
+        None => {
+            chdir(&cwd).map_err(|error| Refusal::of(Step::Folder, &error.into()))?;
+            // Not waited for here: the keeper reaps all its children in one place.
+            let command = Pid::from_child(&command.spawn().map_err(failed)?);
+            Confined { command, holder: None }
         }
-    }
-    let Some(confinement) = &order.confinement else {
-        chdir(&order.cwd).map_err(io::Error::from).map_err(at(Step::Folder))?;
-        limit(order.limits, other_tasks).map_err(at(Step::Program))?;
-        // Not waited for here: the keeper reaps all its children in one place.
-        let command = Pid::from_child(&command.spawn().map_err(at(Step::Program))?);
-        feed(feeding).map_err(at(Step::Program))?;
-        return Ok(Confined { command, holder: None });
     };
-    limit(order.limits, other_tasks).map_err(at(Step::Program))?;
-    let begun = sandbox::start(command, &Plan { confinement, cwd: &order.cwd, processes, sockets })?;
-    feed(feeding).map_err(at(Step::Program))?;
+    feed(feeding).map_err(failed)?;
     Ok(begun)
 }
 
-/// Writes the text to the command's input. Only after it has begun: a confined command is forked from this process while that has one thread.
-fn feed(feeding: Option<(Vec<u8>, PipeWriter)>) -> io::Result<()> {
+/// A text, and where it is to be written.
+type Feeding = Option<(Vec<u8>, PipeWriter)>;
+
+/// Gives the command its input, in a process group of its own; on a terminal, in a session of its own.
+fn connect(
+    command: &mut Command,
+    terminal: Option<WindowSize>,
+    input: Input,
+    open_input: Option<OwnedFd>,
+) -> io::Result<Feeding> {
+    if terminal.is_some() {
+        terminal::give(command, stdout())?;
+        return Ok(None);
+    }
+    command.process_group(0);
+    if let Input::Text(text) = input {
+        let (reader, writer) = io::pipe()?;
+        command.stdin(reader);
+        return Ok(Some((text, writer)));
+    }
+    command.stdin(open_input.map_or(Stdio::null(), Stdio::from));
+    Ok(None)
+}
+
+/// Writes the text to the command's input. Only after it has begun: a confined command is forked from this process while
+/// that has one thread.
+fn feed(feeding: Feeding) -> io::Result<()> {
     let Some((text, mut writer)) = feeding else { return Ok(()) };
     // It ends when all is written or nobody can read any more, at the latest with this process.
     thread::Builder::new().spawn(move || writer.write_all(&text))?;
@@ -367,6 +383,29 @@ impl Keeper {
                 return false;
             }
             self.signals.wait(None, Some(step));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_environment_names_sockets_in_several_ways() {
+        let named = |value: &str| named_in(&[("X".into(), value.into())]);
+        assert_eq!(named("/tmp/agent.1"), [PathBuf::from("/tmp/agent.1")]);
+        assert_eq!(named("unix:path=/run/bus,guid=1"), [PathBuf::from("/run/bus")]);
+        assert_eq!(named("unix:///var/docker.sock"), [PathBuf::from("/var/docker.sock")]);
+        assert!(named("words").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_environment_panics(value: String) {
+            named_in(&[("X".into(), value.into())]);
         }
     }
 }

@@ -9,6 +9,10 @@
 //! A command has pipes, or a terminal for itself ([`Order::terminal`]): then it leads a session of its own below the keeper, and
 //! Helve holds the other side of the terminal. Custody is the same.
 //!
+//! A command can be confined ([`Order::confinement`]): it reads everything but secrets, writes its workspace and caches,
+//! and speaks with nobody, or with the network only. [`probe()`] finds how well that can be done here ([`Level`]), and what
+//! would make it better. An order is carried out at the level that it names or not at all.
+//!
 //! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
 //! keeper itself is killed, Helve ends the sessions of the keeper and of the command; a daemon that made a session of its own gets away then. If
 //! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and

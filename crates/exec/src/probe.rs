@@ -58,8 +58,8 @@ impl fmt::Display for Shortfall {
     }
 }
 
-/// Tries each level, the best one first, with a command that does nothing but look at itself. Takes some milliseconds, and is true for as
-/// long as nobody changes the system's settings. `keeper` is as in [`Order::keeper`].
+/// Tries each level, the best one first, with a command that does nothing but look at itself. Takes some milliseconds,
+/// and is true for as long as nobody changes the system's settings. `keeper` is as in [`Order::keeper`].
 pub fn probe(keeper: &Path) -> Probe {
     let mut why = Vec::new();
     for level in [Level::Full, Level::Landlock] {

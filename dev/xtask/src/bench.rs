@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<(), String> {
     let mut rows = vec![start(&helve)?];
     rows.extend(instructions(&helve));
     rows.extend(bench_loop::rows(&helve)?);
+    rows.extend(of_bench("helve-exec", "exec", &[])?);
     rows.extend(of_bench("helve-journal", "journal", &[])?);
     rows.extend(of_bench("helve-models", "models", &[])?);
     rows.extend(of_bench("helve-tools", "search", &[])?);

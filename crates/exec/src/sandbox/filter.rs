@@ -1,5 +1,6 @@
-//! The system calls that a confined command can't do: what would undo its confinement, reach other processes, or open parts of the kernel
-//! that ordinary work has no use for. They fail as if the system did not have them, so that programs do without.
+//! The system calls that a confined command can't do: what would undo its confinement, reach other processes, or open
+//! parts of the kernel that ordinary work has no use for. They fail as if the system did not have them, so that
+//! programs do without.
 
 use std::io;
 
@@ -17,7 +18,8 @@ const ARCHITECTURE: Option<u32> = None;
 /// The numbers of x86-64 from here on are another way to call the same.
 const X32: u32 = 0x4000_0000;
 
-/// Where a call's number, its architecture and its arguments stand. Of an argument, the lower half, which is all that is looked at.
+/// Where a call's number, its architecture and its arguments stand. Of an argument, the lower half, which is all that
+/// is looked at.
 const NUMBER: u32 = 0;
 const MACHINE: u32 = 4;
 const fn argument(index: u32) -> u32 {
@@ -137,6 +139,10 @@ fn program(architecture: u32, sockets: Sockets) -> Vec<sock_filter> {
     lines.extend(on(libc::SYS_personality, &unless_one_of(0, &[0, u32::MAX], libc::EPERM)));
     let families: Vec<u32> = sockets.families().iter().map(|family| family.cast_unsigned()).collect();
     lines.extend(on(libc::SYS_socket, &unless_one_of(0, &families, libc::EACCES)));
+    if matches!(sockets, Sockets::Of(_)) {
+        // Where other processes are seen, they could be starved by limits: one's own are set with zero for oneself.
+        lines.extend(on(libc::SYS_prlimit64, &unless_one_of(0, &[0], libc::EPERM)));
+    }
     lines.push(allow());
     lines
 }
@@ -267,6 +273,13 @@ mod tests {
         assert_eq!(families.map(|it| makes(Sockets::Known, it)), [true, true, true, false, false]);
         assert_eq!(families.map(|it| makes(Sockets::Of(Network::On), it)), [false, true, true, false, false]);
         assert_eq!(families.map(|it| makes(Sockets::Of(Network::Off), it)), [false; 5]);
+    }
+
+    #[test]
+    fn limits_are_set_for_oneself_where_others_are_seen() {
+        assert_eq!(call(Sockets::Known, libc::SYS_prlimit64, [7, 0]), None);
+        assert_eq!(call(Sockets::Of(Network::On), libc::SYS_prlimit64, [0, 0]), None);
+        assert_eq!(call(Sockets::Of(Network::On), libc::SYS_prlimit64, [7, 0]), Some(libc::EPERM));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Confinement on Linux.
 //!
-//! At the lower level, the keeper's child gives up what it may do, and becomes the command. At the full level it takes four processes:
+//! At the lower level, the keeper's child gives up what it may do, and becomes the command. At the full level there are
+//! two more:
 //!
 //! ```text
 //! keeper ─┬─ builder: makes the namespaces and the view of the files, and leaves
@@ -8,9 +9,9 @@
 //!         └─ command: gives up what it may do, and becomes the command
 //! ```
 //!
-//! The builder starts the other two as its own siblings, so the keeper, which stays outside, is the parent of the command as ever. The holder ends with
-//! the keeper, however that ends, because the keeper holds the other end of a pipe. All of this is forked from the keeper before that has a second thread,
-//! so that what is done after a fork is as safe as before.
+//! The builder starts the other two as its own siblings, so the keeper, which stays outside, is the parent of the command
+//! as ever. The holder ends with the keeper, however that ends, because the keeper holds the other end of a pipe. All of
+//! this is forked from the keeper before that has a second thread, so what is done after a fork is as safe as before.
 
 mod filter;
 mod loopback;
@@ -41,6 +42,9 @@ use crate::report::{Refusal, Report, Step};
 
 /// How long it may take until a confined command has begun: less than Helve waits for it.
 const START: Duration = Duration::from_secs(15);
+
+/// How many threads a process has, at most, where many processes have as many.
+const THREADS: u64 = 8;
 
 /// What is to be confined.
 pub(crate) struct Plan<'a> {
@@ -75,26 +79,31 @@ fn at_part<E: Into<io::Error>>(part: Part) -> impl FnOnce(E) -> Refusal {
 
 /// Starts a command that is confined. To be called only while this process has one thread.
 pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
-    if !plan.confinement.is_possible() {
-        return Err(at_part(Part::Request)(Errno::INVAL));
-    }
-    for cache in &plan.confinement.caches {
+    let settled = plan.confinement.settled();
+    let confinement = &settled.ok_or_else(|| at_part(Part::Request)(Errno::INVAL))?;
+    for cache in &confinement.caches {
         fs::create_dir_all(cache).map_err(at_part(Part::Mounts))?;
     }
+    let plan = &Plan { confinement, sockets: plan.sockets.clone(), ..*plan };
     let (heard, told) = io::pipe().map_err(at(Step::Keeper))?;
     let (theirs, lifeline) = io::pipe().map_err(at(Step::Keeper))?;
     let Some(child) = fork(Parent::Us).map_err(at(Step::Program))? else {
         drop((heard, lifeline));
         let done = match plan.confinement.level {
             Level::Full => build(command, plan, &theirs, &told),
-            Level::None | Level::Landlock => Err(become_command(command, plan)),
+            Level::Landlock | Level::None => Err(become_command(command, plan)),
         };
         leave_with(done, &told)
     };
     drop((theirs, told));
-    let pids = hear(heard)?;
-    let Some((holder, command)) = pids else { return Ok(Confined { command: child, holder: None }) };
-    Ok(Confined { command, holder: Some(Holder { pid: holder, _lifeline: lifeline.into() }) })
+    match (hear(heard)?.as_slice(), confinement.level) {
+        ([], Level::Landlock) => Ok(Confined { command: child, holder: None }),
+        ([holder, command], Level::Full) => {
+            let holder = Holder { pid: *holder, _lifeline: lifeline.into() };
+            Ok(Confined { command: *command, holder: Some(holder) })
+        }
+        _ => Err(at(Step::Keeper)(Errno::PROTO)),
+    }
 }
 
 /// Ends a process that came of the keeper, and tells the keeper what stopped it.
@@ -105,8 +114,8 @@ fn leave_with(done: Result<(), Refusal>, mut told: &PipeWriter) -> ! {
     leave(i32::from(done.is_err()))
 }
 
-/// Waits until the command has begun, and everybody has let go of the pipe: the holder and the command, if there are both.
-fn hear(mut heard: PipeReader) -> Result<Option<(Pid, Pid)>, Refusal> {
+/// Waits until the command has begun, and everybody has let go of the pipe. Says which processes the builder has made.
+fn hear(mut heard: PipeReader) -> Result<Vec<Pid>, Refusal> {
     let mut said = Vec::new();
     let mut piece = [0; 256];
     loop {
@@ -131,11 +140,7 @@ fn hear(mut heard: PipeReader) -> Result<Option<(Pid, Pid)>, Refusal> {
             Report::Ended(_) => {}
         }
     }
-    match pids.as_slice() {
-        [] => Ok(None),
-        [holder, command] => Ok(Some((*holder, *command))),
-        _ => Err(at(Step::Keeper)(Errno::PROTO)),
-    }
+    Ok(pids)
 }
 
 /// Makes the namespaces, and starts the two that live in them.
@@ -146,25 +151,23 @@ fn build(
     mut told: &PipeWriter,
 ) -> Result<(), Refusal> {
     let confinement = plan.confinement;
-    let sockets = mounts::sockets(confinement, plan.sockets.iter().cloned());
+    let sockets = mounts::sockets(confinement, &plan.sockets).map_err(at_part(Part::Mounts))?;
     enter_namespaces(confinement.network).map_err(at_part(Part::Namespaces))?;
     if confinement.network == Network::Off {
         loopback::switch_on().map_err(at_part(Part::Loopback))?;
     }
     mounts::arrange(confinement, &sockets).map_err(at_part(Part::Mounts))?;
 
-    let (mut shown, showing) = io::pipe().map_err(at(Step::Keeper))?;
+    let (mut shown, mut showing) = io::pipe().map_err(at(Step::Keeper))?;
     let Some(holder) = fork(Parent::Ours).map_err(at_part(Part::Namespaces))? else {
-        let done = mounts::show_processes().map_err(at_part(Part::Proc));
+        let done = mounts::show_processes().and_then(|()| showing.write_all(&[1]));
         if done.is_err() {
-            leave_with(done, told);
+            leave_with(done.map_err(at_part(Part::Proc)), told);
         }
-        drop(showing);
         hold(lifeline)
     };
     drop(showing);
-    // Closed by the holder, which has told the keeper if it could not.
-    let _ = shown.read(&mut [0]);
+    shown.read_exact(&mut [0]).map_err(at_part(Part::Proc))?;
 
     let Some(command) = fork(Parent::Ours).map_err(at(Step::Program))? else {
         leave_with(Err(become_command(command, plan)), told)
@@ -218,8 +221,9 @@ fn give_up(plan: &Plan<'_>) -> Result<(), Refusal> {
     let confinement = plan.confinement;
     chdir(plan.cwd).map_err(at(Step::Folder))?;
     let sockets = if confinement.level == Level::Full {
-        // In a user namespace the system counts exactly, the holder too. It does not count for root.
-        let processes = plan.processes.map(|count| u64::from(count).saturating_add(1));
+        // In a user namespace the system counts the command's own only, but threads too, and not for root. It only
+        // holds back what forks faster than the keeper counts.
+        let processes = plan.processes.map(|count| u64::from(count).saturating_mul(THREADS));
         lower(Resource::Nproc, processes).map_err(at(Step::Program))?;
         Sockets::Known
     } else {

@@ -1,9 +1,11 @@
-//! The files as a confined command sees them: all of them read-only, with holes where it may write and covers where it may not look.
+//! The files as a confined command sees them: all of them read-only, with holes where it may write and covers where it
+//! may not look.
 //!
-//! Nothing is moved away and nothing is entered: in a mount namespace of its own, the tree that is there is changed in place. What shall stay as it
-//! is (workspace, devices) is taken as a copy of its mount before, and put back where it was after.
+//! Nothing is moved away and nothing is entered: in a mount namespace of its own, the tree that is there is changed in
+//! place. What shall stay as it is (workspace, devices) is taken as a copy of its mount before, and put back where it
+//! was after.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
@@ -12,10 +14,13 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::CWD;
+use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
     open_tree,
 };
+use rustix::stdio::stdout;
+use rustix::termios::ttyname;
 
 use super::raw::{HARMLESS, READ_ONLY, restrict_all_mounts, restrict_mount};
 use crate::confinement::Confinement;
@@ -23,6 +28,8 @@ use crate::confinement::Confinement;
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// More files than an ordinary command makes in `/tmp`: each takes memory, however small it is.
 const MAX_FILES: u32 = 1_000_000;
+/// More sockets than any machine has outside `/run` and `/tmp`: each is covered one by one.
+const MAX_SOCKETS: usize = 1_000;
 /// Where the folders of one new file system are made, before they are put in their places.
 const STAGE: &str = "/tmp";
 
@@ -66,15 +73,16 @@ pub(super) fn arrange(confinement: &Confinement, sockets: &[PathBuf]) -> io::Res
     let protected =
         sorted(protected(confinement).iter().map(|(path, attributes)| Placed::again(path, *attributes)))?;
     let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
-    let devices = DEVICES.map(|name| Placed::again(&Path::new("/dev").join(name), libc::MOUNT_ATTR_NOSUID));
+    let devices = devices();
     let names = names_in_run();
+    let hidden = confinement.hidden.iter().chain(sockets).filter_map(|path| Hidden::at(path));
+    let hidden: Vec<Hidden> = hidden.collect();
 
     restrict_all_mounts(READ_ONLY | HARMLESS)?;
-    let stage = Stage::build(confinement.scratch, &names.links)?;
-    let covers: Vec<Placed> = stage.covers(confinement.hidden.iter().chain(sockets))?;
+    let stage = Stage::build(confinement.scratch, &names.links, &devices)?;
+    let covers = sorted(hidden.iter().map(Hidden::cover))?;
     stage.put(temporary)?;
-    // A device that this system does not have is none that it misses.
-    devices.iter().flatten().try_for_each(Placed::put)?;
+    devices.iter().try_for_each(Placed::put)?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
     mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
 
@@ -106,21 +114,34 @@ fn sorted(places: impl Iterator<Item = io::Result<Placed>>) -> io::Result<Vec<Pl
     Ok(places)
 }
 
-/// What can be protected of what shall be, and the attributes for it. Instead of what is absent, it is the nearest folder around it, unless that
-/// is all that can be written. The folders on the way stay writable, but become mounts too: those can't be moved away to make others in
-/// their place.
+/// What can be protected of what shall be, and the attributes for it. Instead of what is absent, it is the nearest folder
+/// around it, unless that is all that can be written. The folders on the way stay writable, but become mounts too: those
+/// can't be moved away to make others in their place.
 fn protected(confinement: &Confinement) -> BTreeMap<PathBuf, u64> {
     let is_inside =
         |path: &Path| confinement.writable().any(|outer| path.starts_with(outer) && path != outer);
     let mut found = BTreeMap::new();
     for path in &confinement.protected {
-        let around = path.ancestors().take_while(|path| is_inside(path)).filter(|path| path.exists());
-        for (distance, path) in around.enumerate() {
+        let around = path.ancestors().skip(1).take_while(|path| is_inside(path));
+        let all = std::iter::once(path.as_path()).chain(around).filter(|path| path.exists());
+        for (distance, path) in all.enumerate() {
             let attributes = if distance == 0 { READ_ONLY | HARMLESS } else { HARMLESS };
             *found.entry(path.to_owned()).or_default() |= attributes;
         }
     }
     found
+}
+
+/// The devices that a command gets, as far as this system has them, and its terminal, by a name that it finds.
+fn devices() -> Vec<Placed> {
+    let device = |from: &Path, name: &str| {
+        let mount = copy(from, libc::MOUNT_ATTR_NOSUID).ok()?;
+        Some(Placed { at: Path::new("/dev").join(name), mount })
+    };
+    let plain = DEVICES.iter().filter_map(|name| device(&Path::new("/dev").join(name), name));
+    let terminal = ttyname(stdout(), Vec::new()).ok();
+    let terminal = terminal.and_then(|name| device(Path::new(name.to_str().ok()?), "console"));
+    plain.chain(terminal).collect()
 }
 
 /// What of `/run` is needed although it is covered.
@@ -140,6 +161,27 @@ fn names_in_run() -> Run {
     Run { links: links.collect(), resolver }
 }
 
+/// What is hidden. It is looked at before anything is covered: afterwards it may be out of sight, and back with the
+/// workspace that it is in.
+struct Hidden {
+    path: PathBuf,
+    is_folder: bool,
+}
+
+impl Hidden {
+    fn at(path: &Path) -> Option<Hidden> {
+        let path = path.canonicalize().ok()?;
+        Some(Hidden { is_folder: path.is_dir(), path })
+    }
+
+    /// Something empty, from the stage.
+    fn cover(&self) -> io::Result<Placed> {
+        let name = if self.is_folder { "no-folder" } else { "no-file" };
+        let mount = copy(&Path::new(STAGE).join(name), READ_ONLY)?;
+        Ok(Placed { at: self.path.clone(), mount })
+    }
+}
+
 /// A new file system in memory, whose folders become `/tmp`, `/dev` and the others that a command has for itself.
 struct Stage {
     places: Vec<Placed>,
@@ -147,7 +189,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn build(bytes: u64, links: &[(PathBuf, PathBuf)]) -> io::Result<Stage> {
+    fn build(bytes: u64, links: &[(PathBuf, PathBuf)], devices: &[Placed]) -> io::Result<Stage> {
         let options = CString::new(format!("mode=0755,size={bytes},nr_inodes={MAX_FILES}"))?;
         mount(c"tmpfs", STAGE, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
         let stage = Path::new(STAGE);
@@ -161,7 +203,7 @@ impl Stage {
         for (name, to) in links {
             symlink(to, stage.join("run").join(name))?;
         }
-        furnish(&stage.join("dev"))?;
+        furnish(&stage.join("dev"), devices)?;
         let place = |at: &str, name: &str, attributes: u64| {
             let mount = copy(&stage.join(name), attributes)?;
             Ok(Placed { at: at.into(), mount })
@@ -180,16 +222,6 @@ impl Stage {
         Ok(Stage { places: places.collect::<io::Result<_>>()?, tmp: copy(&stage.join("tmp"), 0)? })
     }
 
-    /// Something empty for each of these that is there.
-    fn covers<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> io::Result<Vec<Placed>> {
-        let cover = |path: PathBuf| {
-            let name = if path.is_dir() { "no-folder" } else { "no-file" };
-            let mount = copy(&Path::new(STAGE).join(name), READ_ONLY)?;
-            Ok(Placed { at: path, mount })
-        };
-        sorted(paths.map(PathBuf::as_path).filter_map(|path| path.canonicalize().ok()).map(cover))
-    }
-
     /// Puts everything in its place; the stage itself, and what of it was not used, is covered by that.
     fn put(self, temporary: Option<OwnedFd>) -> io::Result<()> {
         self.places.iter().try_for_each(Placed::put)?;
@@ -198,9 +230,10 @@ impl Stage {
 }
 
 /// Places for devices, and the names by which programs find their own open files.
-fn furnish(dev: &Path) -> io::Result<()> {
+fn furnish(dev: &Path, devices: &[Placed]) -> io::Result<()> {
     fs::create_dir(dev)?;
-    DEVICES.iter().try_for_each(|name| File::create(dev.join(name)).map(drop))?;
+    let names = devices.iter().filter_map(|device| device.at.file_name());
+    names.into_iter().try_for_each(|name| File::create(dev.join(name)).map(drop))?;
     ["pts", "shm"].iter().try_for_each(|name| fs::create_dir(dev.join(name)))?;
     let links = [
         ("fd", "/proc/self/fd"),
@@ -212,9 +245,9 @@ fn furnish(dev: &Path) -> io::Result<()> {
     links.iter().try_for_each(|(name, to)| symlink(to, dev.join(name)))
 }
 
-/// The sockets of other programs that have a place among the files: those that somebody listens at, and those that the environment names. What is
-/// in folders of the command's own, or in its workspace, needs no cover.
-pub(super) fn sockets(confinement: &Confinement, named: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+/// The sockets of other programs that have a place among the files: those that somebody listens at, and those that the
+/// environment names. What is in folders of the command's own, or in its workspace, needs no cover.
+pub(super) fn sockets(confinement: &Confinement, named: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     let is_seen = |path: &PathBuf| {
         let covered = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
@@ -222,10 +255,8 @@ pub(super) fn sockets(confinement: &Confinement, named: impl Iterator<Item = Pat
         let is_ours = confinement.writable().any(|folder| path.starts_with(folder));
         !is_covered && !is_ours && fs::metadata(path).is_ok_and(|it| it.file_type().is_socket())
     };
-    let mut sockets: Vec<PathBuf> = paths_in(&table).chain(named).filter(is_seen).collect();
-    sockets.sort();
-    sockets.dedup();
-    sockets
+    let found: BTreeSet<PathBuf> = paths_in(&table).chain(named.iter().cloned()).filter(is_seen).collect();
+    if found.len() > MAX_SOCKETS { Err(Errno::TOOBIG.into()) } else { Ok(found.into_iter().collect()) }
 }
 
 /// The paths in the system's table of Unix sockets: what follows seven columns and begins with a slash.
@@ -265,7 +296,7 @@ mod tests {
             level: crate::Level::Full,
             writable: vec![root.into()],
             caches: Vec::new(),
-            protected: [".git/hooks/new", "absent/x", "/usr"].map(|path| root.join(path)).to_vec(),
+            protected: [".git/hooks/new", "absent/x"].map(|path| root.join(path)).to_vec(),
             hidden: Vec::new(),
             temporary: None,
             scratch: 0,

@@ -10,7 +10,6 @@ use crate::confinement::{Confinement, Part};
 use crate::report::{Refusal, Step};
 
 pub(crate) struct Plan<'a> {
-    #[expect(dead_code, reason = "nothing is done with it here")]
     pub(crate) confinement: &'a Confinement,
     #[expect(dead_code, reason = "nothing is done with it here")]
     pub(crate) cwd: &'a Path,
@@ -29,8 +28,9 @@ pub(crate) struct Holder {
     pub(crate) pid: Pid,
 }
 
-pub(crate) fn start(_command: Command, _plan: &Plan<'_>) -> Result<Confined, Refusal> {
-    Err(Refusal::of(Step::Confinement(Part::System), &Errno::NOSYS.into()))
+pub(crate) fn start(_command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
+    let part = if plan.confinement.settled().is_some() { Part::System } else { Part::Request };
+    Err(Refusal::of(Step::Confinement(part), &Errno::NOSYS.into()))
 }
 
 /// Nothing is inherited that was not meant to be, as far as this system lets us.

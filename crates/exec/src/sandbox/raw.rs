@@ -30,7 +30,8 @@ pub(super) fn fork(parent: Parent) -> io::Result<Option<Pid>> {
         Parent::Us => libc::SIGCHLD,
         Parent::Ours => libc::SIGCHLD | libc::CLONE_PARENT,
     };
-    // SAFETY: without a stack of its own, the new process goes on with a copy of all memory, which no other thread was changing.
+    // SAFETY: without a stack of its own, the new process goes on with a copy of all memory, which no other thread was
+    // changing.
     let pid = check(unsafe { libc::syscall(libc::SYS_clone, libc::c_long::from(flags), 0, 0, 0, 0) })?;
     Ok(i32::try_from(pid).ok().and_then(Pid::from_raw))
 }

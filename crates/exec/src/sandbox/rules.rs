@@ -1,5 +1,5 @@
-//! What Landlock lets a command do with files. At the full level, mounts say the same already, and this is a second wall; at the lower level it
-//! is the only one.
+//! What Landlock lets a command do with files. At the full level, mounts say the same already, and this is a second
+//! wall; at the lower level it is the only one.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 
 use crate::confinement::{Confinement, Level, Network};
 
-/// The newest rules that we know well. What the kernel lacks of them is left out, down to the oldest that we can do with: before, any file could
-/// be emptied.
+/// The newest rules that we know well. What the kernel lacks of them is left out, down to the oldest that we can do
+/// with: before, any file could be emptied.
 const NEWEST: ABI = ABI::V6;
 const OLDEST: ABI = ABI::V3;
 
@@ -88,7 +88,7 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
         ruleset = grant(ruleset, Path::new(path), devices)?;
     }
     if !is_all {
-        for path in ["/tmp", "/var/tmp", "/dev/shm"] {
+        for path in ["/tmp", "/var/tmp", "/dev/shm", "/dev/console"] {
             ruleset = grant(ruleset, Path::new(path), writing)?;
         }
     }
@@ -127,16 +127,24 @@ fn all_but(hidden: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
         if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
             found.push(path);
         } else {
-            // A link has no rights of its own; what it leads to is found where it is.
-            let entries = fs::read_dir(&path)?.flatten();
-            let is_own = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
-            open.extend(entries.filter(is_own).map(|entry| entry.path()));
+            open.extend(inside(&path, &hidden));
         }
         if found.len() + open.len() > MAX_RULES {
             return Err(Errno::TOOBIG.into());
         }
     }
     Ok(found)
+}
+
+/// What is in a folder. Of one that can't be listed, what is known to be in it: the next steps to what is hidden.
+fn inside(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        let next = |path: &PathBuf| Some(folder.join(path.strip_prefix(folder).ok()?.components().next()?));
+        return hidden.iter().filter_map(next).collect();
+    };
+    // A link has no rights of its own; what it leads to is found where it is.
+    let is_own = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+    entries.flatten().filter(is_own).map(|entry| entry.path()).collect()
 }
 
 #[cfg(test)]

@@ -27,7 +27,8 @@ pub(crate) fn tasks() -> Option<u64> {
 pub(crate) struct Family {
     pub(crate) keeper: Pid,
     pub(crate) command: Pid,
-    /// The first process of the command's PID namespace, if it has one: none of the command's own, but with it all of them end.
+    /// The first process of the command's PID namespace, if it has one: none of the command's own, but with it all of
+    /// them end.
     pub(crate) holder: Option<Pid>,
 }
 

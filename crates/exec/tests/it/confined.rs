@@ -127,12 +127,13 @@ async fn input_output_and_end_are_told() {
 
 #[tokio::test]
 async fn a_terminal_is_one() {
-    let script = "test -t 0 && test -t 2 && stty size; echo there > /dev/tty";
+    let script =
+        "test -t 0 && test -t 2 && stty size; echo there > /dev/tty; test -c \"$(tty)\" && echo named";
     for level in levels() {
         let terminal = Some(WindowSize { rows: 33, columns: 97 });
         let order = Order { terminal, ..shell(&Mark::new(), script) };
         let (said, ..) = timeout(LONG, all(start(confined(level, order)).await.unwrap())).await.unwrap();
-        assert_eq!(said, "33 97\r\nthere\r\n");
+        assert_eq!(said, "33 97\r\nthere\r\nnamed\r\n", "{level:?}");
     }
 }
 
@@ -157,6 +158,34 @@ async fn what_can_not_be_started_says_why() {
         assert!(matches!(refused(nowhere).await, ExecError::NoFolder(_)));
     }
     assert_eq!(mark.processes(), [0; 0]);
+}
+
+/// A workspace in `/tmp`, which is covered and laid open again, is no way around what holds elsewhere.
+#[tokio::test]
+async fn a_workspace_among_temporary_files_is_one_like_others() {
+    for level in levels().into_iter().filter(|level| *level == Level::Full) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["work/.git/hooks", "work/secrets", "other"] {
+            fs::create_dir_all(path(name)).unwrap();
+        }
+        for name in ["work/.env", "work/secrets/key", "other/file"] {
+            fs::write(path(name), "secret").unwrap();
+        }
+        std::os::unix::fs::symlink(path("work"), path("link")).unwrap();
+        let script =
+            "cat .env secrets/key ../other/file; echo x > .git/hooks/pre-commit; mv .git .g; echo y > new";
+        let mut order = confined(level, Order { cwd: path("work"), ..shell(&Mark::new(), script) });
+        let confinement = order.confinement.as_mut().unwrap();
+        confinement.writable.push(path("link"));
+        confinement.hidden = vec![path("link/.env"), path("work/secrets")];
+        confinement.protected = vec![path("link/.git/hooks")];
+        let (out, err, _) = all(start(order).await.unwrap()).await;
+        assert_eq!(out, "", "nothing is read: {err}");
+        assert!(!path("work/.git/hooks/pre-commit").exists() && path("work/.git").exists());
+        assert_eq!(fs::read_to_string(path("work/new")).unwrap(), "y\n");
+        assert_eq!(fs::read_to_string(path("work/.env")).unwrap(), "secret");
+    }
 }
 
 /// Never bare instead.
@@ -184,6 +213,37 @@ async fn what_can_not_be_confined_does_not_run() {
         assert_eq!(part(refused(asked(level, &absent)).await), Part::Mounts);
     }
     assert!(!ran.exists());
+}
+
+/// A confined program can make no namespaces, so it finds the lower level only, and can use it.
+#[tokio::test]
+async fn a_probe_says_what_is_missing() {
+    let mark = Mark::new();
+    for level in levels() {
+        let (said, ..) =
+            all(start(confined(level, order(&mark, custody(), &["probe"]))).await.unwrap()).await;
+        let lines: Vec<&str> = said.lines().collect();
+        let [found, why] = lines.as_slice() else { panic!("{said}") };
+        assert_eq!(*found, "Landlock", "{level:?}");
+        assert!(why.contains("namespaces failed: Operation not permitted"), "{why}");
+        assert!(why.contains("sysctl"), "{why}");
+    }
+}
+
+/// As in a container: a part of `/proc` is covered, so the system shows no other one.
+#[test]
+fn a_probe_in_a_container_says_what_is_missing() {
+    let script = "mount -t tmpfs none /proc/irq && echo covered && exec \"$0\" probe";
+    let mut container = std::process::Command::new("unshare");
+    let output = container.args(["-Urm", "sh", "-c", script]).arg(custody()).output();
+    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = said.lines().collect();
+    let ["covered", found, why @ ..] = lines.as_slice() else {
+        println!("skipped: namespaces can't be made by `unshare` here");
+        return;
+    };
+    assert_ne!(*found, "Full");
+    assert!(why.concat().contains("systempaths=unconfined"), "{why:?}");
 }
 
 #[test]

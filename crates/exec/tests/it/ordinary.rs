@@ -92,6 +92,18 @@ async fn a_file_can_be_too_large() {
 }
 
 #[tokio::test]
+async fn memory_can_be_too_much() {
+    for (memory, expected) in [(None, Status::Exited(0)), (Some(100 << 20), Status::Exited(1))] {
+        let limits = Limits { memory, ..Limits::default() };
+        let order = Order {
+            limits,
+            ..order(&Mark::new(), "dd", &["if=/dev/zero", "of=/dev/null", "bs=500M", "count=1"])
+        };
+        assert_eq!(all(start(order).await.unwrap()).await.2.status, expected);
+    }
+}
+
+#[tokio::test]
 async fn what_can_not_be_started_says_why() {
     let mark = Mark::new();
     let folder = tempfile::tempdir().unwrap();

@@ -86,19 +86,6 @@ fn grounds() -> impl Iterator<Item = (User, Ground)> {
     users().into_iter().filter_map(|user| Some((user, Ground::reachable(user)?)))
 }
 
-/// The levels that work here, for this user.
-fn levels(ground: &Ground) -> Vec<&'static str> {
-    let works = |level: &&str| {
-        let settings = vec![format!("level={level}")];
-        let Outcome { code, said } = ground.run(&settings, &["true"]);
-        if code != Some(0) {
-            println!("skipped: level {level}: {said}");
-        }
-        code == Some(0)
-    };
-    ["landlock", "full"].into_iter().filter(works).collect()
-}
-
 fn restore(ground: &Ground) {
     fs::write(ground.path("outside/victim"), "old").unwrap();
 }
@@ -118,7 +105,7 @@ fn without_confinement_the_attacks_succeed() {
 #[test]
 fn with_confinement_they_fail() {
     for (user, ground) in grounds() {
-        for level in levels(&ground) {
+        for level in ground.levels() {
             let settings = ground.settings(level);
             let is_claimed = |bare: Bare, stopped: Stopped| {
                 let is_meant = bare != Bare::SucceedsAsUser || bare.is_expected_of(user);
@@ -145,10 +132,22 @@ fn open_files_are_not_inherited() {
     for (user, ground) in grounds() {
         assert_eq!(ground.attack_by_descriptor(None).code, Some(0), "{user:?}: without Helve");
         restore(&ground);
-        for level in levels(&ground).into_iter().chain(["bare"]) {
+        for level in ground.levels().into_iter().chain(["bare"]) {
             let outcome = ground.attack_by_descriptor(Some(&ground.settings(level)));
             assert_eq!(outcome.code, Some(1), "{user:?} {level}: {}", outcome.said);
             assert_eq!(fs::read_to_string(ground.path("outside/victim")).unwrap(), "old");
+        }
+    }
+}
+
+#[test]
+fn a_fork_bomb_is_ended_whoever_it_is() {
+    for (user, ground) in grounds() {
+        let custody = ground.path("bin/custody").display().to_string();
+        for level in ground.levels() {
+            let settings = [ground.settings(level), vec!["processes=60".to_owned()]].concat();
+            let outcome = ground.run(&settings, &[&custody, "bomb"]);
+            assert_eq!(outcome.code, Some(126), "{user:?} {level}: ended by a signal: {}", outcome.said);
         }
     }
 }
