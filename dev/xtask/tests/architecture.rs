@@ -11,16 +11,27 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate of ours with those it may know. `protocol ← {config exec journal models workspace} ← tools ← agent ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 9] = [
+/// Each crate of ours with those it may know. `protocol ← {config exec journal models permissions workspace} ← tools ← agent ← cli`.
+const MAY_KNOW: [(&str, &[&str]); 10] = [
     ("helve-protocol", &[]),
     ("helve-config", &["helve-protocol"]),
     ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
     ("helve-models", &["helve-protocol"]),
+    ("helve-permissions", &["helve-protocol"]),
     ("helve-workspace", &["helve-protocol"]),
     ("helve-tools", &["helve-protocol", "helve-exec", "helve-workspace"]),
-    ("helve-agent", &["helve-protocol", "helve-journal", "helve-models", "helve-tools", "helve-workspace"]),
+    (
+        "helve-agent",
+        &[
+            "helve-protocol",
+            "helve-journal",
+            "helve-models",
+            "helve-permissions",
+            "helve-tools",
+            "helve-workspace",
+        ],
+    ),
     (
         "helve-cli",
         &[
@@ -29,6 +40,7 @@ const MAY_KNOW: [(&str, &[&str]); 9] = [
             "helve-exec",
             "helve-journal",
             "helve-models",
+            "helve-permissions",
             "helve-tools",
             "helve-agent",
             "helve-workspace",

@@ -1,0 +1,311 @@
+//! Builtins that run commands, set variables, or change how the rest is read.
+
+use super::judge::{Context, Judge};
+use super::options::{anywhere, leading};
+use super::taint::Flow;
+use super::{Manner, Word};
+
+/// Whether it does nothing but run others; or why it can't be known what it does.
+pub(super) type Judged = Result<bool, String>;
+
+/// Options of `set -o` that do not change how a text is read.
+const HARMLESS_OPTIONS: [&str; 20] = [
+    "allexport",
+    "errexit",
+    "errtrace",
+    "functrace",
+    "hashall",
+    "noclobber",
+    "noexec",
+    "noglob",
+    "nolog",
+    "notify",
+    "nounset",
+    "onecmd",
+    "physical",
+    "pipefail",
+    "privileged",
+    "verbose",
+    "xtrace",
+    "monitor",
+    "ignoreeof",
+    "vi",
+];
+
+/// What a builtin does; `None` if it is none, or one that does nothing of the kind.
+pub(super) fn judge(
+    judge: &mut Judge<'_>,
+    program: &str,
+    words: &[Word],
+    context: &Context,
+) -> Option<Judged> {
+    Some(match program {
+        "eval" => eval(judge, words, context),
+        "source" | "." => source(judge, words, context),
+        "exec" => exec(judge, words, context),
+        "command" => command(judge, words, context),
+        "builtin" => {
+            judge.run(words.to_vec(), &context.via(program, Manner::Plain));
+            Ok(true)
+        }
+        "trap" => trap(judge, words, context),
+        "jobs" if words.iter().any(|word| word.could_be("-x")) => Err("it runs a command".to_owned()),
+        "alias" => alias(words),
+        "shopt" => shopt(words),
+        "set" => set(words),
+        "enable" => leading("-a -n -p -s", words).map(|_| false),
+        "hash" => leading("-r -l -d -t", words).map(|_| false),
+        "bind" | "complete" | "compopt" | "fc" => Err("what it runs is not read".to_owned()),
+        "compgen" => leading("-a -b -c -d -e -f -g -j -k -s -u -v -A: -P: -S: -X:", words).map(|_| false),
+        "cd" | "pushd" => cd(judge, words),
+        "declare" | "typeset" | "local" | "export" | "readonly" => declare(judge, words, context),
+        "read" => read(judge, words, context),
+        "mapfile" | "readarray" => mapfile(judge, words, context),
+        "getopts" => names(judge, words.get(1..2).unwrap_or_default(), context),
+        "printf" => printf(judge, words, context),
+        "unset" => unset(judge, words, context),
+        "let" => calculate(judge, words, context),
+        "wait" => wait(judge, words, context),
+        "test" | "[" => test(judge, words, context),
+        _ => return None,
+    })
+}
+
+fn eval(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let words = match words.split_first() {
+        Some((Word::Known(first), rest)) if first == "--" => rest,
+        _ => words,
+    };
+    let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+    let script = texts.ok_or("what it runs can't be known")?.join(" ");
+    judge.script(&script, &context.via("eval", Manner::Plain));
+    Ok(true)
+}
+
+fn source(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("", words)?;
+    match taken.operands.first() {
+        Some(Word::Known(path)) if path == "/dev/stdin" || path == "/dev/fd/0" => {
+            let script = context.input.clone().ok_or("what it runs is not in the command")?;
+            judge.script(&script, &context.via("source", Manner::Plain));
+            Ok(true)
+        }
+        Some(Word::Known(path)) if path.starts_with("/dev/") || path.starts_with("/proc/") => {
+            Err("what it runs is not in the command".to_owned())
+        }
+        Some(path @ (Word::Known(_) | Word::Home(_))) => {
+            judge.scripts.push((path.clone(), context.span()));
+            Ok(false)
+        }
+        Some(_) => Err("the file that it runs can't be known".to_owned()),
+        None => Ok(false),
+    }
+}
+
+fn exec(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-c -l -a:", words)?;
+    judge.run(taken.operands, &context.via("exec", Manner::Plain));
+    Ok(true)
+}
+
+fn command(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-p -v -V", words)?;
+    if !taken.has(&["-v", "-V"]) {
+        judge.run(taken.operands, &context.via("command", Manner::Plain));
+    }
+    Ok(true)
+}
+
+fn trap(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-l -p -P", words)?;
+    let (Some((action, signals)), false) = (taken.operands.split_first(), taken.has(&["-l", "-p", "-P"]))
+    else {
+        return Ok(false);
+    };
+    if signals.is_empty() {
+        return Ok(false);
+    }
+    match action.known() {
+        Some("-" | "") => Ok(false),
+        Some(script) => {
+            judge.script(script, &context.via("trap", Manner::Plain));
+            Ok(true)
+        }
+        None => Err("what it runs can't be known".to_owned()),
+    }
+}
+
+fn alias(words: &[Word]) -> Judged {
+    let only_tells = words.iter().all(|word| word.known().is_some_and(|word| !word.contains('=')));
+    if only_tells { Ok(false) } else { Err("it gives commands another meaning".to_owned()) }
+}
+
+fn shopt(words: &[Word]) -> Judged {
+    let taken = leading("-s -u -p -q -o", words)?;
+    let changes_reading = |word: &Word| match word.known() {
+        Some(name) if taken.has(&["-o"]) => !HARMLESS_OPTIONS.contains(&name),
+        Some("expand_aliases" | "extglob" | "extquote" | "interactive_comments") | None => true,
+        Some(name) => name.starts_with("compat") || name.ends_with("_expand_once"),
+    };
+    if taken.has(&["-s", "-u"]) && taken.operands.iter().any(changes_reading) {
+        return Err("it changes how the rest is read".to_owned());
+    }
+    Ok(false)
+}
+
+fn set(words: &[Word]) -> Judged {
+    let refused = || Err("it changes how the rest is read".to_owned());
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let Some(text) = word.known() else { return refused() };
+        let letters = match text.strip_prefix(['-', '+']) {
+            None | Some("") => return Ok(false),
+            Some("-") if text == "--" => return Ok(false),
+            Some(letters) => letters,
+        };
+        if !letters.bytes().all(|letter| b"abefhmnotuvxCEPT".contains(&letter)) {
+            return refused();
+        }
+        for _ in letters.bytes().filter(|letter| *letter == b'o') {
+            let option = rest.next().map(Word::known);
+            if !matches!(option, None | Some(Some(_)))
+                || option.flatten().is_some_and(|name| !HARMLESS_OPTIONS.contains(&name))
+            {
+                return refused();
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn cd(judge: &mut Judge<'_>, words: &[Word]) -> Judged {
+    let folder = words.iter().find(|word| word.is_no_option() || word.known().is_none());
+    judge.reading.folders.push(folder.cloned().unwrap_or_else(|| Word::Home(String::new())));
+    Ok(false)
+}
+
+fn declare(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let is_option = |word: &&Word| word.known().is_some_and(|word| word.starts_with(['-', '+']));
+    let options: String = words.iter().filter(is_option).filter_map(Word::known).collect();
+    if options.contains('n') {
+        return Err("it gives a variable another name".to_owned());
+    }
+    for word in words.iter().filter(|word| !is_option(word)) {
+        let (name, value) = match word {
+            Word::Known(text) => text.split_once('=').unwrap_or((text, "")),
+            // An assignment in the grammar, which has been judged as such.
+            Word::Any if context.sources == Flow::nothing() => continue,
+            Word::One if context.sources == Flow::nothing() && !options.contains(['a', 'A']) => continue,
+            _ => return Err("the variable that it sets can't be known".to_owned()),
+        };
+        if value.starts_with('(') && value.contains(['$', '`']) {
+            return Err("it sets an array from a text that could be code".to_owned());
+        }
+        let name = name.strip_suffix('+').unwrap_or(name);
+        set_variable(judge, name, Flow::text(value), context)?;
+        if options.contains('i') {
+            judge.taint.number(name, context.span());
+        }
+    }
+    Ok(false)
+}
+
+/// Notes a variable that a builtin sets. Its name can be an element of an array, whose subscript is calculated.
+fn set_variable(judge: &mut Judge<'_>, name: &str, value: Flow, context: &Context) -> Result<(), String> {
+    let (name, subscript) = name.split_once('[').unwrap_or((name, ""));
+    if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return Err("the variable that it sets can't be known".to_owned());
+    }
+    if !subscript.is_empty() {
+        judge.taint.calculate(Flow::text(subscript), context.span());
+    }
+    judge.assigned(name, value, context);
+    Ok(())
+}
+
+/// Words that are names of variables, which get a value from somewhere.
+fn names(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    for word in words {
+        let name = word.known().ok_or("the variable that it sets can't be known")?;
+        set_variable(judge, name, Flow::Anywhere, context)?;
+        if let Some(command) = judge.reading.commands.last_mut() {
+            command.assignments.push((name.to_owned(), None));
+        }
+    }
+    Ok(false)
+}
+
+fn read(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-a: -d: -e -i: -n: -N: -p: -r -s -t: -u: -E", words)?;
+    let array: Vec<Word> = taken.values(&["-a"]).cloned().collect();
+    names(judge, &[array, taken.operands].concat(), context)
+}
+
+fn mapfile(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-d: -n: -O: -s: -t -u: -c:", words)?;
+    names(judge, &taken.operands, context)
+}
+
+fn printf(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    match words.first() {
+        Some(Word::Known(first)) if first == "-v" => {
+            names(judge, words.get(1..2).unwrap_or_default(), context)
+        }
+        Some(Word::Known(first)) if first.starts_with("-v") => {
+            let name = Word::Known(first.get(2..).unwrap_or_default().to_owned());
+            names(judge, &[name], context)
+        }
+        Some(Word::Known(_) | Word::Home(_)) | None => Ok(false),
+        Some(_) => calculate_sources(judge, context),
+    }
+}
+
+fn unset(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    calculate(judge, &anywhere("-f -v -n", words)?.operands, context)
+}
+
+fn wait(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    match words.iter().position(|word| word.known() == Some("-p")) {
+        Some(at) => names(judge, words.get(at + 1..at + 2).unwrap_or_default(), context),
+        None if words.iter().any(|word| word.known().is_none_or(|word| word.starts_with("-p"))) => {
+            calculate_sources(judge, context)
+        }
+        None => Ok(false),
+    }
+}
+
+/// Words that the shell calculates with.
+fn calculate(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    for word in words {
+        match word.known() {
+            Some(text) => judge.taint.calculate(Flow::text(text), context.span()),
+            None => judge.taint.calculate(Flow::Anywhere, context.span()),
+        }
+    }
+    Ok(false)
+}
+
+/// What is in the words that can't be known may be calculated with.
+fn calculate_sources(judge: &mut Judge<'_>, context: &Context) -> Judged {
+    judge.taint.calculate(context.sources.clone(), context.span());
+    Ok(false)
+}
+
+/// `-v` looks at a variable by its name, and words that can't be known can be `-v`.
+fn test(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let names_variable = |pair: &[Word]| match pair {
+        [Word::Known(first), second] if first == "-v" || first == "-R" => Some(second.clone()),
+        [Word::One, Word::One] => Some(Word::One),
+        _ => None,
+    };
+    let named: Vec<Word> = words.windows(2).filter_map(names_variable).collect();
+    let is_unclear = words.iter().chain(&named).any(|word| *word == Word::Any) || named.contains(&Word::One);
+    if is_unclear {
+        calculate_sources(judge, context)?;
+    }
+    if words.iter().any(|word| matches!(word, Word::Pattern(_)) && word.could_be("-v")) {
+        judge.taint.calculate(Flow::Anywhere, context.span());
+    }
+    let known: Vec<Word> = named.into_iter().filter(|word| word.known().is_some()).collect();
+    calculate(judge, &known, context)
+}

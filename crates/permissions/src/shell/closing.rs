@@ -1,0 +1,80 @@
+//! What can be said only when everything has been read.
+
+use super::judge::Judge;
+use super::{Access, Reading, Unknown, Word};
+
+/// More reasons than a person reads are left out.
+const MAX_UNKNOWN: usize = 50;
+
+pub(super) fn close(mut judge: Judge<'_>) -> Reading {
+    for span in judge.taint.dangerous() {
+        let reason = "the shell calculates with a value that can't be known and could be code".to_owned();
+        judge.reading.unknown.push(Unknown { reason, span });
+    }
+    written_programs(&mut judge);
+    if judge.taint.is_assigned("HOME") {
+        forget_home(&mut judge.reading);
+    }
+    let mut reading = judge.reading;
+    for command in &mut reading.commands {
+        let is_function = command.program().is_some_and(|program| judge.functions.contains(program));
+        command.only_runs_others &= !is_function;
+    }
+    let mut seen = Vec::new();
+    reading.unknown.retain(|unknown| {
+        let is_new = !seen.contains(unknown) && seen.len() < MAX_UNKNOWN;
+        if is_new {
+            seen.push(unknown.clone());
+        }
+        is_new
+    });
+    reading
+}
+
+/// A file that the command itself writes and runs holds code that nobody has read.
+fn written_programs(judge: &mut Judge<'_>) {
+    let reading = &judge.reading;
+    let named = reading.commands.iter().filter_map(|command| Some((command.argv.first()?, &command.span)));
+    let scripts = judge.scripts.iter().map(|(script, span)| (script, span));
+    let mut unknown = Vec::new();
+    for (program, span) in named.chain(scripts) {
+        let Some(path) = program.known() else { continue };
+        let is_path = path.contains('/') || judge.scripts.iter().any(|(script, _)| script == program);
+        let is_written = reading.writes.iter().any(|target| {
+            let has_content = matches!(target.access, Access::Write | Access::Append);
+            has_content && same_name(&target.path, path, is_path)
+        });
+        if is_written {
+            unknown.push(Unknown {
+                reason: format!("{path} is run and may be written by the same command"),
+                span: span.clone(),
+            });
+        }
+    }
+    judge.reading.unknown.extend(unknown);
+}
+
+/// Whether both could be the same file. Only a path can be one whose name is not known.
+fn same_name(written: &Word, run: &str, is_path: bool) -> bool {
+    let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    match written {
+        Word::Known(path) | Word::Home(path) => name(path) == name(run),
+        Word::Pattern(_) | Word::One | Word::Any => is_path,
+    }
+}
+
+fn forget_home(reading: &mut Reading) {
+    for command in
+        reading.commands.iter().filter(|command| matches!(command.argv.first(), Some(Word::Home(_))))
+    {
+        let reason = "the name of the program can't be known".to_owned();
+        reading.unknown.push(Unknown { reason, span: command.span.clone() });
+    }
+    let words = reading.commands.iter_mut().flat_map(|command| &mut command.argv);
+    let paths = reading.writes.iter_mut().chain(&mut reading.reads).map(|target| &mut target.path);
+    for word in words.chain(paths).chain(&mut reading.folders) {
+        if matches!(word, Word::Home(_)) {
+            *word = Word::One;
+        }
+    }
+}

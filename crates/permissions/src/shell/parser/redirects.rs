@@ -1,0 +1,93 @@
+//! Redirections.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use super::here::Pending;
+use super::{Parsed, Parser, is_name, is_name_start};
+use crate::shell::tree::{RawWord, Redirect, RedirectKind};
+
+/// The operators, longest first.
+const OPERATORS: [&str; 12] = ["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
+
+impl Parser<'_> {
+    /// A redirection, if one begins here.
+    pub(super) fn redirect(&mut self) -> Parsed<Option<Redirect>> {
+        let start = self.at;
+        let descriptor = self.descriptor()?;
+        if self.is_process_substitution() {
+            self.at = start;
+            return Ok(None);
+        }
+        let Some(operator) = OPERATORS.into_iter().find(|operator| self.eat(operator)) else {
+            self.at = start;
+            return Ok(None);
+        };
+        if matches!(operator, "&>" | "&>>" | "<<<") {
+            self.bash_only(&format!("`{operator}`"));
+        }
+        let is_input = match descriptor {
+            None => operator.starts_with('<'),
+            Some(number) => number == "0",
+        };
+        self.skip_blanks();
+        let kind = match operator {
+            "<<" | "<<-" => RedirectKind::HereDocument(self.here_document(operator == "<<-")?),
+            "<<<" => RedirectKind::HereString(self.word()?),
+            "<" => RedirectKind::Read(self.word()?),
+            "<>" => RedirectKind::ReadWrite(self.word()?),
+            "<&" | ">&" => RedirectKind::Duplicate(self.word()?),
+            ">>" | "&>>" => RedirectKind::Append(self.word()?),
+            _ => RedirectKind::Write(self.word()?),
+        };
+        Ok(Some(Redirect { is_input, kind }))
+    }
+
+    /// The number or the `{name}` right before an operator; otherwise nothing is taken.
+    fn descriptor(&mut self) -> Parsed<Option<String>> {
+        let start = self.at;
+        let mut descriptor = String::new();
+        if self.eat("{") {
+            while self.peek().is_some_and(|byte| is_name(byte) || matches!(byte, b'[' | b']')) {
+                descriptor.extend(self.take()?);
+            }
+            let is_name = descriptor.bytes().next().is_some_and(is_name_start);
+            if is_name && self.eat("}") && matches!(self.peek(), Some(b'<' | b'>')) {
+                self.bash_only("`{name}>`");
+                return Ok(Some(descriptor));
+            }
+        } else {
+            while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+                descriptor.extend(self.take()?);
+            }
+            if !descriptor.is_empty() && matches!(self.peek(), Some(b'<' | b'>')) {
+                return Ok(Some(descriptor));
+            }
+        }
+        self.at = start;
+        Ok(None)
+    }
+
+    fn here_document(&mut self, strips_tabs: bool) -> Parsed<Rc<OnceCell<RawWord>>> {
+        let begin = self.at;
+        let (delimiter, is_quoted) = self.delimiter()?;
+        let body = Rc::new(OnceCell::new());
+        self.pending.push(Pending { delimiter, is_quoted, strips_tabs, begin, body: Rc::clone(&body) });
+        Ok(body)
+    }
+
+    /// The word after `<<`: its quotes are undone, but nothing is expanded.
+    fn delimiter(&mut self) -> Parsed<(String, bool)> {
+        let word = self.word()?;
+        let written = self.slice(word.span.start, word.span.end);
+        let is_odd = written.contains(['$', '`', '\n']) || self.is_process_substitution();
+        match word.literal() {
+            Some(text) if !is_odd => Ok((text, written.contains(['\'', '"', '\\']))),
+            _ => Err(self.mistake("the end of the here-document can't be known")),
+        }
+    }
+
+    pub(super) fn is_process_substitution(&mut self) -> bool {
+        self.is_next("<(") || self.is_next(">(")
+    }
+}

@@ -1,0 +1,153 @@
+//! `find` and `fd`.
+
+use super::xargs::replaced;
+use crate::shell::builtins::Judged;
+use crate::shell::judge::{Context, Judge};
+use crate::shell::{Access, Manner, Word};
+
+/// Tests and actions without an argument.
+const ALONE: &str = "-true -false -depth -d -daystart -follow -help -mount -noleaf -nouser -nogroup -nowarn -warn -prune -quit -print -print0 \
+                     -ls -empty -executable -readable -writable -xdev -ignore_readdir_race -noignore_readdir_race -and -or -not -a -o -version --version --help";
+/// Those with one.
+const WITH_ONE: &str = "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type -xtype -size -perm -user \
+                        -group -uid -gid -newer -anewer -cnewer -mtime -atime -ctime -mmin -amin -cmin -used -links -inum -samefile -fstype \
+                        -maxdepth -mindepth -context -printf -D";
+
+pub(super) fn find(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let mut rest = words.iter().peekable();
+    let mut roots = Vec::new();
+    while let Some(word) = rest.next() {
+        let text = match word {
+            Word::Known(text) => text.as_str(),
+            word if could_act(word) => {
+                return Err("one of its arguments can't be known and could be an action".to_owned());
+            }
+            word => {
+                roots.push(word.clone());
+                continue;
+            }
+        };
+        match text {
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let command = exec_words(&mut rest)?;
+                judge.run(command, &context.via("find", Manner::Plain));
+            }
+            "-delete" => {
+                let places = if roots.is_empty() { vec![Word::Known(".".to_owned())] } else { roots.clone() };
+                places.into_iter().for_each(|root| judge.touches(root, Access::Delete));
+            }
+            "-fprint" | "-fprint0" | "-fls" => judge.touches(argument(text, rest.next())?, Access::Write),
+            "-fprintf" => {
+                judge.touches(argument(text, rest.next())?, Access::Write);
+                argument(text, rest.next())?;
+            }
+            "(" | ")" | "!" | "," | "-H" | "-L" | "-P" => {}
+            _ if text.starts_with("-newer") && text.len() == 8 || listed(WITH_ONE, text) => {
+                argument(text, rest.next())?;
+            }
+            _ if listed(ALONE, text) || text.starts_with("-O") => {}
+            _ if text.starts_with('-') => return Err(format!("its argument {text} is not known")),
+            _ => roots.push(word.clone()),
+        }
+    }
+    Ok(false)
+}
+
+fn listed(list: &str, text: &str) -> bool {
+    list.split_whitespace().any(|own| own == text)
+}
+
+/// Whether a word that is not known for sure could be an action that runs or deletes.
+fn could_act(word: &Word) -> bool {
+    let actions = [
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-delete",
+        "-fprint",
+        "-fprint0",
+        "-fls",
+        "-fprintf",
+        "-files0-from",
+    ];
+    !word.is_no_option() && actions.iter().any(|action| word.could_be(action))
+}
+
+/// The argument of a test. It may be one word that can't be known.
+fn argument(test: &str, word: Option<&Word>) -> Result<Word, String> {
+    match word {
+        Some(Word::Any) => Err(format!("the argument of {test} can't be known")),
+        // If it becomes several words, those after the first are taken for tests themselves.
+        Some(word @ Word::Pattern(_)) if could_act(word) => {
+            Err(format!("the argument of {test} can't be known"))
+        }
+        Some(word) => Ok(word.clone()),
+        None => Err(format!("{test} has no argument")),
+    }
+}
+
+/// The command after `-exec`, up to `;` or `{} +`.
+fn exec_words<'w>(rest: &mut impl Iterator<Item = &'w Word>) -> Result<Vec<Word>, String> {
+    let mut command: Vec<Word> = Vec::new();
+    for word in rest.by_ref() {
+        match word {
+            Word::Known(text) if text == ";" => return Ok(replaced(command, &["{}".to_owned()], Word::One)),
+            Word::Known(text) if text == "+" && command.last().and_then(Word::known) == Some("{}") => {
+                return Ok(replaced(command, &["{}".to_owned()], Word::Any));
+            }
+            Word::Known(_) | Word::Home(_) | Word::One => command.push(word.clone()),
+            Word::Pattern(_) | Word::Any => return Err("the command that it runs can't be known".to_owned()),
+        }
+    }
+    Err("the command that it runs has no end".to_owned())
+}
+
+/// Options of `fd` that take the next word.
+const FD_VALUES: &str = "-d --max-depth --min-depth --exact-depth -E --exclude -t --type -e --extension -S --size -o --owner -c --color -j --threads \
+                         --changed-within --changed-before --max-results --base-directory --search-path --path-separator --ignore-file --format \
+                         --and --batch-size --max-buffer-time --strip-cwd-prefix --hyperlink";
+
+pub(super) fn fd(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let text = match word {
+            Word::Known(text) => text.as_str(),
+            word if word.is_no_option() => continue,
+            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
+        };
+        if text == "--" {
+            return Ok(false);
+        }
+        if listed(FD_VALUES, text) {
+            argument(text, rest.next())?;
+        } else if text == "--exec" || text == "--exec-batch" || text == "-x" || text == "-X" {
+            return fd_exec(judge, rest.cloned().collect(), context);
+        } else if text.starts_with("--exec") || is_hidden_exec(text) {
+            return Err("the command that it runs can't be known".to_owned());
+        }
+    }
+    Ok(false)
+}
+
+/// `-x` among other letters, unless one before it takes the rest as its value.
+fn is_hidden_exec(text: &str) -> bool {
+    let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else {
+        return false;
+    };
+    letters
+        .chars()
+        .take_while(|letter| !"dEteSocj".contains(*letter))
+        .any(|letter| matches!(letter, 'x' | 'X'))
+}
+
+/// Everything after `-x` is the command, up to a `;`. The name of the file is added if no place for it is given.
+fn fd_exec(judge: &mut Judge<'_>, words: Vec<Word>, context: &Context) -> Judged {
+    if words.iter().any(|word| word.could_be(";")) {
+        return Err("the command that it runs can't be known".to_owned());
+    }
+    let mut command = replaced(words, &["{".to_owned()], Word::Any);
+    command.push(Word::Any);
+    judge.run(command, &context.via("fd", Manner::Plain));
+    Ok(false)
+}

@@ -1,0 +1,249 @@
+//! `git`, which runs programs that its settings and some options name.
+
+use crate::shell::builtins::Judged;
+use crate::shell::judge::{Context, Judge};
+use crate::shell::options::leading;
+use crate::shell::{Dialect, Manner, Word};
+
+const GLOBAL: &str = "-C: -c: -p -P -h -v --paginate --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --git-dir: \
+                      --work-tree: --namespace: --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --help \
+                      --html-path --man-path --info-path";
+
+/// Settings that run nothing: whole names, and sections that end in a dot.
+const HARMLESS: [&str; 40] = [
+    "user.name",
+    "user.email",
+    "user.signingkey",
+    "color.",
+    "advice.",
+    "core.quotepath",
+    "core.autocrlf",
+    "core.safecrlf",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.longpaths",
+    "core.abbrev",
+    "core.bare",
+    "core.symlinks",
+    "core.precomposeunicode",
+    "core.whitespace",
+    "core.commentchar",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "commit.verbose",
+    "init.defaultbranch",
+    "safe.directory",
+    "http.",
+    "https.",
+    "gc.auto",
+    "pull.rebase",
+    "pull.ff",
+    "push.default",
+    "push.autosetupremote",
+    "push.followtags",
+    "merge.conflictstyle",
+    "merge.ff",
+    "rebase.autosquash",
+    "rebase.autostash",
+    "fetch.prune",
+    "log.",
+    "column.",
+    "status.",
+    "protocol.version",
+];
+
+/// Settings whose value is a command for a shell.
+const COMMANDS: [&str; 6] =
+    ["core.pager", "core.editor", "core.sshcommand", "sequence.editor", "core.askpass", "diff.external"];
+
+pub(super) fn git(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading(GLOBAL, words)?;
+    judge.reading.folders.extend(taken.values(&["-C"]).cloned());
+    for setting in taken.values(&["-c"]) {
+        let (name, value) = setting
+            .known()
+            .map(|text| text.split_once('=').unwrap_or((text, "true")))
+            .ok_or("a setting of it can't be known")?;
+        settle(judge, name, value, context)?;
+    }
+    let Some((action, rest)) = taken.operands.split_first() else { return Ok(false) };
+    let action = action.known().ok_or("what it does can't be known")?;
+    by_action(judge, action, rest, context)
+}
+
+/// A setting that is given for one run or for good.
+fn settle(judge: &mut Judge<'_>, name: &str, value: &str, context: &Context) -> Result<(), String> {
+    let name = name.to_ascii_lowercase();
+    let inner = context.via("git", Manner::Plain).in_dialect(Dialect::Posix);
+    let is_harmless = |own: &&str| *own == name || own.ends_with('.') && name.starts_with(*own);
+    if let Some(command) = value.strip_prefix('!').filter(|_| name.starts_with("alias.")) {
+        judge.script(command, &inner);
+        return Ok(());
+    }
+    if COMMANDS.contains(&name.as_str()) || name.starts_with("pager.") {
+        if !matches!(value, "" | "true" | "false") {
+            judge.script(value, &inner);
+        }
+        return Ok(());
+    }
+    if HARMLESS.iter().any(is_harmless) {
+        return Ok(());
+    }
+    Err(format!("its setting {name} could run something"))
+}
+
+fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Context) -> Judged {
+    if words
+        .iter()
+        .any(|word| word.known().is_some_and(|word| word.starts_with("ext::") || word.starts_with("fd::")))
+    {
+        return Err("its address runs a command".to_owned());
+    }
+    match action {
+        "rebase" => for_each_value(judge, words, &["-x", "--exec"], context),
+        "difftool" => for_each_value(judge, words, &["-x", "--extcmd"], context),
+        "clone" | "fetch" | "pull" | "ls-remote" | "fetch-pack" => {
+            refuse(words, &["--upload-pack", "--exec", "-u", "-c", "--config", "--template"])
+        }
+        "push" | "send-pack" => refuse(words, &["--receive-pack", "--exec"]),
+        "archive" => refuse(words, &["--exec", "--remote"]),
+        "grep" => refuse(words, &["-O", "--open-files-in-pager"]),
+        "init" => refuse(words, &["--template"]),
+        "diff" | "log" | "show" => refuse_known(words, &["--ext-diff"]),
+        "bisect" => bisect(judge, words, context),
+        "submodule" => submodule(judge, words, context),
+        "config" => config(judge, words, context),
+        "filter-branch" | "for-each-repo" | "hook" | "send-email" | "instaweb" | "daemon" | "shell"
+        | "web--browse" => Err(format!("what {action} runs is not read")),
+        _ => Ok(false),
+    }
+}
+
+/// Options that name a program, also by a beginning of their name.
+fn refuse(words: &[Word], options: &[&str]) -> Judged {
+    for word in words {
+        match word {
+            Word::Known(text) if text == "--" => break,
+            Word::Known(text) if text.starts_with("--") => {
+                let name = text.split('=').next().unwrap_or_default();
+                if name.len() > 3 && options.iter().any(|option| option.starts_with(name)) {
+                    return Err(format!("its option {name} runs a program"));
+                }
+            }
+            Word::Known(text) if text.starts_with('-') => {
+                let letters = options
+                    .iter()
+                    .filter(|option| !option.starts_with("--"))
+                    .filter_map(|option| option.chars().nth(1));
+                if letters.into_iter().any(|letter| text.contains(letter)) {
+                    return Err(format!("its option {text} may run a program"));
+                }
+            }
+            word if word.is_no_option() => {}
+            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
+        }
+    }
+    Ok(false)
+}
+
+/// The same, for actions where words that can't be known are common and the option only allows what the settings say.
+fn refuse_known(words: &[Word], options: &[&str]) -> Judged {
+    let known: Vec<Word> = words.iter().filter(|word| word.known().is_some()).cloned().collect();
+    refuse(&known, options)
+}
+
+/// Options whose value is a command for a shell.
+fn for_each_value(judge: &mut Judge<'_>, words: &[Word], options: &[&str], context: &Context) -> Judged {
+    let inner = context.via("git", Manner::Plain).in_dialect(Dialect::Posix);
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let text = match word {
+            Word::Known(text) => text.as_str(),
+            word if word.is_no_option() => continue,
+            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
+        };
+        if text == "--" {
+            break;
+        }
+        let script = match text.split_once('=') {
+            Some((name, script)) if options.contains(&name) => Some(script.to_owned()),
+            _ if options.contains(&text) => {
+                Some(rest.next().and_then(Word::known).ok_or("what it runs can't be known")?.to_owned())
+            }
+            _ => {
+                refuse(std::slice::from_ref(word), options)?;
+                None
+            }
+        };
+        if let Some(script) = script {
+            judge.script(&script, &inner);
+        }
+    }
+    Ok(false)
+}
+
+fn bisect(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    match words.split_first() {
+        Some((Word::Known(action), command)) if action == "run" => {
+            judge.run(command.to_vec(), &context.via("git", Manner::Plain));
+            Ok(false)
+        }
+        Some((Word::Known(_), _)) | None => Ok(false),
+        Some(_) => Err("what it does can't be known".to_owned()),
+    }
+}
+
+/// `submodule foreach` runs its words: a script if there is one word, else a command.
+fn submodule(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-q --quiet", words)?;
+    match taken.operands.split_first() {
+        Some((Word::Known(action), rest)) if action == "foreach" => {
+            let command = leading("-q --quiet --recursive", rest)?.operands;
+            let inner = context.via("git", Manner::Plain);
+            match command.as_slice() {
+                [script] => judge.script(super::known(script)?, &inner.in_dialect(Dialect::Posix)),
+                command => judge.run(command.to_vec(), &inner),
+            }
+            Ok(false)
+        }
+        Some((Word::Known(_), _)) | None => Ok(false),
+        Some(_) => Err("what it does can't be known".to_owned()),
+    }
+}
+
+/// `git config name value`; whatever else it is asked, the names among its words decide.
+fn config(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let only_looks = words.iter().any(|word| {
+        let looks = [
+            "--get",
+            "--get-all",
+            "--get-regexp",
+            "-l",
+            "--list",
+            "list",
+            "get",
+            "--unset",
+            "unset",
+            "--show-origin",
+        ];
+        word.known().is_some_and(|word| looks.contains(&word))
+    });
+    let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+    let Some(texts) = texts else {
+        return if only_looks {
+            Ok(false)
+        } else {
+            Err("the setting that it changes can't be known".to_owned())
+        };
+    };
+    let plain: Vec<&str> =
+        texts.into_iter().filter(|text| !text.starts_with('-') && *text != "set").collect();
+    match plain.as_slice() {
+        _ if only_looks => {}
+        [name, value] => settle(judge, name, value, context)?,
+        [_] | [] => {}
+        _ => return Err("the setting that it changes can't be known".to_owned()),
+    }
+    Ok(false)
+}

@@ -1,0 +1,87 @@
+//! Programs that run other programs, each followed into what it runs.
+//!
+//! Most are a row of the table in [`runners`]; those with a language of their own have a file. A program that is not here
+//! runs what it runs: it is named, and a rule can be about its name.
+
+mod awk;
+mod containers;
+mod editors;
+mod find;
+mod git;
+mod remote;
+mod runners;
+mod sed;
+mod shells;
+mod tar;
+mod users;
+mod xargs;
+
+use super::builtins::Judged;
+use super::judge::{Context, Judge};
+use super::{Manner, Word};
+
+/// Folders whose programs are the system's own.
+const SYSTEM: [&str; 5] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"];
+
+pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word], context: &Context) -> Judged {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let is_own =
+        !program.contains('/') || SYSTEM.iter().any(|folder| program.strip_prefix(folder) == Some(name));
+    let judged = by_name(judge, name, words, context)?;
+    Ok(judged && is_own)
+}
+
+fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+    match name {
+        "sh" | "bash" | "rbash" | "dash" | "ash" | "ksh" | "mksh" | "zsh" | "fish" | "csh" | "tcsh" => {
+            shells::shell(judge, name, words, context)
+        }
+        "env" => shells::env(judge, words, context),
+        "busybox" | "toybox" => {
+            if words.first().is_some_and(|word| !word.is_no_option()) {
+                return Err("its applet can't be known".to_owned());
+            }
+            judge.run(words.to_vec(), &context.via(name, Manner::Plain));
+            Ok(true)
+        }
+        "xargs" => xargs::xargs(judge, words, context),
+        "parallel" => xargs::parallel(judge, words, context),
+        "find" | "gfind" => find::find(judge, words, context),
+        "fd" | "fdfind" => find::fd(judge, words, context),
+        "ssh" => remote::ssh(judge, words, context),
+        "scp" | "sftp" => remote::copy(judge, name, words, context),
+        "rsync" => remote::rsync(judge, words, context),
+        "sudo" => users::sudo(judge, words, context),
+        "su" | "runuser" => users::su(judge, name, words, context),
+        "crontab" => users::crontab(words),
+        "at" | "batch" => users::at(judge, name, words, context),
+        "flock" => users::flock(judge, words, context),
+        "script" => users::script(judge, words, context),
+        "docker" | "podman" | "nerdctl" => containers::docker(judge, name, words, context),
+        "kubectl" | "oc" => containers::kubectl(judge, name, words, context),
+        "git" => git::git(judge, words, context),
+        "tar" | "gtar" | "bsdtar" => tar::tar(judge, words, context),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::awk(judge, words, context),
+        "sed" | "gsed" => sed::sed(judge, words, context),
+        "vim" | "vi" | "nvim" | "view" | "ex" | "vimdiff" | "less" | "more" | "man" | "emacs" => {
+            editors::judge(name, words)
+        }
+        "sort" | "split" | "zip" | "cpio" | "make" | "gmake" | "wget" | "ctags" | "rg" | "bat" | "batcat" => {
+            editors::helpers(name, words)
+        }
+        _ if name.starts_with("ld-linux") || name.starts_with("ld.so") || name.starts_with("ld-musl") => {
+            Err("it loads another program".to_owned())
+        }
+        _ => runners::judge(judge, name, words, context),
+    }
+}
+
+/// The script that words make when a shell gets them joined by spaces.
+fn joined(words: &[Word]) -> Result<String, String> {
+    let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+    texts.map(|texts| texts.join(" ")).ok_or_else(|| "what it runs can't be known".to_owned())
+}
+
+fn known(word: &Word) -> Result<&str, String> {
+    word.known().ok_or_else(|| "what it runs can't be known".to_owned())
+}

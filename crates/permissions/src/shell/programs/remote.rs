@@ -1,0 +1,103 @@
+//! Programs that reach other machines.
+
+use super::{joined, known};
+use crate::shell::builtins::Judged;
+use crate::shell::judge::{Context, Judge};
+use crate::shell::options::{anywhere, leading};
+use crate::shell::{Dialect, Manner, Word};
+
+const SSH: &str = "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y -B: -b: -c: -D: -E: -e: -F: -I: -i: -J: -L: -l: -m: -O: -o: \
+                   -P: -p: -Q: -R: -S: -W: -w:";
+
+pub(super) fn ssh(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading(SSH, words)?;
+    settings(taken.values(&["-o"]))?;
+    let Some((host, rest)) = taken.operands.split_first() else { return Ok(false) };
+    if !host.is_no_option() || matches!(host, Word::Pattern(_)) {
+        return Err("its host can't be known".to_owned());
+    }
+    // Options may go on after the host.
+    let after = leading(SSH, rest)?;
+    settings(after.values(&["-o"]))?;
+    if taken.has(&["-F", "-I"]) || after.has(&["-F", "-I"]) {
+        return Err("its settings are in a file that is not read".to_owned());
+    }
+    let inner = context.via("ssh", Manner::Elsewhere(host.known().map(str::to_owned)));
+    let script = match (after.operands.is_empty(), &context.input) {
+        (false, _) => joined(&after.operands)?,
+        (true, Some(input)) => input.clone(),
+        (true, None) => return Ok(false),
+    };
+    judge.script(&script, &Context { input: None, ..inner.in_dialect(Dialect::Posix) });
+    Ok(true)
+}
+
+/// Settings of ssh that run something here.
+fn settings<'w>(values: impl Iterator<Item = &'w Word>) -> Result<(), String> {
+    for value in values {
+        let text = known(value)?.to_ascii_lowercase();
+        let name = text.split(['=', ' ', '\t']).next().unwrap_or_default();
+        if name.contains("command")
+            || matches!(
+                name,
+                "include" | "pkcs11provider" | "securitykeyprovider" | "xauthlocation" | "match"
+            )
+        {
+            return Err(format!("its setting {name} runs something"));
+        }
+    }
+    Ok(())
+}
+
+/// `scp` and `sftp`: `-S` names the program to connect with, `-D` one to connect to.
+pub(super) fn copy(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+    let options = "-1 -2 -3 -4 -6 -A -a -B -C -f -N -O -p -q -R -r -T -v -b: -c: -F: -i: -J: -l: -o: -P: -s: -X: -S: -D:";
+    let taken = anywhere(options, words)?;
+    settings(taken.values(&["-o"]))?;
+    if taken.has(&["-F", "-b", "-D"]) {
+        return Err("what it does is in a file that is not read".to_owned());
+    }
+    for program in taken.values(&["-S"]) {
+        judge.run(vec![program.clone(), Word::Any], &context.via(name, Manner::Plain));
+    }
+    Ok(false)
+}
+
+/// Options of rsync that take a program, or letters that take a value, are all that matters.
+pub(super) fn rsync(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let text = match word {
+            Word::Known(text) => text.as_str(),
+            word if word.is_no_option() => continue,
+            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
+        };
+        let script = match text.split_once('=') {
+            Some(("--rsh", script)) => script.to_owned(),
+            Some(("--rsync-path" | "--early-input" | "--config" | "--dparam", _)) => {
+                return Err("it runs what is not read".to_owned());
+            }
+            _ if text == "--rsh" => known(rest.next().unwrap_or(&Word::One))?.to_owned(),
+            _ if text.starts_with("--rsync-path") || text == "--daemon" => {
+                return Err("it runs what is not read".to_owned());
+            }
+            _ if text.starts_with("--") => continue,
+            _ => match text.strip_prefix('-').and_then(|letters| letters.split_once('e')) {
+                Some((before, _)) if before.contains(['f', 'T', 'B', 'M', '@']) => continue,
+                Some((_, "")) => known(rest.next().unwrap_or(&Word::One))?.to_owned(),
+                Some((_, script)) => script.to_owned(),
+                None => continue,
+            },
+        };
+        // It splits the text itself: only what has no quotes is certain.
+        if script.contains(['"', '\'', '\\']) {
+            return Err("the command that it connects with is not understood".to_owned());
+        }
+        let mut command: Vec<Word> =
+            script.split_ascii_whitespace().map(|word| Word::Known(word.to_owned())).collect();
+        // The host comes after it, and what rsync wants of it there.
+        command.extend([Word::Known("host".to_owned()), Word::Known("rsync".to_owned())]);
+        judge.run(command, &context.via("rsync", Manner::Plain));
+    }
+    Ok(false)
+}

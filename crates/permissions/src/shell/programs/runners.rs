@@ -1,0 +1,200 @@
+//! Programs that only run another one, a row each.
+
+use super::{joined, known};
+use crate::shell::builtins::Judged;
+use crate::shell::judge::{Context, Judge};
+use crate::shell::options::leading;
+use crate::shell::{Dialect, Manner, Word};
+
+/// How a program runs another.
+struct Runner {
+    names: &'static str,
+    /// See [`crate::shell::options`].
+    options: &'static str,
+    /// How many words stand before the command.
+    operands: usize,
+    form: Form,
+    manner: Kind,
+}
+
+enum Form {
+    /// The words are the command. Without one, nothing runs.
+    Command,
+    /// The same, but without a command it starts a shell.
+    CommandOrShell,
+}
+
+enum Kind {
+    Plain,
+    OtherUser,
+    Elsewhere,
+    Later,
+}
+
+const fn plain(names: &'static str, options: &'static str, operands: usize) -> Runner {
+    Runner { names, options, operands, form: Form::Command, manner: Kind::Plain }
+}
+
+const RUNNERS: &[Runner] = &[
+    plain("nohup", "", 0),
+    plain("nice gnice", "-n: --adjustment: -#", 0),
+    plain("ionice", "-c: -n: -t --class: --classdata: --ignore", 0),
+    plain(
+        "timeout gtimeout",
+        "-k: -s: -v -f -p --foreground --kill-after: --preserve-status --signal: --verbose",
+        1,
+    ),
+    plain("stdbuf gstdbuf", "-i: -o: -e: --input: --output: --error:", 0),
+    plain("setsid", "-c -f -w --ctty --fork --wait", 0),
+    plain(
+        "time gtime",
+        "-a -p -q -v -o: -f: --append --portability --quiet --verbose --output: --format:",
+        0,
+    ),
+    plain(
+        "chrt",
+        "-b -d -f -i -o -r -R -v -T: -P: -D: --batch --deadline --fifo --idle --other --rr --reset-on-fork --verbose",
+        1,
+    ),
+    plain("taskset", "-a -c --all-tasks --cpu-list", 1),
+    plain("linux32 linux64 i386 x86_64", "-v -R -3 -B -F -I -L -S -T -X -Z --addr-no-randomize --verbose", 0),
+    plain("setarch", "-v -R -3 -B -F -I -L -S -T -X -Z --addr-no-randomize --verbose", 1),
+    plain(
+        "numactl",
+        "-i: -N: -m: -C: -l -b --interleave: --cpunodebind: --membind: --physcpubind: --localalloc",
+        0,
+    ),
+    plain("prlimit", "-n: -c: -v: -s: -t: -u: --nofile: --core: --as: --stack: --cpu: --nproc:", 0),
+    plain("cpulimit", "-l: -m -z -i -f --limit: --foreground", 0),
+    plain("caffeinate", "-d -i -m -s -u -t:", 0),
+    plain(
+        "strace",
+        "-f -c -C -t -r -T -y -v -q -x -i -k -n -z -Z -e: -o: -s: -P: -S: -u: -E: -I: -O: -X: -a: -b: -U:",
+        0,
+    ),
+    plain("ltrace", "-f -c -C -i -r -S -t -T -a: -e: -l: -n: -o: -s: -x:", 0),
+    plain("catchsegv", "", 0),
+    plain("unbuffer", "-p", 0),
+    plain("fakeroot", "-u -b: -i: -s: --unknown-is-real", 0),
+    plain("dbus-run-session", "--config-file: --dbus-daemon:", 0),
+    plain("chronic", "-e -v", 0),
+    plain("systemd-inhibit", "--what: --who: --why: --mode:", 0),
+    plain("rtk", "", 0),
+    Runner { form: Form::CommandOrShell, ..plain("ssh-agent", "-c -s -d -D -a: -E: -t:", 0) },
+    Runner {
+        manner: Kind::Elsewhere,
+        form: Form::CommandOrShell,
+        ..plain("chroot", "--userspec: --groups: --skip-chdir", 1)
+    },
+    Runner {
+        manner: Kind::Elsewhere,
+        form: Form::CommandOrShell,
+        ..plain(
+            "unshare",
+            "-m? -u? -i? -n? -p? -U? -C? -T? -f -r -c -R: -w: -S: -G: --mount? --uts? --ipc? --net? --pid? --user? --cgroup? --time? --fork \
+             --map-root-user --map-current-user --map-auto --kill-child? --mount-proc? --root: --wd: --setuid: --setgid: --propagation:",
+            0,
+        )
+    },
+    Runner {
+        manner: Kind::Elsewhere,
+        form: Form::CommandOrShell,
+        ..plain(
+            "nsenter",
+            "-a -t: -m? -u? -i? -n? -p? -U? -C? -T? -r? -w? -F -Z -S: -G: --all --target: --mount? --uts? --ipc? --net? --pid? --user? --cgroup? \
+             --time? --root? --wd? --no-fork --setuid: --setgid: --preserve-credentials",
+            0,
+        )
+    },
+    Runner {
+        manner: Kind::OtherUser,
+        form: Form::CommandOrShell,
+        ..plain("doas", "-n -s -L -a: -C: -u:", 0)
+    },
+    Runner {
+        manner: Kind::OtherUser,
+        form: Form::CommandOrShell,
+        ..plain("pkexec", "--user: --disable-internal-agent --keep-cwd", 0)
+    },
+    Runner { manner: Kind::OtherUser, ..plain("gosu su-exec", "", 1) },
+    Runner {
+        manner: Kind::OtherUser,
+        ..plain(
+            "setpriv",
+            "--reuid: --regid: --ruid: --euid: --rgid: --egid: --clear-groups --keep-groups --init-groups --groups: --no-new-privs --nnp \
+             --inh-caps: --ambient-caps: --bounding-set: --securebits: --pdeathsig: --reset-env",
+            0,
+        )
+    },
+    Runner {
+        manner: Kind::Later,
+        ..plain(
+            "systemd-run",
+            "-p: -u: -d -P -t -q -G -r -E: --property: --unit: --user --system --scope --wait --pty --pipe --quiet --collect --uid: --gid: \
+             --nice: --working-directory: --same-dir --setenv: --slice: --description: --remain-after-exit --no-block --no-ask-password \
+             --on-active: --on-boot: --on-startup: --on-unit-active: --on-unit-inactive: --on-calendar: --timer-property: --service-type:",
+            0,
+        )
+    },
+];
+
+pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+    match name {
+        "watch" => return watch(judge, words, context),
+        "entr" => return entr(judge, words, context),
+        _ => {}
+    }
+    let Some(runner) = RUNNERS.iter().find(|runner| runner.names.split(' ').any(|own| own == name)) else {
+        return Ok(false);
+    };
+    let taken = leading(runner.options, words)?;
+    let (before, command) = taken.operands.split_at(runner.operands.min(taken.operands.len()));
+    // A word that can't be known could be an option, or several words, and the command would begin elsewhere.
+    if before
+        .iter()
+        .any(|word| word.known().is_none() && !word.is_no_option() || matches!(word, Word::Pattern(_)))
+    {
+        return Err("the command that it runs can't be known".to_owned());
+    }
+    let manner = match runner.manner {
+        Kind::Plain => Manner::Plain,
+        Kind::OtherUser => Manner::OtherUser,
+        Kind::Elsewhere => Manner::Elsewhere(before.first().and_then(Word::known).map(str::to_owned)),
+        Kind::Later => Manner::Later,
+    };
+    let context = context.via(name, manner);
+    match (&runner.form, command) {
+        (Form::CommandOrShell, []) => Err("it starts a shell".to_owned()),
+        (Form::Command | Form::CommandOrShell, command) => {
+            judge.run(command.to_vec(), &context);
+            Ok(true)
+        }
+    }
+}
+
+fn watch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let options = "-b -c -C -d? -e -f -g -n: -p -q: -r -t -w -x --beep --color --no-color --differences? --errexit --follow --chgexit \
+                   --interval: --precise --equexit: --no-rerun --no-title --no-wrap --exec";
+    let taken = leading(options, words)?;
+    let context = context.via("watch", Manner::Plain);
+    if taken.has(&["-x", "--exec"]) {
+        judge.run(taken.operands, &context);
+    } else {
+        judge.script(&joined(&taken.operands)?, &context.in_dialect(Dialect::Posix));
+    }
+    Ok(true)
+}
+
+/// `entr` puts the name of a file where `/_` stands.
+fn entr(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let taken = leading("-a -c -d -n -p -r -s -x -z", words)?;
+    let context = context.via("entr", Manner::Plain);
+    if taken.has(&["-s"]) {
+        let script = taken.operands.first().map(known).transpose()?.unwrap_or_default();
+        judge.script(script, &context.in_dialect(Dialect::Posix));
+        return Ok(true);
+    }
+    let place = |word: Word| if word.could_be("/_") { Word::One } else { word };
+    judge.run(taken.operands.into_iter().map(place).collect(), &context);
+    Ok(true)
+}

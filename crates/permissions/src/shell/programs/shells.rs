@@ -1,0 +1,179 @@
+//! Shells, and `env`.
+
+use super::known;
+use crate::shell::builtins::Judged;
+use crate::shell::judge::{Context, Judge};
+use crate::shell::options::leading;
+use crate::shell::taint::Flow;
+use crate::shell::{Dialect, Manner, Word};
+
+/// What a shell was asked to do.
+#[derive(Default)]
+struct Asked {
+    runs_text: bool,
+    reads_input: bool,
+}
+
+pub(super) fn shell(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+    let (asked, operands) = options(name, words)?;
+    let inner = context.via(name, Manner::Plain);
+    if asked.runs_text {
+        let script = operands.first().ok_or("there is nothing for it to run")?;
+        run_text(judge, name, known(script)?, &inner)?;
+        return Ok(true);
+    }
+    match operands.first() {
+        Some(Word::Known(path))
+            if !asked.reads_input && !path.starts_with("/dev/") && !path.starts_with("/proc/") =>
+        {
+            judge.scripts.push((Word::Known(path.clone()), context.span()));
+            Ok(false)
+        }
+        Some(path @ Word::Home(_)) if !asked.reads_input => {
+            judge.scripts.push((path.clone(), context.span()));
+            Ok(false)
+        }
+        Some(_) if !asked.reads_input => Err("the file that it runs can't be known".to_owned()),
+        _ => {
+            let input = context.input.clone().ok_or("it runs what it reads from its input")?;
+            run_text(judge, name, &input, &Context { input: None, ..inner })?;
+            Ok(true)
+        }
+    }
+}
+
+/// The options of a shell. They go on after `-c`: the text is the first word that is none.
+fn options(name: &str, words: &[Word]) -> Result<(Asked, Vec<Word>), String> {
+    let mut asked = Asked::default();
+    let mut rest = words.iter();
+    let operands = loop {
+        let Some(word) = rest.next() else { break Vec::new() };
+        let text = match word {
+            Word::Known(text) => text.as_str(),
+            word if word.is_no_option() => break [word].into_iter().chain(rest).cloned().collect(),
+            _ => return Err("one of its arguments can't be known".to_owned()),
+        };
+        match text {
+            "--" | "-" => break rest.cloned().collect(),
+            "--login" | "--norc" | "--noprofile" | "--noediting" | "--verbose" | "--restricted" => {}
+            "--version" | "--help" => return Err("its options are not known".to_owned()),
+            _ if text.starts_with("--") => return Err(format!("its option {text} is not known")),
+            _ if text.starts_with(['-', '+']) => {
+                for letter in text.chars().skip(1) {
+                    match letter {
+                        'c' => asked.runs_text = true,
+                        's' => asked.reads_input = true,
+                        'l' | 'e' | 'u' | 'x' | 'v' | 'f' | 'n' | 'a' | 'b' | 'h' | 'm' | 'p' | 'r' | 'C'
+                        | 'E' | 'T' => {}
+                        'o' => match rest.next().and_then(Word::known) {
+                            Some(
+                                "errexit" | "nounset" | "pipefail" | "xtrace" | "verbose" | "noglob"
+                                | "noclobber" | "errtrace",
+                            ) => {}
+                            _ => return Err("an option of it is not known".to_owned()),
+                        },
+                        _ => return Err(format!("its option -{letter} is not known")),
+                    }
+                }
+            }
+            _ => break [word].into_iter().chain(rest).cloned().collect(),
+        }
+    };
+    let is_foreign = !matches!(name, "sh" | "bash" | "rbash" | "dash" | "ash");
+    if is_foreign
+        && words.first().and_then(Word::known) != Some("-c")
+        && asked.runs_text
+        && words.first().and_then(Word::known) != Some("-lc")
+    {
+        return Err("its options are not known".to_owned());
+    }
+    Ok((asked, operands))
+}
+
+fn run_text(judge: &mut Judge<'_>, name: &str, script: &str, context: &Context) -> Result<(), String> {
+    let dialect = match name {
+        "bash" | "rbash" => Dialect::Bash,
+        "sh" | "dash" | "ash" => Dialect::Posix,
+        _ if is_tame(script) => Dialect::Posix,
+        _ => return Err("the language of this shell is not read".to_owned()),
+    };
+    judge.script(script, &context.in_dialect(dialect));
+    Ok(())
+}
+
+/// Whether every shell there is reads a script in the same way: plain words, and `;`, `&&`, `||`, `|` between commands.
+fn is_tame(script: &str) -> bool {
+    let is_tame = |byte: u8| byte.is_ascii_alphanumeric() || b" _./,:@%+-;&|".contains(&byte);
+    let odd = [
+        "repeat",
+        "noglob",
+        "nocorrect",
+        "foreach",
+        "switch",
+        "begin",
+        "and",
+        "or",
+        "not",
+        "-",
+        "if",
+        "end",
+        "function",
+        "alias",
+    ];
+    script.bytes().all(is_tame)
+        && !script.split([' ', ';', '&', '|']).any(|word| odd.contains(&word) || word.starts_with('%'))
+}
+
+pub(super) fn env(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let options = "-i -0 -u: -C: -S: -v --ignore-environment --null --unset: --chdir: --split-string: --debug --block-signal? \
+                   --default-signal? --ignore-signal? --list-signal-handling";
+    let taken = leading(options, words)?;
+    judge.reading.folders.extend(taken.values(&["-C", "--chdir"]).cloned());
+    let mut operands = Vec::new();
+    for text in taken.values(&["-S", "--split-string"]) {
+        operands.extend(split(known(text)?)?);
+    }
+    operands.extend(taken.operands);
+    if operands.first().and_then(Word::known) == Some("-") {
+        operands.remove(0);
+    }
+    run_with_variables(judge, operands, &context.via("env", Manner::Plain))?;
+    Ok(true)
+}
+
+/// `NAME=value …` and a command.
+pub(super) fn run_with_variables(
+    judge: &mut Judge<'_>,
+    words: Vec<Word>,
+    context: &Context,
+) -> Result<(), String> {
+    let mut assignments = Vec::new();
+    let mut rest = words.into_iter().peekable();
+    while let Some(word) = rest.peek() {
+        let Word::Known(text) = word else {
+            return Err("the command that it runs can't be known".to_owned());
+        };
+        let Some((name, value)) = text.split_once('=') else { break };
+        let (name, value) = (name.to_owned(), value.to_owned());
+        judge.assigned(&name, Flow::text(&value), context);
+        assignments.push((name, Some(value)));
+        rest.next();
+    }
+    let argv: Vec<Word> = rest.collect();
+    if !argv.is_empty() {
+        judge.run_with(argv, assignments, context);
+    }
+    Ok(())
+}
+
+/// `env -S` has quotes and escapes of its own: only what has none is understood.
+fn split(text: &str) -> Result<Vec<Word>, String> {
+    if text.contains(['"', '\'', '\\', '$', '#']) {
+        return Err("the text of -S is not understood".to_owned());
+    }
+    let words: Vec<Word> = text.split_ascii_whitespace().map(|word| Word::Known(word.to_owned())).collect();
+    match words.first().and_then(Word::known) {
+        Some(first) if first.starts_with('-') => Err("the text of -S has options".to_owned()),
+        _ => Ok(words),
+    }
+}

@@ -1,0 +1,152 @@
+//! Programs that are known to write files, and which.
+
+use super::judge::Judge;
+use super::options::anywhere;
+use super::{Access, Word};
+
+/// Which of its operands a program writes.
+enum Which {
+    All(Access),
+    /// All but the first, which says how.
+    AllButFirst(Access),
+    /// The last is written; with `true`, the others are gone afterwards.
+    Last {
+        moves: bool,
+    },
+}
+
+struct Writer {
+    names: &'static str,
+    options: &'static str,
+    which: Which,
+}
+
+const COPYING: &str = "-a -b -d -f -i -l -L -n -p -P -r -R -s -u -v -x -H -Z -t: -T -S: -D -c -C -m: -o: -g: --archive --backup? --force --interactive --link \
+                       --no-clobber --preserve? --recursive --symbolic --update? --verbose --target-directory: --no-target-directory --parents --reflink? \
+                       --sparse: --suffix: --relative --dereference --no-dereference --mode: --owner: --group: --strip --no-preserve: --one-file-system";
+
+const WRITERS: &[Writer] = &[
+    Writer {
+        names: "rm unlink shred",
+        options: "-d -f -i -I -r -R -v -u -z -n: --force --recursive --verbose --dir --interactive? --one-file-system --preserve-root? --no-preserve-root",
+        which: Which::All(Access::Delete),
+    },
+    Writer {
+        names: "rmdir",
+        options: "-p -v --parents --verbose --ignore-fail-on-non-empty",
+        which: Which::All(Access::Delete),
+    },
+    Writer {
+        names: "mkdir mkfifo mknod",
+        options: "-p -v -m: -Z --parents --verbose --mode:",
+        which: Which::All(Access::Create),
+    },
+    Writer {
+        names: "touch",
+        options: "-a -c -f -h -m -d: -r: -t: --no-create --date: --reference: --time: --no-dereference",
+        which: Which::All(Access::Create),
+    },
+    Writer {
+        names: "tee",
+        options: "-a -i -p --append --ignore-interrupts --output-error?",
+        which: Which::All(Access::Write),
+    },
+    Writer {
+        names: "truncate",
+        options: "-c -o -r: -s: --no-create --io-blocks --reference: --size:",
+        which: Which::All(Access::Write),
+    },
+    Writer {
+        names: "chmod chown chgrp",
+        options: "-c -f -v -h -H -L -P -R --changes --silent --quiet --verbose --recursive --no-dereference --from: --reference: --preserve-root --no-preserve-root",
+        which: Which::AllButFirst(Access::Change),
+    },
+    Writer { names: "mv", options: COPYING, which: Which::Last { moves: true } },
+    Writer { names: "cp ln install link", options: COPYING, which: Which::Last { moves: false } },
+];
+
+pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word]) {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    match name {
+        "dd" => return dd(judge, words),
+        "curl" => return output(judge, words, &["-o", "--output"]),
+        "wget" => return output(judge, words, &["-O", "--output-document"]),
+        "sort" => return output(judge, words, &["-o", "--output"]),
+        _ => {}
+    }
+    let Some(writer) = WRITERS.iter().find(|writer| writer.names.split(' ').any(|own| own == name)) else {
+        return;
+    };
+    let Ok(taken) = anywhere(writer.options, words) else {
+        // Which of the words are files is not certain: any could be.
+        words
+            .iter()
+            .filter(|word| word.known().is_none_or(|word| !word.starts_with('-')))
+            .for_each(|word| judge.touches(word.clone(), Access::Write));
+        return judge.touches(Word::Any, Access::Write);
+    };
+    let target = taken.values(&["-t", "--target-directory"]).next_back().cloned();
+    let mut operands = taken.operands.clone();
+    match &writer.which {
+        Which::All(access) => {
+            let access =
+                if taken.has(&["-a", "--append"]) && name == "tee" { Access::Append } else { *access };
+            operands.into_iter().for_each(|path| judge.touches(path, access));
+        }
+        Which::AllButFirst(access) => {
+            let skipped = usize::from(!taken.has(&["--reference"]));
+            operands.into_iter().skip(skipped).for_each(|path| judge.touches(path, *access));
+        }
+        Which::Last { moves } => {
+            let Some(target) = target.or_else(|| operands.pop()) else { return };
+            for source in operands {
+                judge.touches(inside(&target, &source), Access::Write);
+                if *moves {
+                    judge.touches(source, Access::Delete);
+                }
+            }
+            judge.touches(target, Access::Write);
+        }
+    }
+}
+
+/// What a file is called if the target is a folder.
+fn inside(folder: &Word, source: &Word) -> Word {
+    match (folder, source) {
+        (Word::Known(folder), Word::Known(source)) => {
+            let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+            Word::Known(format!("{}/{name}", folder.trim_end_matches('/')))
+        }
+        _ => Word::One,
+    }
+}
+
+fn dd(judge: &mut Judge<'_>, words: &[Word]) {
+    for word in words {
+        match word.known() {
+            Some(text) => {
+                if let Some(path) = text.strip_prefix("of=") {
+                    judge.touches(Word::Known(path.to_owned()), Access::Write);
+                }
+            }
+            None => judge.touches(Word::One, Access::Write),
+        }
+    }
+}
+
+/// Programs that write to a file if an option says so.
+fn output(judge: &mut Judge<'_>, words: &[Word], names: &[&str]) {
+    for (at, word) in words.iter().enumerate() {
+        let Some(text) = word.known() else { continue };
+        let is_cluster = text.starts_with('-')
+            && !text.starts_with("--")
+            && names.iter().any(|name| text.ends_with(name.trim_start_matches('-')));
+        let attached =
+            names.iter().find_map(|name| text.strip_prefix(name).map(|rest| rest.trim_start_matches('=')));
+        if let Some(path) = attached.filter(|path| !path.is_empty()) {
+            judge.touches(Word::Known(path.to_owned()), Access::Write);
+        } else if is_cluster || names.contains(&text) {
+            judge.touches(words.get(at + 1).cloned().unwrap_or(Word::One), Access::Write);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Reading commands, from outside.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod data;
+mod matching;
