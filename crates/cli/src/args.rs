@@ -104,6 +104,9 @@ pub(crate) enum Work {
     Run(Box<Run>),
     /// Watch the whole loop at work on a sample project, with a scripted model, offline
     Demo,
+    /// Tell what would come of a command, and why
+    #[command(subcommand)]
+    Permissions(Permissions),
     /// Run one tool by hand, and print what came of it as JSON
     Tool(ToolCall),
     /// Run recorded sessions again, offline, and prove that every request is the same
@@ -154,6 +157,7 @@ impl Work {
         match self {
             Work::Run(_) => "run",
             Work::Demo => "demo",
+            Work::Permissions(Permissions::Explain { .. }) => "permissions.explain",
             Work::Tool(_) => "tool",
             Work::Replay(_) => "replay",
             Work::Config(Config::Show { .. }) => "config.show",
@@ -171,6 +175,22 @@ impl Work {
             Work::Doctor(_) => "doctor",
         }
     }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Permissions {
+    /// Tell which programs a command would run, which files it would write, and what the rules say of it
+    Explain {
+        /// The commands, each as one word
+        #[arg(required_unless_present = "file")]
+        command: Vec<String>,
+        /// Explain every line of a file, one JSON line each
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+        /// As JSON, one line each
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, clap::Args)]

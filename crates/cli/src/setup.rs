@@ -139,7 +139,7 @@ fn added_to(project: &Path, wanted: &[PathBuf]) -> Result<Vec<Root>, Failure> {
     Ok(added)
 }
 
-fn home() -> Option<PathBuf> {
+pub(crate) fn home() -> Option<PathBuf> {
     std::env::home_dir().and_then(|home| home.canonicalize().ok())
 }
 

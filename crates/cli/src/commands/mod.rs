@@ -7,6 +7,7 @@ mod login;
 mod models;
 mod models_list;
 mod models_probe;
+mod permissions;
 mod reference;
 mod replay;
 mod run;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: Work, setup: &Setup, screen: &mut Screen) -> Result<E
     match command {
         Work::Demo => demo::run(setup, screen),
         Work::Run(options) => run::run(&options, setup, screen),
+        Work::Permissions(command) => permissions::run(&command, setup, screen),
         Work::Tool(options) => tool::run(&options, setup, screen),
         Work::Replay(options) => replay::run(&options, setup, screen),
         Work::Config(command) => config::run(command, setup, screen),

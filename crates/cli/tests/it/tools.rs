@@ -284,3 +284,35 @@ fn the_model_asks_and_whoever_sends_commands_answers() {
     let ran = home.run(&["run", "--model", "script:script.toml", "go"]);
     assert!(!ran.out.contains("That it is."), "{}", ran.out);
 }
+
+#[test]
+fn a_command_is_explained() {
+    let home = home();
+    home.write(
+        "home/config.toml",
+        "[[permission]]\ntool = \"shell\"\npattern = \"npm test:*\"\naction = \"allow\"\n",
+    );
+    let explain = |command: &str| -> Value {
+        let ran = home.run(&["permissions", "explain", "--json", command]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let said = explain("npm test -- -u");
+    assert_eq!(said["decision"], "allow", "{said}");
+    assert!(said["rule"].as_str().unwrap().contains("config.toml:1"), "{said}");
+    let said = explain("npm test; r\"m\" -rf / > log");
+    assert_eq!(said["decision"], "ask", "{said}");
+    assert_eq!(said["commands"][1]["argv"], json!(["rm", "-rf", "/"]), "{said}");
+    assert!(said["writes"].as_array().unwrap().contains(&json!("log")), "{said}");
+    let said = explain("echo $x | $y");
+    assert_eq!(
+        (said["decision"].as_str(), &said["commands"][0]["argv"]),
+        (Some("ask"), &json!(["echo", null])),
+        "{said}"
+    );
+    assert!(!said["unknown"].as_array().unwrap().is_empty(), "{said}");
+    home.write("project/list", "ls\n\ncat a.txt\n");
+    assert_eq!(home.run(&["permissions", "explain", "--file", "list"]).out.lines().count(), 2);
+    let read = home.run(&["permissions", "explain", "rm -rf x"]).out;
+    assert!(read.starts_with("ask: ") && read.contains("deletes x"), "{read}");
+}

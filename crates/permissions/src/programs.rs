@@ -1,0 +1,295 @@
+//! Programs whose ways are known: those that only look, and those that go to the network.
+
+/// Programs that only look at what their arguments name, whatever their options.
+const LOOKERS: [&str; 61] = [
+    "[",
+    "basename",
+    "cat",
+    "cd",
+    "cksum",
+    "cmp",
+    "column",
+    "comm",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "fold",
+    "free",
+    "getconf",
+    "grep",
+    "groups",
+    "head",
+    "hexdump",
+    "hostname",
+    "id",
+    "join",
+    "jq",
+    "less",
+    "ls",
+    "lscpu",
+    "md5sum",
+    "more",
+    "nl",
+    "nproc",
+    "od",
+    "paste",
+    "pgrep",
+    "printf",
+    "ps",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "seq",
+    "sha256sum",
+    "sleep",
+    "stat",
+    "strings",
+    "tac",
+    "tail",
+    "test",
+    "tr",
+    "tree",
+    "true",
+    "uname",
+    "wc",
+    "which",
+];
+
+/// Programs that only look if these words, and no others, come first.
+const LOOKING: [(&str, &[&str]); 40] = [
+    ("git", &["status"]),
+    ("git", &["log"]),
+    ("git", &["diff"]),
+    ("git", &["show"]),
+    ("git", &["blame"]),
+    ("git", &["describe"]),
+    ("git", &["rev-parse"]),
+    ("git", &["rev-list"]),
+    ("git", &["ls-files"]),
+    ("git", &["ls-tree"]),
+    ("git", &["cat-file"]),
+    ("git", &["shortlog"]),
+    ("git", &["grep"]),
+    ("git", &["merge-base"]),
+    ("git", &["stash", "list"]),
+    ("git", &["stash", "show"]),
+    ("git", &["remote", "-v"]),
+    ("git", &["worktree", "list"]),
+    ("git", &["branch", "--show-current"]),
+    ("git", &["branch", "-a"]),
+    ("git", &["branch", "--list"]),
+    ("git", &["tag", "--list"]),
+    ("git", &["config", "--get"]),
+    ("git", &["--version"]),
+    ("rg", &[]),
+    ("fd", &[]),
+    ("find", &[]),
+    ("sort", &[]),
+    ("uniq", &[]),
+    ("command", &["-v"]),
+    ("type", &[]),
+    ("cargo", &["--version"]),
+    ("cargo", &["tree"]),
+    ("cargo", &["metadata"]),
+    ("rustc", &["--version"]),
+    ("node", &["--version"]),
+    ("npm", &["--version"]),
+    ("npm", &["ls"]),
+    ("python3", &["--version"]),
+    ("go", &["version"]),
+];
+
+/// Options with which a program that looks does more.
+const BUT: [(&str, &[&str]); 7] = [
+    ("date", &["-s", "--set"]),
+    ("hostname", &["-F", "-b", "--file"]),
+    ("sort", &["-o", "--output", "--compress-program"]),
+    (
+        "git",
+        &[
+            "--output",
+            "--ext-diff",
+            "--open-files-in-pager",
+            "-O",
+            "--textconv",
+            "-c",
+            "--config-env",
+            "--exec-path",
+        ],
+    ),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("tree", &["-o"]),
+    ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
+];
+
+/// Programs that go to the network, with all their words or only with these.
+const NETWORK: [(&str, &[&str]); 44] = [
+    ("curl", &[]),
+    ("wget", &[]),
+    ("ssh", &[]),
+    ("scp", &[]),
+    ("sftp", &[]),
+    ("rsync", &[]),
+    ("ftp", &[]),
+    ("nc", &[]),
+    ("ncat", &[]),
+    ("telnet", &[]),
+    ("ping", &[]),
+    ("dig", &[]),
+    ("nslookup", &[]),
+    ("host", &[]),
+    ("gh", &[]),
+    ("glab", &[]),
+    ("aws", &[]),
+    ("gcloud", &[]),
+    ("az", &[]),
+    ("kubectl", &[]),
+    ("helm", &[]),
+    ("docker", &[]),
+    ("podman", &[]),
+    ("apt", &[]),
+    ("apt-get", &[]),
+    ("brew", &[]),
+    ("dnf", &[]),
+    ("yum", &[]),
+    ("pacman", &[]),
+    ("git", &["clone", "fetch", "pull", "push", "ls-remote", "submodule"]),
+    (
+        "npm",
+        &[
+            "install", "i", "ci", "add", "update", "publish", "audit", "outdated", "view", "login", "exec",
+            "create", "init",
+        ],
+    ),
+    ("npx", &[]),
+    ("pnpm", &["install", "i", "add", "update", "publish", "dlx"]),
+    ("yarn", &["install", "add", "upgrade", "publish", "dlx"]),
+    ("bun", &["install", "add", "update"]),
+    ("pip", &["install", "download", "index"]),
+    ("pip3", &["install", "download", "index"]),
+    ("uv", &["sync", "add", "pip", "lock", "tool"]),
+    ("poetry", &["install", "add", "update", "publish"]),
+    ("cargo", &["fetch", "update", "install", "publish", "search", "add", "login", "owner"]),
+    ("go", &["get", "install", "mod"]),
+    ("gem", &["install", "update", "push"]),
+    ("bundle", &["install", "update"]),
+    ("mvn", &["deploy"]),
+];
+
+fn name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether a command only looks: at what its arguments name, and at nothing else.
+pub(crate) fn only_looks(words: &[Option<String>]) -> bool {
+    // A path could name anything.
+    let Some(program) = words.first().and_then(Option::as_deref).filter(|program| !program.contains('/'))
+    else {
+        return false;
+    };
+    let Some(arguments) = words.get(1..).unwrap_or_default().iter().cloned().collect::<Option<Vec<String>>>()
+    else {
+        return false;
+    };
+    let starts =
+        |first: &[&str]| first.iter().zip(&arguments).filter(|(a, b)| *a == b).count() == first.len();
+    let is_known =
+        LOOKERS.contains(&program) || LOOKING.iter().any(|(name, first)| *name == program && starts(first));
+    let forbidden = BUT.iter().filter(|(name, _)| *name == program).flat_map(|(_, options)| *options);
+    let does_more = |option: &str| {
+        arguments.iter().any(|argument| {
+            let is_long = option.starts_with("--");
+            let cut = argument.split('=').next().unwrap_or_default();
+            // Long options may be cut short, short ones stand together.
+            match is_long {
+                true => cut.len() > 2 && option.starts_with(cut),
+                false => {
+                    argument.starts_with('-')
+                        && !argument.starts_with("--")
+                        && argument.contains(option.trim_start_matches('-'))
+                }
+            }
+        })
+    };
+    is_known && !forbidden.into_iter().any(|option| does_more(option))
+}
+
+/// The first word that is neither an option nor the value of one that may stand before it.
+fn verb(words: &[Option<String>]) -> Option<&String> {
+    const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--prefix", "--manifest-path"];
+    let mut words = words.iter().skip(1).flatten();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with('-') {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// Whether a command goes to the network by its nature.
+pub(crate) fn goes_out(words: &[Option<String>]) -> bool {
+    let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return false };
+    let verb = verb(words);
+    NETWORK.iter().any(|(known, verbs)| {
+        *known == program && (verbs.is_empty() || verb.is_some_and(|verb| verbs.contains(&verb.as_str())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<Option<String>> {
+        text.split(' ').map(|word| Some(word.to_owned())).collect()
+    }
+
+    #[test]
+    fn what_only_looks() {
+        for text in
+            ["ls -la", "git status", "git log --oneline -5", "git stash list", "rg -n x src", "sort a"]
+        {
+            assert!(only_looks(&words(text)), "{text}");
+        }
+        for text in [
+            "rm a",
+            "git commit",
+            "git stash",
+            "git branch x",
+            "sort -o b a",
+            "sort --outp=b a",
+            "sort -uob a",
+            "git diff --output=x",
+            "git -c alias.x=y status",
+            "./ls",
+            "/bin/ls",
+            "date -s now",
+            "git diff --ext-diff",
+            "rg --pre cat x",
+        ] {
+            assert!(!only_looks(&words(text)), "{text}");
+        }
+        assert!(!only_looks(&[Some("ls".to_owned()), None]));
+    }
+
+    #[test]
+    fn what_goes_out() {
+        for text in ["curl x", "git push", "git -C x fetch", "npm ci", "/usr/bin/wget x", "cargo publish"] {
+            assert!(goes_out(&words(text)), "{text}");
+        }
+        for text in ["git commit", "npm test", "cargo build", "pip list"] {
+            assert!(!goes_out(&words(text)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! One rule: a tool, what it is about, and what shall happen.
+
+use std::fmt;
+
+use crate::names;
+use crate::pattern::{Pattern, Places, Reach, Star, Subject, glob};
+
+/// What shall happen, from free to strict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Allow => "allow",
+            Verdict::Ask => "ask",
+            Verdict::Deny => "deny",
+        })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Our name, or a pattern of names.
+    tool: String,
+    pattern: Option<Pattern>,
+    pub verdict: Verdict,
+}
+
+/// Why a text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRule(pub String);
+
+impl fmt::Display for BadRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} is no rule. Write a tool, such as web_fetch, or a tool and a pattern: shell(npm test:*)",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for BadRule {}
+
+/// All tools that write files. A rule about one is a rule about all, as what matters is the file.
+const WRITERS: [&str; 4] = ["write", "edit", "apply_patch", "notebook_edit"];
+
+impl Rule {
+    /// A rule as our settings have it. The tool may have the name that others gave it.
+    pub fn new(tool: &str, pattern: Option<&str>, verdict: Verdict) -> Rule {
+        let tool = names::ours(tool).to_owned();
+        Rule { tool, pattern: pattern.map(|pattern| Pattern(pattern.to_owned())), verdict }
+    }
+
+    /// A rule in the compact form: `Bash(npm run test:*)`, `Read(./secrets/**)`, `mcp__server__*`, `WebFetch(domain:x)`. Paths
+    /// are meant as they are there: `//x` from the root of all, `/x` from the project, `~/x` from the home folder.
+    pub fn parse(text: &str, verdict: Verdict) -> Result<Rule, BadRule> {
+        let bad = || BadRule(format!("{text:?}"));
+        let text_of_tool =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-*?.".contains(c));
+        let trimmed = text.trim();
+        let (tool, spec) = match trimmed.split_once('(') {
+            None => (trimmed, None),
+            Some((tool, rest)) => (tool.trim_end(), Some(rest.strip_suffix(')').ok_or_else(bad)?)),
+        };
+        if !text_of_tool(tool) {
+            return Err(bad());
+        }
+        let tool = names::ours(tool);
+        let is_about_paths = WRITERS.contains(&tool) || matches!(tool, "read" | "list" | "glob" | "grep");
+        let pattern = spec.map(str::trim).filter(|spec| !spec.is_empty() && *spec != "*");
+        let pattern = pattern.map(|spec| match spec.strip_prefix('/').filter(|_| is_about_paths) {
+            Some(rest) if rest.starts_with('/') => rest.to_owned(),
+            Some(rest) => format!("./{rest}"),
+            None => spec.to_owned(),
+        });
+        Ok(Rule::new(tool, pattern.as_deref(), verdict))
+    }
+
+    /// Whether the rule is about this.
+    pub fn covers(&self, tool: &str, subject: &Subject, places: &Places) -> bool {
+        let reach = if self.verdict == Verdict::Allow { Reach::Project } else { Reach::Everywhere };
+        self.is_about(tool)
+            && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(subject, places, reach))
+    }
+
+    fn is_about(&self, tool: &str) -> bool {
+        let both_write = WRITERS.contains(&self.tool.as_str()) && WRITERS.contains(&tool);
+        // What must not be read must not be written either: whoever edits a file sees it.
+        let is_shut = self.verdict == Verdict::Deny && self.tool == "read" && WRITERS.contains(&tool);
+        both_write || is_shut || glob(&self.tool, tool, Star::Anything)
+    }
+}
+
+/// The compact form, with our names.
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.pattern {
+            None => f.write_str(&self.tool),
+            Some(Pattern(pattern)) => write!(f, "{}({pattern})", self.tool),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn places() -> Places {
+        Places { root: "/work/project".into(), home: Some("/home/me".into()) }
+    }
+
+    fn rule(text: &str) -> Rule {
+        Rule::parse(text, Verdict::Deny).unwrap()
+    }
+
+    fn path(path: &str) -> Subject {
+        Subject::Path(path.into())
+    }
+
+    #[test]
+    fn rules_of_others_are_understood() {
+        let command =
+            |words: &[&str]| Subject::Command(words.iter().map(|word| Some((*word).to_owned())).collect());
+        assert!(rule("Bash(npm run test:*)").covers("shell", &command(&["npm", "run", "test"]), &places()));
+        assert!(rule("Bash").covers("shell", &command(&["x"]), &places()));
+        assert!(rule("Read(./secrets/**)").covers("read", &path("/work/project/secrets/a"), &places()));
+        assert!(rule("Read(//etc/**)").covers("read", &path("/etc/passwd"), &places()));
+        assert!(rule("Edit(/src/**)").covers("write", &path("/work/project/src/a"), &places()));
+        assert!(!rule("Edit(/src/**)").covers("write", &path("/src/a"), &places()));
+        assert!(rule("Read(~/.ssh/**)").covers("edit", &path("/home/me/.ssh/id"), &places()));
+        assert!(!Rule::parse("Read(~/.ssh/**)", Verdict::Allow).unwrap().covers(
+            "edit",
+            &path("/home/me/.ssh/id"),
+            &places()
+        ));
+        assert!(rule("mcp__github__*").covers(
+            "mcp__github__search",
+            &Subject::Text(String::new()),
+            &places()
+        ));
+        let all_rust = |verdict| Rule::parse("Read(*.rs)", verdict).unwrap();
+        assert!(all_rust(Verdict::Allow).covers("read", &path("/work/project/a.rs"), &places()));
+        assert!(!all_rust(Verdict::Allow).covers("read", &path("/etc/a.rs"), &places()));
+        assert!(all_rust(Verdict::Deny).covers("read", &path("/etc/a.rs"), &places()));
+        assert!(rule("*").covers("anything", &path("/"), &places()));
+        assert_eq!(rule("Bash(npm run test:*)").to_string(), "shell(npm run test:*)");
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused() {
+        for text in ["", "Bash(", "Bash(a", "(a)", "Ba sh(a)", "rm -rf"] {
+            assert!(Rule::parse(text, Verdict::Allow).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_rule_or_refused(text in "\\PC{0,40}") {
+            if let Ok(rule) = Rule::parse(&text, Verdict::Ask) {
+                let _ = rule.covers("shell", &Subject::Text(text.clone()), &places());
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Rules over the layers. In one layer the first rule that covers something decides. Over the layers any deny is final; else
+//! the strongest layer that says anything decides; else nobody has.
+
+use std::fmt;
+
+use crate::pattern::{Places, Subject};
+use crate::rule::{Rule, Verdict};
+
+/// Where a rule comes from, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Layer {
+    Administrator,
+    Session,
+    Project,
+    User,
+    BuiltIn,
+}
+
+/// Why something was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    pub layer: Layer,
+    /// The rule, in its compact form.
+    pub rule: String,
+    /// The file and the line, or the flag, or whatever a person can look up.
+    pub place: String,
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.rule, self.place)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub proof: Proof,
+}
+
+/// All rules, in the order in which they were given.
+#[derive(Clone, Debug, Default)]
+pub struct Rules(Vec<(Layer, String, Rule)>);
+
+impl Rules {
+    pub fn add(&mut self, layer: Layer, place: impl Into<String>, rule: Rule) {
+        self.0.push((layer, place.into(), rule));
+    }
+
+    /// What the rules say of something; none if none of them is about it.
+    pub fn judge(&self, tool: &str, subject: &Subject, places: &Places) -> Option<Judgement> {
+        let mut verdicts: Vec<(Layer, Judgement)> = Vec::new();
+        for (layer, place, rule) in &self.0 {
+            let is_decided = verdicts.iter().any(|(decided, _)| decided == layer);
+            if !is_decided && rule.covers(tool, subject, places) {
+                let proof = Proof { layer: *layer, rule: rule.to_string(), place: place.clone() };
+                verdicts.push((*layer, Judgement { verdict: rule.verdict, proof }));
+            }
+        }
+        verdicts.sort_by_key(|(layer, _)| *layer);
+        let deny = verdicts.iter().position(|(_, judgement)| judgement.verdict == Verdict::Deny);
+        verdicts.into_iter().nth(deny.unwrap_or(0)).map(|(_, judgement)| judgement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LAYERS: [Layer; 5] =
+        [Layer::Administrator, Layer::Session, Layer::Project, Layer::User, Layer::BuiltIn];
+    const VERDICTS: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
+
+    fn places() -> Places {
+        Places { root: "/p".into(), home: None }
+    }
+
+    fn judge(rules: &[(Layer, &str, Verdict)]) -> Option<Judgement> {
+        let mut all = Rules::default();
+        for (number, (layer, text, verdict)) in rules.iter().enumerate() {
+            all.add(*layer, format!("line {number}"), Rule::parse(text, *verdict).unwrap());
+        }
+        all.judge("read", &Subject::Path("/p/a".into()), &places())
+    }
+
+    #[test]
+    fn in_one_layer_the_first_decides() {
+        let judgement = judge(&[
+            (Layer::User, "write", Verdict::Deny),
+            (Layer::User, "read(a)", Verdict::Ask),
+            (Layer::User, "read", Verdict::Allow),
+        ]);
+        let judgement = judgement.unwrap();
+        assert_eq!((judgement.verdict, judgement.proof.place.as_str()), (Verdict::Ask, "line 1"));
+        assert_eq!(judge(&[(Layer::User, "read(b)", Verdict::Deny)]), None);
+    }
+
+    /// Every combination of what the five layers may say.
+    #[test]
+    fn a_deny_is_final_else_the_strongest_decides() {
+        let choices = [None, Some(Verdict::Allow), Some(Verdict::Ask), Some(Verdict::Deny)];
+        for number in 0..4_usize.pow(5) {
+            let says: Vec<Option<Verdict>> =
+                (0..5).map(|layer| choices[number / 4_usize.pow(layer) % 4]).collect();
+            let rules: Vec<(Layer, &str, Verdict)> = LAYERS
+                .iter()
+                .zip(&says)
+                .filter_map(|(layer, verdict)| Some((*layer, "read", (*verdict)?)))
+                .collect();
+            let expected = match says.contains(&Some(Verdict::Deny)) {
+                true => Some(Verdict::Deny),
+                false => says.iter().flatten().next().copied(),
+            };
+            assert_eq!(judge(&rules).map(|judgement| judgement.verdict), expected, "{says:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_layers_in_the_list_does_not_matter(
+            mut rules in prop::collection::vec((prop::sample::select(&LAYERS[..]), prop::sample::select(&VERDICTS[..])), 0..5),
+        ) {
+            rules.sort_by_key(|(layer, _)| *layer);
+            rules.dedup_by_key(|(layer, _)| *layer);
+            let list = |rules: &[(Layer, Verdict)]| {
+                let rules: Vec<(Layer, &str, Verdict)> = rules.iter().map(|(layer, verdict)| (*layer, "*", *verdict)).collect();
+                judge(&rules).map(|judgement| judgement.verdict)
+            };
+            let forward = list(&rules);
+            rules.reverse();
+            prop_assert_eq!(forward, list(&rules));
+        }
+    }
+}

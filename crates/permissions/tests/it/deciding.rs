@@ -1,0 +1,130 @@
+//! The table: mode × what the rules say × level → decision.
+
+use helve_permissions::{Action, Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
+use helve_protocol::Mode;
+
+const MODES: [Mode; 5] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto, Mode::Bypass];
+const LEVELS: [Level; 3] = [Level::None, Level::Partly, Level::Fully];
+
+fn places() -> Places {
+    Places { root: "/p".into(), home: Some("/home/me".into()) }
+}
+
+fn decided(
+    rules: &[(Layer, &str, Verdict)],
+    mode: Mode,
+    level: Level,
+    tool: &str,
+    action: &Action,
+) -> Verdict {
+    let mut all = Rules::default();
+    for (layer, text, verdict) in rules {
+        all.add(*layer, "settings", Rule::parse(text, *verdict).unwrap());
+    }
+    let places = places();
+    decide(tool, action, Policy { rules: &all, places: &places, mode, level, network: false }).verdict
+}
+
+fn run(command: &str) -> Action {
+    Action::Run { command: command.to_owned(), folder: "/p".into() }
+}
+
+#[test]
+fn every_mode_with_every_verdict_at_every_level() {
+    let command = run("make all");
+    for mode in MODES {
+        for level in LEVELS {
+            for verdict in [None, Some(Verdict::Allow), Some(Verdict::Ask), Some(Verdict::Deny)] {
+                for layer in [Layer::Administrator, Layer::User] {
+                    let rule = verdict.map(|verdict| (layer, "shell(make:*)", verdict));
+                    let rules: Vec<_> = rule.into_iter().collect();
+                    let expected = match (mode, verdict) {
+                        (Mode::Bypass, Some(Verdict::Deny)) if layer == Layer::Administrator => Verdict::Deny,
+                        (Mode::Bypass, _) => Verdict::Allow,
+                        (_, Some(Verdict::Deny)) | (Mode::Plan, _) => Verdict::Deny,
+                        (_, Some(Verdict::Allow)) => Verdict::Allow,
+                        (_, Some(Verdict::Ask)) => Verdict::Ask,
+                        (Mode::Ask, None) => Verdict::Ask,
+                        (Mode::AcceptEdits | Mode::Auto, None) if level == Level::None => Verdict::Ask,
+                        (Mode::AcceptEdits | Mode::Auto, None) => Verdict::Allow,
+                    };
+                    let came = decided(&rules, mode, level, "shell", &command);
+                    assert_eq!(came, expected, "{mode:?} {level:?} {layer:?} {verdict:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn files() {
+    let read = |path: &str| Action::Read(path.into());
+    let write = |path: &str| Action::Write(path.into());
+    let (allow, ask, deny) = (Verdict::Allow, Verdict::Ask, Verdict::Deny);
+    for (mode, tool, action, expected) in [
+        (Mode::Ask, "read", read("/p/src/a.rs"), allow),
+        (Mode::Plan, "read", read("/p/src/a.rs"), allow),
+        (Mode::Ask, "read", read("/etc/passwd"), ask),
+        (Mode::Auto, "read", read("/p/.env"), ask),
+        (Mode::Auto, "read", read("/p/.env.example"), allow),
+        (Mode::Auto, "read", read("/home/me/.ssh/id_rsa"), ask),
+        (Mode::Ask, "edit", write("/p/src/a.rs"), ask),
+        (Mode::AcceptEdits, "edit", write("/p/src/a.rs"), allow),
+        (Mode::Auto, "write", write("/p/src/a.rs"), allow),
+        (Mode::Auto, "write", write("/p/.git/hooks/pre-commit"), ask),
+        (Mode::Auto, "write", write("/p/.helve/config.toml"), ask),
+        (Mode::Auto, "write", write("/etc/x"), ask),
+        (Mode::Plan, "write", write("/p/src/a.rs"), deny),
+        (Mode::Bypass, "write", write("/etc/x"), allow),
+    ] {
+        assert_eq!(decided(&[], mode, Level::Fully, tool, &action), expected, "{mode:?} {tool} {action:?}");
+    }
+    // What decides about rules is asked even if a rule allows it.
+    let free = [(Layer::User, "write", allow)];
+    assert_eq!(decided(&free, Mode::Auto, Level::Fully, "write", &write("/p/.git/hooks/x")), ask);
+    assert_eq!(decided(&free, Mode::Ask, Level::Fully, "write", &write("/p/a")), allow);
+}
+
+#[test]
+fn a_rule_for_one_command_is_none_for_its_neighbour() {
+    let rules =
+        [(Layer::User, "Bash(npm run test:*)", Verdict::Allow), (Layer::User, "Bash(git:*)", Verdict::Allow)];
+    for (command, expected) in [
+        ("npm run test", Verdict::Allow),
+        ("npm run test -- -u && git add .", Verdict::Allow),
+        ("npm run test; rm -rf x", Verdict::Ask),
+        ("npm run test $(rm x)", Verdict::Ask),
+        ("npm run test > /etc/x", Verdict::Ask),
+        ("npm run test | sh", Verdict::Ask),
+        ("npm run tests", Verdict::Ask),
+        ("git commit -m \"$(date)\"", Verdict::Allow),
+        ("git -c core.pager=./x log", Verdict::Ask),
+    ] {
+        assert_eq!(decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command)), expected, "{command}");
+    }
+}
+
+#[test]
+fn what_is_suggested_would_have_been_enough() {
+    let places = places();
+    for (tool, action) in [
+        ("shell", run("npm run build")),
+        ("shell", run("make")),
+        ("write", Action::Write("/p/src/a.rs".into())),
+        ("read", Action::Read("/etc/hosts".into())),
+        ("web_fetch", Action::Fetch("https://docs.rs/x".to_owned())),
+    ] {
+        let rules = Rules::default();
+        let policy =
+            Policy { rules: &rules, places: &places, mode: Mode::Ask, level: Level::Fully, network: false };
+        let decision = decide(tool, &action, policy);
+        assert_eq!(decision.verdict, Verdict::Ask, "{action:?}");
+        let mut rules = Rules::default();
+        rules.add(Layer::Session, "asked", decision.suggestion.unwrap());
+        assert_eq!(
+            decide(tool, &action, Policy { rules: &rules, ..policy }).verdict,
+            Verdict::Allow,
+            "{action:?}"
+        );
+    }
+}
