@@ -10,8 +10,8 @@ use helve_config::Settings;
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
-    ApplyPatch, AskUser, Edit, Files, Glob, Grep, Jobs, List, NotebookEdit, Read, Remember, Shell, ShellInput,
-    ShellKill, ShellOutput, Todo, Tool, WebFetch, Write,
+    ApplyPatch, AskUser, Edit, Files, Glob, Grep, Jobs, List, NotebookEdit, Read, Remember, Shell,
+    ShellInput, ShellKill, ShellOutput, Todo, Tool, WebFetch, Write,
 };
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
