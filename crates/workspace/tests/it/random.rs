@@ -219,6 +219,7 @@ fn check(
     first.iter().for_each(|op| apply(&place, op, has_git));
     let watch = place.workspace.begin().unwrap();
     let _ = place.workspace.end(watch).unwrap();
+    let seen_first = visible(&place, has_git);
     second.iter().for_each(|op| apply(&place, op, has_git));
     if has_git {
         settle_index(&place.root());
@@ -247,8 +248,14 @@ fn check(
         // By this clock everything there is old.
         Time::Late => !is_in_any(path, &hidden),
     };
+    // What was in sight once and changed when it went out of sight may still be watched: then it is told, as it should be.
+    let is_watched_still = |path: &String| seen_first.contains(path) && !seen_before.contains(path);
+    for path in changed(&effects).iter().filter(|path| is_watched_still(path)) {
+        prop_assert_ne!(old.get(path), new.get(path), "{} did not change", path);
+    }
     let sure = |paths: Vec<String>| -> Vec<String> {
-        paths.into_iter().filter(|path| seen_before.contains(path) || is_sure(path)).collect()
+        let paths = paths.into_iter().filter(|path| !is_watched_still(path));
+        paths.filter(|path| seen_before.contains(path) || is_sure(path)).collect()
     };
     let expected = expected(&old, &new, &seen_before, &seen_after);
     prop_assert_eq!(sure(changed(&effects)), sure(expected), "{:?}", effects);
