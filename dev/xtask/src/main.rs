@@ -7,6 +7,7 @@ mod bench;
 mod bench_loop;
 mod catalogue;
 mod docs;
+mod fuzz;
 mod run;
 mod speak;
 mod test;
@@ -20,6 +21,7 @@ cargo xtask test [--install] [WORDS]   check the format, the lints, the docs, an
 cargo xtask test --wire                show our requests to the types of the providers' own libraries (pip)
 cargo xtask test --real-model          speak with a server on this machine (HELVE_TEST_SERVER, or one that is found)
 cargo xtask bench                      measure, each figure beside a baseline
+cargo xtask fuzz [N]                   run N random scripts (100,000), and compare with what was read in them
 cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date
 cargo xtask catalogue FILE             make the built-in catalogue of models out of a file of facts";
 
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
         ["test", "--real-model"] => speak::real_model(),
         ["test", options @ ..] => test::run(options),
         ["bench"] => bench::run(),
+        ["fuzz"] => fuzz::run(None),
+        ["fuzz", count] => fuzz::run(Some(count)),
         ["docs"] => docs::make(),
         ["docs", "--check"] => docs::check(),
         ["catalogue", facts] => catalogue::make(facts),

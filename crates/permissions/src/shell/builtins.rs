@@ -9,7 +9,7 @@ use super::{Manner, Word};
 pub(super) type Judged = Result<bool, String>;
 
 /// Options of `set -o` that do not change how a text is read.
-const HARMLESS_OPTIONS: [&str; 20] = [
+pub(super) const HARMLESS_OPTIONS: [&str; 20] = [
     "allexport",
     "errexit",
     "errtrace",
@@ -58,7 +58,7 @@ pub(super) fn judge(
         "bind" | "complete" | "compopt" | "fc" => Err("what it runs is not read".to_owned()),
         "compgen" => leading("-a -b -c -d -e -f -g -j -k -s -u -v -A: -P: -S: -X:", words).map(|_| false),
         "cd" | "pushd" => cd(judge, words),
-        "declare" | "typeset" | "local" | "export" | "readonly" => declare(judge, words, context),
+        "declare" | "typeset" | "local" | "export" | "readonly" => declare(judge, program, words, context),
         "read" => read(judge, words, context),
         "mapfile" | "readarray" => mapfile(judge, words, context),
         "getopts" => names(judge, words.get(1..2).unwrap_or_default(), context),
@@ -184,27 +184,41 @@ fn cd(judge: &mut Judge<'_>, words: &[Word]) -> Judged {
     Ok(false)
 }
 
-fn declare(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+fn declare(judge: &mut Judge<'_>, program: &str, words: &[Word], context: &Context) -> Judged {
     let is_option = |word: &&Word| word.known().is_some_and(|word| word.starts_with(['-', '+']));
     let options: String = words.iter().filter(is_option).filter_map(Word::known).collect();
-    if options.contains('n') {
+    if options.contains(['c', 'l', 'u']) {
+        return Err("it changes what is assigned".to_owned());
+    }
+    if options.contains('n') && program != "export" {
         return Err("it gives a variable another name".to_owned());
     }
+    let is_array = options.contains(['a', 'A']);
     for word in words.iter().filter(|word| !is_option(word)) {
-        let (name, value) = match word {
-            Word::Known(text) => text.split_once('=').unwrap_or((text, "")),
-            // An assignment in the grammar, which has been judged as such.
-            Word::Any if context.sources == Flow::nothing() => continue,
-            Word::One if context.sources == Flow::nothing() && !options.contains(['a', 'A']) => continue,
+        let (name, flow) = match word {
+            Word::Known(text) => {
+                let (name, value) = text.split_once('=').unwrap_or((text, ""));
+                if value.starts_with('(') && value.contains(['$', '`']) {
+                    return Err("it sets an array from a text that could be code".to_owned());
+                }
+                (name, Flow::text(value))
+            }
+            Word::Begins(text) if text.contains('=') && !is_array => {
+                let (name, value) = text.split_once('=').unwrap_or((text, ""));
+                judge.declared.push((name.to_owned(), context.span()));
+                (name, if value.is_empty() { context.sources.clone() } else { Flow::Anywhere })
+            }
+            // An array in the grammar, which has been judged as such.
+            Word::Any if context.sources == Flow::nothing() && !options.contains('i') => continue,
             _ => return Err("the variable that it sets can't be known".to_owned()),
         };
-        if value.starts_with('(') && value.contains(['$', '`']) {
-            return Err("it sets an array from a text that could be code".to_owned());
-        }
         let name = name.strip_suffix('+').unwrap_or(name);
-        set_variable(judge, name, Flow::text(value), context)?;
+        set_variable(judge, name, flow, context)?;
+        if is_array {
+            judge.arrays.insert(name.to_owned());
+        }
         if options.contains('i') {
-            judge.taint.number(name, context.span());
+            judge.taint.number(name.split('[').next().unwrap_or(name), context.span());
         }
     }
     Ok(false)
@@ -238,11 +252,13 @@ fn names(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
 fn read(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let taken = leading("-a: -d: -e -i: -n: -N: -p: -r -s -t: -u: -E", words)?;
     let array: Vec<Word> = taken.values(&["-a"]).cloned().collect();
+    judge.arrays.extend(array.iter().filter_map(Word::known).map(str::to_owned));
     names(judge, &[array, taken.operands].concat(), context)
 }
 
 fn mapfile(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let taken = leading("-d: -n: -O: -s: -t -u: -c:", words)?;
+    judge.arrays.extend(taken.operands.iter().filter_map(Word::known).map(str::to_owned));
     names(judge, &taken.operands, context)
 }
 
@@ -255,8 +271,8 @@ fn printf(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
             let name = Word::Known(first.get(2..).unwrap_or_default().to_owned());
             names(judge, &[name], context)
         }
-        Some(Word::Known(_) | Word::Home(_)) | None => Ok(false),
-        Some(_) => calculate_sources(judge, context),
+        Some(word) if !word.is_no_option() && word.known().is_none() => calculate_sources(judge, context),
+        Some(_) | None => Ok(false),
     }
 }
 
@@ -287,7 +303,7 @@ fn calculate(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged
 
 /// What is in the words that can't be known may be calculated with.
 fn calculate_sources(judge: &mut Judge<'_>, context: &Context) -> Judged {
-    judge.taint.calculate(context.sources.clone(), context.span());
+    judge.taint.calculate_split(context.sources.clone(), context.span());
     Ok(false)
 }
 

@@ -4,13 +4,14 @@ use super::judge::Judge;
 use super::{Access, Reading, Unknown, Word};
 
 /// More reasons than a person reads are left out.
-const MAX_UNKNOWN: usize = 50;
+const MAX_UNKNOWN: usize = 20;
 
 pub(super) fn close(mut judge: Judge<'_>) -> Reading {
     for span in judge.taint.dangerous() {
         let reason = "the shell calculates with a value that can't be known and could be code".to_owned();
         judge.reading.unknown.push(Unknown { reason, span });
     }
+    declared_arrays(&mut judge);
     written_programs(&mut judge);
     if judge.taint.is_assigned("HOME") {
         forget_home(&mut judge.reading);
@@ -31,6 +32,16 @@ pub(super) fn close(mut judge: Judge<'_>) -> Reading {
     reading
 }
 
+/// What `declare` gives to an array is expanded once more if it looks like one.
+fn declared_arrays(judge: &mut Judge<'_>) {
+    for (name, span) in &judge.declared {
+        if judge.arrays.contains(name) {
+            let reason = format!("the array {name} is set from a text that could be code");
+            judge.reading.unknown.push(Unknown { reason, span: span.clone() });
+        }
+    }
+}
+
 /// A file that the command itself writes and runs holds code that nobody has read.
 fn written_programs(judge: &mut Judge<'_>) {
     let reading = &judge.reading;
@@ -38,7 +49,7 @@ fn written_programs(judge: &mut Judge<'_>) {
     let scripts = judge.scripts.iter().map(|(script, span)| (script, span));
     let mut unknown = Vec::new();
     for (program, span) in named.chain(scripts) {
-        let Some(path) = program.known() else { continue };
+        let (Word::Known(path) | Word::Home(path)) = program else { continue };
         let is_path = path.contains('/') || judge.scripts.iter().any(|(script, _)| script == program);
         let is_written = reading.writes.iter().any(|target| {
             let has_content = matches!(target.access, Access::Write | Access::Append);
@@ -59,7 +70,7 @@ fn same_name(written: &Word, run: &str, is_path: bool) -> bool {
     let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     match written {
         Word::Known(path) | Word::Home(path) => name(path) == name(run),
-        Word::Pattern(_) | Word::One | Word::Any => is_path,
+        Word::Pattern(_) | Word::Begins(_) | Word::One | Word::Any => is_path,
     }
 }
 

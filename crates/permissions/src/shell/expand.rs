@@ -10,7 +10,7 @@ pub(super) fn words(raw: &RawWord, dialect: Dialect, budget: &Budget) -> Result<
     let atoms = atoms(&raw.parts);
     let expanded = braces::expand(&atoms, budget)?;
     if dialect == Dialect::Posix && (expanded.len() != 1 || expanded.first() != Some(&atoms)) {
-        return Err("braces mean different things to different shells");
+        return Err("not every shell reads braces in the same way");
     }
     // What becomes nothing without having had quotes is no word.
     Ok(expanded.iter().filter(|atoms| !atoms.is_empty()).map(|atoms| word(atoms)).collect())
@@ -57,7 +57,9 @@ fn word(atoms: &[Atom<'_>]) -> Word {
     }
     let tilde = tilde(atoms);
     if has_unknown {
-        return Word::One;
+        let known = atoms.iter().take_while(|atom| **atom != Atom::One).copied().collect::<Vec<_>>();
+        let begin = if matches!(tilde, Tilde::None) { text(&known) } else { String::new() };
+        return if begin.is_empty() { Word::One } else { Word::Begins(begin) };
     }
     match tilde {
         Tilde::None if is_pattern => Word::Pattern(text(atoms)),

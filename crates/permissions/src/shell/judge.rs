@@ -21,11 +21,16 @@ pub(super) fn read(command: &str, dialect: Dialect) -> Reading {
         taint: Taint::default(),
         functions: BTreeSet::new(),
         scripts: Vec::new(),
+        arrays: BTreeSet::new(),
+        declared: Vec::new(),
         depth: 0,
     };
     judge.script(command, &Context::outermost(dialect));
     closing::close(judge)
 }
+
+/// More reasons than a person reads are not collected.
+const MAX_UNKNOWN: usize = 100;
 
 /// Everything that is found in one command.
 pub(super) struct Judge<'b> {
@@ -35,6 +40,9 @@ pub(super) struct Judge<'b> {
     pub(super) functions: BTreeSet<String>,
     /// Files that are run by a shell or another interpreter, and where.
     pub(super) scripts: Vec<(Word, Span)>,
+    /// Arrays, and variables that `declare` gives a value that can't be known.
+    pub(super) arrays: BTreeSet<String>,
+    pub(super) declared: Vec<(String, Span)>,
     pub(super) depth: usize,
 }
 
@@ -95,7 +103,11 @@ impl Judge<'_> {
     }
 
     pub(super) fn unknown(&mut self, reason: &str, context: &Context) {
-        self.reading.unknown.push(Unknown { reason: reason.to_owned(), span: context.span() });
+        let unknown = Unknown { reason: reason.to_owned(), span: context.span() };
+        // Of what goes on and on, the beginning is enough.
+        if self.reading.unknown.len() < MAX_UNKNOWN && self.reading.unknown.last() != Some(&unknown) {
+            self.reading.unknown.push(unknown);
+        }
     }
 
     pub(super) fn nodes(&mut self, nodes: &[Node], context: &Context) {
@@ -138,18 +150,7 @@ impl Judge<'_> {
         for word in variable.words.iter().flatten() {
             self.walk(word, context);
             let words = expand::words(word, context.dialect, self.budget).unwrap_or_else(|_| vec![Word::Any]);
-            let is_plain = words.iter().all(|word| word.known().is_some());
-            flow = if is_plain {
-                words.iter().filter_map(Word::known).fold(flow, |flow, word| flow.and(Flow::text(word)))
-            } else {
-                flow.and(Flow::of(&word.parts)).and(
-                    if words.iter().any(|word| matches!(word, Word::Pattern(_) | Word::Home(_))) {
-                        Flow::Anywhere
-                    } else {
-                        Flow::nothing()
-                    },
-                )
-            };
+            flow = flow.and(loop_flow(word, &words));
         }
         if variable.words.is_none() || variable.is_select {
             flow = Flow::Anywhere;
@@ -200,19 +201,20 @@ impl Judge<'_> {
             self.walk(subscript, context);
             self.taint.calculate(Flow::of(&subscript.parts), context.span());
         }
+        if assignment.subscript.is_some() || matches!(assignment.value, Value::Array(_)) {
+            self.arrays.insert(assignment.name.clone());
+        }
         let mut flow = Flow::nothing();
         match &assignment.value {
             Value::Scalar(word) => {
                 self.walk(word, context);
-                flow = Flow::of(&word.parts);
+                flow = word.literal().map_or_else(|| Flow::of(&word.parts), |text| Flow::value(&text));
             }
             Value::Array(elements) => {
                 for element in elements {
                     self.walk(&element.word, context);
                     flow = flow.and(Flow::of(&element.word.parts));
-                    if matches!(expand::unsplit(&element.word), Word::One | Word::Any)
-                        || has_pattern(&element.word)
-                    {
+                    if expand::unsplit(&element.word).known().is_none() || has_pattern(&element.word) {
                         flow = Flow::Anywhere;
                     }
                     if let Some(subscript) = &element.subscript {
@@ -262,7 +264,7 @@ impl Judge<'_> {
         let program = match program {
             Word::Known(program) => program.clone(),
             Word::Home(path) => format!("~{path}"),
-            Word::Pattern(_) | Word::One | Word::Any => {
+            Word::Pattern(_) | Word::Begins(_) | Word::One | Word::Any => {
                 return self.unknown("the name of the program can't be known", context);
             }
         };
@@ -300,6 +302,16 @@ impl Judge<'_> {
     }
 }
 
+/// Where the values of a loop's variable come from. What is split can become any other name, and patterns any name at all.
+fn loop_flow(word: &RawWord, words: &[Word]) -> Flow {
+    let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+    match texts {
+        Some(texts) => texts.into_iter().fold(Flow::nothing(), |flow, text| flow.and(Flow::value(text))),
+        None if words.iter().all(|word| *word == Word::One) => Flow::of(&word.parts),
+        None => Flow::of_split(&word.parts),
+    }
+}
+
 fn has_pattern(word: &RawWord) -> bool {
     word.parts.iter().any(|part| matches!(part, Part::Text(text) if text.contains(['*', '?', '[', '{', '~'])))
 }
@@ -318,6 +330,6 @@ fn as_argument(assignment: &Assignment) -> Word {
     match value_of(assignment) {
         Some(value) => Word::Known(format!("{}={value}", assignment.name)),
         None if matches!(assignment.value, Value::Array(_)) => Word::Any,
-        None => Word::One,
+        None => Word::Begins(format!("{}=", assignment.name)),
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! A command goes through four hands:
 //!
-//! 1. The parser (`parser/`) makes a [`tree`] of the text: the real grammar of POSIX shell and bash, quotes and
+//! 1. The parser (`parser/`) makes a `tree` of the text: the real grammar of POSIX shell and bash, quotes and
 //!    here-documents and all. What the grammar does not allow is not guessed at.
-//! 2. [`expand`] says which words a word becomes: quotes undone, braces expanded. What only the running shell can know
+//! 2. `expand` says which words a word becomes: quotes undone, braces expanded. What only the running shell can know
 //!    (variables, output of commands) is [`Word::One`] or [`Word::Any`].
-//! 3. [`judge`] walks the tree and collects every command that could run, whatever branch it is in. Programs that run
-//!    others (`programs/`), and builtins that do ([`builtins`]), are followed into what they run.
-//! 4. [`taint`] finds values that would run as code when the shell calculates with them.
+//! 3. `judge` walks the tree and collects every command that could run, whatever branch it is in. Programs that run
+//!    others (`programs/`), and builtins that do (`builtins`), are followed into what they run.
+//! 4. `taint` finds values that would run as code when the shell calculates with them.
 //!
 //! It fails closed. Whatever is not understood becomes an [`Unknown`], and whoever asked has to ask a person. So a
 //! [`Reading`] without an [`Unknown`] lists every program that the text can start by itself; what those programs do then is

@@ -28,18 +28,25 @@ impl Taken {
 
 /// The options before the first operand; everything from there on is an operand.
 pub(super) fn leading(described: &str, words: &[Word]) -> Result<Taken, String> {
-    Reader { described, taken: Taken::default() }.read(words, Stop::AtOperand)
+    Reader { described, taken: Taken::default() }.read(words, Reach::Operand)
 }
 
 /// The options wherever they stand.
 pub(super) fn anywhere(described: &str, words: &[Word]) -> Result<Taken, String> {
-    Reader { described, taken: Taken::default() }.read(words, Stop::AtEnd)
+    Reader { described, taken: Taken::default() }.read(words, Reach::End)
 }
 
+/// The same, but words that can't be known are taken for operands: for what matters only if they are.
+pub(super) fn likely(described: &str, words: &[Word]) -> Result<Taken, String> {
+    Reader { described, taken: Taken::default() }.read(words, Reach::EndLikely)
+}
+
+/// How far options are looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    AtOperand,
-    AtEnd,
+enum Reach {
+    Operand,
+    End,
+    EndLikely,
 }
 
 struct Reader<'a> {
@@ -54,14 +61,18 @@ enum Kind {
 }
 
 impl Reader<'_> {
-    fn read(mut self, words: &[Word], stop: Stop) -> Result<Taken, String> {
+    fn read(mut self, words: &[Word], reach: Reach) -> Result<Taken, String> {
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let text = match word {
                 Word::Known(text) if text.starts_with('-') && text.len() > 1 => text,
-                word if word.known() == Some("-") || word.is_no_option() => {
+                Word::Begins(text) if text.starts_with("--") && text.contains('=') => {
+                    self.long_begin(text)?;
+                    continue;
+                }
+                word if word.known() == Some("-") || word.is_no_option() || reach == Reach::EndLikely => {
                     self.taken.operands.push(word.clone());
-                    if stop == Stop::AtOperand {
+                    if reach == Reach::Operand {
                         break;
                     }
                     continue;
@@ -102,6 +113,16 @@ impl Reader<'_> {
             _ => return Err(not_known(name)),
         };
         self.taken.options.push((name.to_owned(), value));
+        Ok(())
+    }
+
+    /// `--name=` and a value of which only the beginning is known.
+    fn long_begin(&mut self, text: &str) -> Result<(), String> {
+        let name = text.split('=').next().unwrap_or_default();
+        match self.kind(name) {
+            Some(Kind::Value | Kind::Optional) => self.taken.options.push((name.to_owned(), Some(Word::One))),
+            _ => return Err(not_known(name)),
+        }
         Ok(())
     }
 

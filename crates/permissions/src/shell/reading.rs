@@ -38,10 +38,12 @@ pub struct Simple {
 pub enum Word {
     /// Exactly this.
     Known(String),
-    /// The names of files that match, or this text if none does.
+    /// The names of files that match; if none does, this text, or nothing where `nullglob` is set.
     Pattern(String),
     /// The user's home folder, followed by this.
     Home(String),
+    /// One word that begins with this; how it goes on can't be known.
+    Begins(String),
     /// One word that can't be known.
     One,
     /// Any number of words that can't be known, also none.
@@ -111,6 +113,7 @@ impl Word {
             Word::Known(text) => text == word,
             Word::Pattern(text) => text == word || matches(text.as_bytes(), word.as_bytes()),
             Word::Home(rest) => word.ends_with(rest.as_str()) && word.starts_with('/'),
+            Word::Begins(text) => word.starts_with(text.as_str()),
             Word::One | Word::Any => true,
         }
     }
@@ -118,7 +121,7 @@ impl Word {
     /// Whether it is certain that a program would not take this for an option.
     pub(super) fn is_no_option(&self) -> bool {
         match self {
-            Word::Known(text) => !text.starts_with('-'),
+            Word::Known(text) | Word::Begins(text) => !text.starts_with('-'),
             Word::Pattern(text) => !text.starts_with(['-', '*', '?', '[', '+', '@', '!']),
             Word::Home(_) => true,
             Word::One | Word::Any => false,

@@ -37,6 +37,21 @@ impl Flow {
         }
     }
 
+    /// A value. What could be a pattern can become the name of any file where it is not quoted.
+    pub(super) fn value(text: &str) -> Flow {
+        if text.contains(['*', '?', '[']) { Flow::Anywhere } else { Flow::text(text) }
+    }
+
+    /// What is split into words, which keeps only numbers as they are.
+    pub(super) fn of_split(parts: &[Part]) -> Flow {
+        match parts {
+            [Part::Expansion { what: what @ (Expansion::Command(_) | Expansion::Arithmetic(_)), .. }] => {
+                Flow::of_expansion(what)
+            }
+            _ => Flow::Anywhere,
+        }
+    }
+
     pub(super) fn and(self, other: Flow) -> Flow {
         match (self, other) {
             (Flow::Names(mut own), Flow::Names(others)) => {
@@ -127,6 +142,9 @@ fn number_printer(nodes: &[Node]) -> Option<String> {
     let prints_number = match words.as_slice() {
         ["wc", "-l" | "-w" | "-c" | "-m"] | ["nproc"] | ["id", "-u" | "-g"] | ["grep", "-c", _] => true,
         ["date", "+%s" | "+%Y" | "+%s%N"] => true,
+        ["seq", numbers @ ..] => {
+            numbers.iter().all(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        }
         ["echo", number] => number.bytes().all(|byte| byte.is_ascii_digit()),
         _ => false,
     };
@@ -143,6 +161,8 @@ pub(super) fn output_of(function: &str) -> String {
 pub(super) struct Taint {
     values: BTreeMap<String, Flow>,
     uses: Vec<(Flow, Span)>,
+    /// Uses of what has been split into words first.
+    split_uses: Vec<Span>,
 }
 
 impl Taint {
@@ -153,6 +173,14 @@ impl Taint {
 
     pub(super) fn calculate(&mut self, value: Flow, span: Span) {
         self.uses.push((value, span));
+    }
+
+    /// The same with words that were split: where the shell splits can be changed.
+    pub(super) fn calculate_split(&mut self, value: Flow, span: Span) {
+        if value != Flow::nothing() {
+            self.split_uses.push(span.clone());
+        }
+        self.calculate(value, span);
     }
 
     /// Every value that is assigned to it is calculated (`declare -i`).
@@ -172,7 +200,9 @@ impl Taint {
             Flow::Names(names) => names.iter().any(is_tainted),
             Flow::Anywhere => true,
         };
-        self.uses.iter().filter(|(flow, _)| is_dangerous(flow)).map(|(_, span)| span.clone()).collect()
+        let uses = self.uses.iter().filter(|(flow, _)| is_dangerous(flow)).map(|(_, span)| span);
+        let split: &[Span] = if self.is_assigned("IFS") { &self.split_uses } else { &[] };
+        uses.chain(split).cloned().collect()
     }
 
     /// The variables that something unknown leads to, through however many others.

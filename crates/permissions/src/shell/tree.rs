@@ -83,6 +83,8 @@ pub(super) struct Element {
 pub(super) struct Redirect {
     /// It concerns the standard input.
     pub(super) is_input: bool,
+    /// `{variable}>`.
+    pub(super) variable: Option<String>,
     pub(super) kind: RedirectKind,
 }
 

@@ -56,6 +56,10 @@ impl Judge<'_> {
     pub(super) fn redirects(&mut self, redirects: &[Redirect], context: &Context) -> Option<String> {
         let mut input = None;
         for redirect in redirects {
+            // The number goes into a variable, or an element whose subscript is calculated.
+            if let Some((_, subscript)) = redirect.variable.as_deref().and_then(|name| name.split_once('[')) {
+                self.taint.calculate(Flow::text(subscript), context.span());
+            }
             let mut text = None;
             match &redirect.kind {
                 RedirectKind::Read(word) => self.target(word, Access::Read, context),

@@ -1,7 +1,7 @@
 //! Programs that are known to write files, and which.
 
 use super::judge::Judge;
-use super::options::anywhere;
+use super::options::likely;
 use super::{Access, Word};
 
 /// Which of its operands a program writes.
@@ -21,14 +21,18 @@ struct Writer {
     which: Which,
 }
 
-const COPYING: &str = "-a -b -d -f -i -l -L -n -p -P -r -R -s -u -v -x -H -Z -t: -T -S: -D -c -C -m: -o: -g: --archive --backup? --force --interactive --link \
-                       --no-clobber --preserve? --recursive --symbolic --update? --verbose --target-directory: --no-target-directory --parents --reflink? \
-                       --sparse: --suffix: --relative --dereference --no-dereference --mode: --owner: --group: --strip --no-preserve: --one-file-system";
+const COPYING: &str = "-a -b -d -f -i -l -L -n -p -P -r -R -s -u -v -x -H -Z -t: -T -S: -D -c -C -m: -o: \
+                       -g: --archive --backup? --force --interactive --link --no-clobber --preserve? \
+                       --recursive --symbolic --update? --verbose --target-directory: \
+                       --no-target-directory --parents --reflink? --sparse: --suffix: --relative \
+                       --dereference --no-dereference --mode: --owner: --group: --strip --no-preserve: \
+                       --one-file-system";
 
 const WRITERS: &[Writer] = &[
     Writer {
         names: "rm unlink shred",
-        options: "-d -f -i -I -r -R -v -u -z -n: --force --recursive --verbose --dir --interactive? --one-file-system --preserve-root? --no-preserve-root",
+        options: "-d -f -i -I -r -R -v -u -z -n: --force --recursive --verbose --dir --interactive? \
+                  --one-file-system --preserve-root? --no-preserve-root",
         which: Which::All(Access::Delete),
     },
     Writer {
@@ -58,7 +62,8 @@ const WRITERS: &[Writer] = &[
     },
     Writer {
         names: "chmod chown chgrp",
-        options: "-c -f -v -h -H -L -P -R --changes --silent --quiet --verbose --recursive --no-dereference --from: --reference: --preserve-root --no-preserve-root",
+        options: "-c -f -v -h -H -L -P -R --changes --silent --quiet --verbose --recursive \
+                  --no-dereference --from: --reference: --preserve-root --no-preserve-root",
         which: Which::AllButFirst(Access::Change),
     },
     Writer { names: "mv", options: COPYING, which: Which::Last { moves: true } },
@@ -69,15 +74,27 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word]) {
     let name = program.rsplit('/').next().unwrap_or(program);
     match name {
         "dd" => return dd(judge, words),
-        "curl" => return output(judge, words, &["-o", "--output"]),
-        "wget" => return output(judge, words, &["-O", "--output-document"]),
+        "curl" => {
+            let keeps_name = words.iter().filter_map(Word::known).any(|word| {
+                word.starts_with("--remote-name")
+                    || word.starts_with('-') && !word.starts_with("--") && word.contains('O')
+            });
+            if keeps_name {
+                downloads(judge, words);
+            }
+            return output(judge, words, &["-o", "--output"]);
+        }
+        "wget" => {
+            downloads(judge, words);
+            return output(judge, words, &["-O", "--output-document"]);
+        }
         "sort" => return output(judge, words, &["-o", "--output"]),
         _ => {}
     }
     let Some(writer) = WRITERS.iter().find(|writer| writer.names.split(' ').any(|own| own == name)) else {
         return;
     };
-    let Ok(taken) = anywhere(writer.options, words) else {
+    let Ok(taken) = likely(writer.options, words) else {
         // Which of the words are files is not certain: any could be.
         words
             .iter()
@@ -131,6 +148,14 @@ fn dd(judge: &mut Judge<'_>, words: &[Word]) {
             }
             None => judge.touches(Word::One, Access::Write),
         }
+    }
+}
+
+/// Programs that write to a file with the last name of an address.
+fn downloads(judge: &mut Judge<'_>, words: &[Word]) {
+    for word in words.iter().filter(|word| word.known().is_none_or(|word| !word.starts_with('-'))) {
+        let name = word.known().and_then(|address| address.split(['?', '#']).next()?.rsplit('/').next());
+        judge.touches(name.map_or(Word::One, |name| Word::Known(name.to_owned())), Access::Write);
     }
 }
 

@@ -10,13 +10,13 @@ use serde::Deserialize;
 use crate::matching::foresees;
 
 #[derive(Deserialize)]
-struct Case {
-    command: String,
+pub(crate) struct Case {
+    pub(crate) command: String,
     parses: bool,
-    execs: Vec<Vec<String>>,
+    pub(crate) execs: Vec<Vec<String>>,
 }
 
-fn cases(test: &str) -> Vec<Case> {
+pub(crate) fn cases(test: &str) -> Vec<Case> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/shell/commands.jsonl");
     let Ok(lines) = std::fs::read_to_string(&file) else {
         skip(test, "the recorded commands are not at hand");

@@ -16,6 +16,10 @@ fn matches(words: &[Word], argv: &[String]) -> bool {
     match words.split_first() {
         None => argv.is_empty(),
         Some((Word::Any, rest)) => (0..=argv.len()).any(|taken| matches(rest, &argv[taken..])),
+        Some((word @ Word::Pattern(_), rest)) => {
+            let most = argv.iter().take_while(|argument| word.could_be(argument)).count();
+            (0..=most).any(|taken| matches(rest, &argv[taken..]))
+        }
         Some((word, rest)) => {
             argv.split_first().is_some_and(|(first, left)| word.could_be(first) && matches(rest, left))
         }

@@ -1,5 +1,6 @@
 //! Groups, conditions, loops, functions.
 
+use super::arithmetic::NOT_ARITHMETIC;
 use super::{Parsed, Parser};
 use crate::shell::tree::{Compound, LoopVariable, Node, RawWord};
 
@@ -11,7 +12,7 @@ impl Parser<'_> {
             None => match self.reserved() {
                 Some("function") => return self.function_keyword(),
                 Some("coproc") => return self.coproc(),
-                None | Some("in") => return self.call(),
+                None | Some("in" | "time" | "]]") => return self.call(),
                 Some(_) => return Err(self.unexpected()),
             },
         };
@@ -52,6 +53,9 @@ impl Parser<'_> {
             self.bash_only("`((`");
             let calculation = self.calculation("))")?;
             return Ok(Compound { calculations: vec![calculation], ..Compound::default() });
+        }
+        if self.is_next("((") {
+            self.doubt(NOT_ARITHMETIC);
         }
         self.expect("(")?;
         let body = self.list()?;
@@ -182,7 +186,9 @@ impl Parser<'_> {
             }
             self.case_patterns(&mut compound.words)?;
             self.list_into(&mut compound.body)?;
-            if !self.eat(";;&") && !self.eat(";;") && !self.eat(";&") {
+            if self.eat(";;&") || self.eat(";&") {
+                self.bash_only("`;&`");
+            } else if !self.eat(";;") {
                 self.expect_word("esac")?;
                 return Ok(compound);
             }

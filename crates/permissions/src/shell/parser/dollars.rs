@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::arithmetic::NOT_ARITHMETIC;
 use super::{Parsed, Parser, is_name, is_name_start};
 use crate::shell::tree::{Expansion, Operator, Parameter, Part};
 
@@ -22,6 +23,9 @@ impl Parser<'_> {
                 Expansion::Arithmetic(self.calculation("))")?.parts)
             }
             Some(b'(') => {
+                if self.is_next("((") {
+                    self.doubt(NOT_ARITHMETIC);
+                }
                 self.expect("(")?;
                 Expansion::Command(Rc::new(self.substituted()?))
             }
@@ -62,6 +66,11 @@ impl Parser<'_> {
         if self.peek() == Some(b'[') {
             self.at += 1;
             parameter.subscript = Some(self.bracketed(is_quoted)?);
+        }
+        let lists_names = parameter.is_indirect && (self.is_next("*}") || self.is_next("@}"));
+        if lists_names {
+            self.at += 2;
+            return Ok(Parameter { is_many: true, is_indirect: false, is_length: true, ..parameter });
         }
         parameter.operator = self.operator()?;
         parameter.operand = self.operand(is_quoted)?;

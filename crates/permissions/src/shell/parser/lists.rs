@@ -1,6 +1,7 @@
 //! Lists and pipelines of commands.
 
 use super::{Parsed, Parser};
+use crate::shell::Dialect;
 use crate::shell::tree::Node;
 
 /// Words that mean something where a command begins.
@@ -87,13 +88,13 @@ impl Parser<'_> {
                         self.doubt("`!(` is a pattern to some shells and a command to others");
                     }
                 }
-                Some("time") => {
+                Some("time") if self.dialect == Dialect::Bash => {
                     self.expect("time")?;
-                    self.skip_blanks();
-                    if self.peek() == Some(b'-') {
-                        self.bash_only("options of `time`");
-                    }
                     self.time_options();
+                }
+                Some("time") => {
+                    self.time_program()?;
+                    break;
                 }
                 _ => break,
             }
@@ -101,6 +102,23 @@ impl Parser<'_> {
         }
         let ends_here = matches!(self.peek(), None | Some(b'\n' | b';' | b')' | b'&'));
         Ok(prefixes > 0 && ends_here && !self.is_next("&>"))
+    }
+
+    /// To some shells `time` is a program, and is judged as one; but only if a plain program follows is that the same to all.
+    fn time_program(&mut self) -> Parsed<()> {
+        let start = self.at;
+        self.expect("time")?;
+        self.skip_blanks();
+        let is_reserved = self.reserved().is_some();
+        let rest = self.rest();
+        let end = rest.iter().position(|byte| super::is_meta(*byte)).unwrap_or(rest.len());
+        let next = rest.get(..end).unwrap_or_default();
+        let is_plain = next.first().is_some_and(u8::is_ascii_alphabetic) && !next.contains(&b'=');
+        if is_reserved || !is_plain {
+            self.bash_only("what follows `time`");
+        }
+        self.at = start;
+        Ok(())
     }
 
     fn time_options(&mut self) {
@@ -115,11 +133,13 @@ impl Parser<'_> {
 
     /// The reserved word that is next, if one is. It is not taken.
     pub(super) fn reserved(&mut self) -> Option<&'static str> {
+        let first = self.peek()?;
         let start = self.at;
-        let found = RESERVED.into_iter().find(|word| {
-            self.at = start;
-            self.eat(word) && self.peek().is_none_or(super::is_meta)
-        });
+        let found =
+            RESERVED.into_iter().filter(|word| word.as_bytes().first() == Some(&first)).find(|word| {
+                self.at = start;
+                self.eat(word) && self.peek().is_none_or(super::is_meta)
+            });
         self.at = start;
         found
     }

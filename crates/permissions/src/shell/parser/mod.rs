@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
     /// Notes something that not every `sh` understands.
     fn bash_only(&mut self, what: &str) {
         if self.dialect == Dialect::Posix {
-            self.doubt(&format!("{what} mean different things to different shells"));
+            self.doubt(&format!("not every shell reads {what} in the same way"));
         }
     }
 

@@ -28,8 +28,9 @@ impl Parser<'_> {
         }
         let is_input = match descriptor {
             None => operator.starts_with('<'),
-            Some(number) => number == "0",
+            Some(ref number) => number == "0",
         };
+        let variable = descriptor.filter(|name| name.bytes().next().is_some_and(is_name_start));
         self.skip_blanks();
         let kind = match operator {
             "<<" | "<<-" => RedirectKind::HereDocument(self.here_document(operator == "<<-")?),
@@ -40,7 +41,7 @@ impl Parser<'_> {
             ">>" | "&>>" => RedirectKind::Append(self.word()?),
             _ => RedirectKind::Write(self.word()?),
         };
-        Ok(Some(Redirect { is_input, kind }))
+        Ok(Some(Redirect { is_input, variable, kind }))
     }
 
     /// The number or the `{name}` right before an operator; otherwise nothing is taken.
@@ -61,6 +62,9 @@ impl Parser<'_> {
                 descriptor.extend(self.take()?);
             }
             if !descriptor.is_empty() && matches!(self.peek(), Some(b'<' | b'>')) {
+                if descriptor.len() > 1 {
+                    self.bash_only("large descriptors");
+                }
                 return Ok(Some(descriptor));
             }
         }

@@ -165,7 +165,7 @@ impl Parser<'_> {
     }
 
     fn process_substitution(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
-        self.bash_only("`<(` and `>(`");
+        self.bash_only("`<(`");
         self.peek();
         self.at += 1;
         self.expect("(")?;

@@ -8,7 +8,8 @@ use crate::shell::options::leading;
 
 pub(super) fn awk(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let taken = leading(
-        "-F: -v: -f: -e: -b -c -n -r -s -S -O -P -t -V --field-separator: --assign: --file: --source: --posix --sandbox --version --re-interval",
+        "-F: -v: -f: -e: -b -c -n -r -s -S -O -P -t -V --field-separator: --assign: --file: --source: \
+         --posix --sandbox --version --re-interval",
         words,
     )?;
     for file in taken.values(&["-f", "--file"]) {
@@ -29,11 +30,12 @@ pub(super) fn awk(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
 
 /// Whether a program of awk has no `system`, no pipe, no `getline`, and no output to files.
 fn is_plain(program: &str) -> bool {
+    // Where a regular expression begins can be hard to tell, so these are looked for in strings too.
+    if program.contains("system") || program.contains("getline") {
+        return false;
+    }
     let Some(code) = code_of(program) else { return false };
-    let has_word = |wanted: &str| {
-        code.split(|char: char| !char.is_ascii_alphanumeric() && char != '_').any(|word| word == wanted)
-    };
-    if has_word("system") || has_word("getline") || code.contains('@') {
+    if code.contains('@') {
         return false;
     }
     let code = code.replace("||", "  ").replace(">=", "  ");
@@ -53,7 +55,7 @@ fn code_of(program: &str) -> Option<String> {
                 skip_to(&mut rest, '"')?;
                 code.push_str("0 ");
             }
-            '/' if begins_regex(&code) => {
+            '/' if begins_regex(&code, rest.as_str())? => {
                 skip_to(&mut rest, '/')?;
                 code.push_str("0 ");
             }
@@ -76,18 +78,41 @@ fn skip_to(rest: &mut std::str::Chars<'_>, end: char) -> Option<()> {
             '\\' => {
                 rest.next()?;
             }
-            // A bracket may hold the end without ending it.
-            '[' if end == '/' => return None,
+            '[' if end == '/' => skip_brackets(rest)?,
             next if next == end => return Some(()),
             _ => {}
         }
     }
 }
 
-/// A slash is a division only after something that has a value.
-fn begins_regex(code: &str) -> bool {
-    let before = code.trim_end().chars().next_back();
-    !before.is_some_and(|before| before.is_ascii_alphanumeric() || matches!(before, '_' | ')' | ']' | '$'))
+/// Whether a slash between brackets ends the expression depends on the awk: there must be none.
+fn skip_brackets(rest: &mut std::str::Chars<'_>) -> Option<()> {
+    let inside = rest.as_str();
+    let inside = inside.strip_prefix('^').unwrap_or(inside);
+    let inside = inside.strip_prefix(']').unwrap_or(inside);
+    let (held, after) = inside.split_once(']')?;
+    if held.contains(['/', '\\', '[', '\n']) {
+        return None;
+    }
+    *rest = after.chars();
+    Some(())
+}
+
+/// A slash is a division only after something that has a value. `None` if that can't be told.
+fn begins_regex(code: &str, after: &str) -> Option<bool> {
+    let before = code.trim_end();
+    let word =
+        before.rsplit(|char: char| !char.is_ascii_alphanumeric() && char != '_').next().unwrap_or_default();
+    if matches!(word, "print" | "printf" | "return" | "in" | "else" | "do" | "exit" | "delete" | "case") {
+        return None;
+    }
+    match before.chars().next_back() {
+        Some(_) if before.ends_with("++") || before.ends_with("--") => None,
+        // After a condition it is an expression, which can hold a quote that begins no string.
+        Some(')') if after.contains('"') => None,
+        Some(last) => Some(!(last.is_ascii_alphanumeric() || matches!(last, '_' | ')' | ']'))),
+        None => Some(true),
+    }
 }
 
 #[cfg(test)]
@@ -102,12 +127,18 @@ mod tests {
             "/foo|bar/ {print \" -> \" $2}",
             "$3 > 5 {print $1, $2}",
             "BEGIN{FS=\"|\"} {s+=$1} END{print s/2}",
+            "/^[0-9]+[^a-z]$/ {print (a+b)/2}",
         ];
         for program in plain {
             assert!(is_plain(program), "{program}");
         }
         let others = [
             "BEGIN{system(\"rm a\")}",
+            "/[/]/ {print}",
+            "{ x++ / system(\"rm a\") / 1 }",
+            "{ print x++ / 2 | \"sh\"; y = 1 / 1 }",
+            "{ print /\"/ | \"sh\" } #\"",
+            "{ if (x) /\"/; print 1 | \"sh\" }",
             "{print | \"sh\"}",
             "{print > \"file\"}",
             "{\"date\" | getline x}",

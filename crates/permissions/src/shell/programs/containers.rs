@@ -5,13 +5,19 @@ use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
 use crate::shell::{Manner, Word};
 
-const GLOBAL: &str = "-D -c: -H: -l: -v --config: --context: --debug --host: --log-level: --tls --tlscacert: --tlscert: --tlskey: --tlsverify";
-const EXEC: &str = "-d -e: -i -t -u: -w: --detach --detach-keys: --env: --env-file: --interactive --privileged --tty --user: --workdir:";
-const RUN: &str = "-a: -c: -d -e: -h: -i -l: -m: -p: -P -q -t -u: -v: -w: --add-host: --attach: --cap-add: --cap-drop: --cpus: --detach --device: --dns: \
-                   --entrypoint: --env: --env-file: --expose: --gpus: --group-add: --hostname: --init --interactive --ip: --ipc: --label: --link: --log-driver: \
-                   --log-opt: --mac-address: --memory: --mount: --name: --net: --network: --network-alias: --no-healthcheck --pid: --platform: --privileged \
-                   --publish: --publish-all --pull: --quiet --read-only --restart: --rm --runtime: --security-opt: --shm-size: --stop-signal: --sysctl: \
-                   --tmpfs: --tty --ulimit: --user: --userns: --uts: --volume: --volumes-from: --workdir: --cpuset-cpus: --memory-swap: --pids-limit:";
+const GLOBAL: &str = "-D -c: -H: -l: -v --config: --context: --debug --host: --log-level: --tls \
+                      --tlscacert: --tlscert: --tlskey: --tlsverify";
+const EXEC: &str = "-d -e: -i -t -u: -w: --detach --detach-keys: --env: --env-file: --interactive \
+                    --privileged --tty --user: --workdir:";
+const RUN: &str = "-a: -c: -d -e: -h: -i -l: -m: -p: -P -q -t -u: -v: -w: --add-host: --attach: \
+                   --cap-add: --cap-drop: --cpus: --detach --device: --dns: --entrypoint: --env: \
+                   --env-file: --expose: --gpus: --group-add: --hostname: --init --interactive --ip: \
+                   --ipc: --label: --link: --log-driver: --log-opt: --mac-address: --memory: --mount: \
+                   --name: --net: --network: --network-alias: --no-healthcheck --pid: --platform: \
+                   --privileged --publish: --publish-all --pull: --quiet --read-only --restart: --rm \
+                   --runtime: --security-opt: --shm-size: --stop-signal: --sysctl: --tmpfs: --tty \
+                   --ulimit: --user: --userns: --uts: --volume: --volumes-from: --workdir: \
+                   --cpuset-cpus: --memory-swap: --pids-limit:";
 
 pub(super) fn docker(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
     let taken = leading(GLOBAL, words)?;
@@ -56,16 +62,19 @@ fn inside(
 
 fn compose(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
     let taken = leading(
-        "-f: -p: --file: --project-name: --profile: --env-file: --project-directory: --ansi: --compatibility",
+        "-f: -p: --file: --project-name: --profile: --env-file: --project-directory: --ansi: \
+         --compatibility",
         words,
     )?;
     let Some((action, rest)) = taken.operands.split_first() else { return Ok(false) };
     let options = match action.known() {
         Some("exec") => {
-            "-d -e: -T -u: -w: -i -t --detach --env: --index: --no-TTY --privileged --user: --workdir: --interactive --tty"
+            "-d -e: -T -u: -w: -i -t --detach --env: --index: --no-TTY --privileged --user: --workdir: \
+             --interactive --tty"
         }
         Some("run") => {
-            "-d -e: -i -l: -p: -P -q -T -u: -v: -w: --build --detach --entrypoint: --env: --name: --no-deps --no-TTY --publish: --rm --service-ports --user: --volume: --workdir:"
+            "-d -e: -i -l: -p: -P -q -T -u: -v: -w: --build --detach --entrypoint: --env: --name: \
+             --no-deps --no-TTY --publish: --rm --service-ports --user: --volume: --workdir:"
         }
         Some(_) => return Ok(false),
         None => return Err("what it does can't be known".to_owned()),

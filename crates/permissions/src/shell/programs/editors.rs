@@ -5,61 +5,59 @@ use crate::shell::builtins::Judged;
 
 /// Editors and pagers.
 pub(super) fn judge(name: &str, words: &[Word]) -> Judged {
-    let refused = |word: &Word| {
-        let Some(text) = word.known() else { return !word.is_no_option() };
-        match name {
-            "less" | "more" => {
-                text.starts_with('+') && text.contains(['!', '|', 's', 'v'])
-                    || text.starts_with("-k")
-                    || text.starts_with("--lesskey")
-            }
-            "man" => {
-                text.starts_with("-P")
-                    || text.starts_with("-H")
-                    || text.starts_with("-C")
-                    || text.starts_with("--pager")
-                    || text.starts_with("--html")
-                    || text.starts_with("--conf")
-            }
-            "emacs" => text.starts_with('-') && text != "-nw" && text != "-Q",
-            _ => {
-                let is_place = text.trim_start_matches('+').bytes().all(|byte| byte.is_ascii_digit());
-                let runs =
-                    ["-c", "-s", "-S", "-u", "-U", "-i", "--cmd", "-e", "-E", "-l", "-W", "--startuptime"];
-                text.starts_with('+') && !is_place || runs.iter().any(|option| text.starts_with(option))
-            }
-        }
+    let runs = |word: &Word| match word.known() {
+        Some(text) => may_run(name, text),
+        None => !word.is_no_option(),
     };
-    if name == "ex" || words.iter().take_while(|word| word.known() != Some("--")).any(refused) {
+    if name == "ex" || words.iter().take_while(|word| word.known() != Some("--")).any(runs) {
         return Err("it may run what is not read here".to_owned());
     }
     Ok(false)
 }
 
-/// Programs that hand work to another one if an option says so. GNU allows to write only the beginning of a long option.
-pub(super) fn helpers(name: &str, words: &[Word]) -> Judged {
-    let options: &[&str] = match name {
-        "sort" => &["--compress-prog"],
-        "split" => &["--filter"],
-        "zip" => &["-TT", "--unzip-command"],
-        "cpio" => &["--rsh-command"],
-        "make" | "gmake" => &["--eval", "-E"],
-        "wget" => &["--use-askpass"],
-        "rg" => &["--pre", "--hostname-bin"],
-        "bat" | "batcat" => &["--pager"],
-        _ => &["--options", "--filter"],
-    };
-    for word in words {
-        let Some(text) = word.known() else { continue };
-        let written = text.split('=').next().unwrap_or_default();
-        let is_option = |option: &&&str| {
-            written.len() > 3 && option.starts_with(written)
-                || written.starts_with(**option) && **option != "--pre"
-                || written == **option
-        };
-        if text != "--" && written.starts_with('-') && options.iter().any(|option| is_option(&option)) {
-            return Err(format!("its option {written} runs a program"));
+fn may_run(name: &str, text: &str) -> bool {
+    let begins = |options: &[&str]| options.iter().any(|option| text.starts_with(option));
+    match name {
+        // What follows a plus is typed into it.
+        "less" | "more" => {
+            text.starts_with('+') && text.contains(['!', '|', '#', 's', 'v']) || begins(&["-k", "--lesskey"])
+        }
+        "man" => begins(&["-P", "-H", "-C", "--pa", "--ht", "--co"]),
+        "emacs" => text.starts_with('-') && text != "-nw" && text != "-Q",
+        _ => {
+            let is_place = text.trim_start_matches('+').bytes().all(|byte| byte.is_ascii_digit());
+            let options =
+                ["-c", "-s", "-S", "-u", "-U", "-i", "--cmd", "-e", "-E", "-l", "-W", "--startuptime"];
+            text.starts_with('+') && !is_place || begins(&options)
         }
     }
-    Ok(false)
+}
+
+/// Options by which a program hands work to another one.
+const HELPERS: &[(&str, &[&str])] = &[
+    ("sort", &["--compress-program"]),
+    ("split", &["--filter"]),
+    ("zip", &["-TT", "--unzip-command"]),
+    ("cpio", &["--rsh-command"]),
+    ("make", &["--eval", "-E"]),
+    ("gmake", &["--eval", "-E"]),
+    ("wget", &["--use-askpass"]),
+    ("rg", &["--pre", "--hostname-bin"]),
+    ("bat", &["--pager"]),
+    ("batcat", &["--pager"]),
+    ("ctags", &["--options", "--filter"]),
+];
+
+/// `None` if it is no such program. Many programs take the beginning of a long option for the whole.
+pub(super) fn helpers(name: &str, words: &[Word]) -> Option<Judged> {
+    let (_, options) = HELPERS.iter().find(|(own, _)| *own == name)?;
+    for text in words.iter().filter_map(Word::known) {
+        let written = text.split('=').next().unwrap_or_default();
+        let is_begin = |option: &&str| written.len() > 2 && option.starts_with(written);
+        let is_short = |option: &&str| !option.starts_with("--") && written.starts_with(*option);
+        if options.iter().any(|option| is_begin(option) || is_short(option)) {
+            return Some(Err(format!("its option {written} runs a program")));
+        }
+    }
+    Some(Ok(false))
 }

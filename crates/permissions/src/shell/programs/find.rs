@@ -6,12 +6,15 @@ use crate::shell::judge::{Context, Judge};
 use crate::shell::{Access, Manner, Word};
 
 /// Tests and actions without an argument.
-const ALONE: &str = "-true -false -depth -d -daystart -follow -help -mount -noleaf -nouser -nogroup -nowarn -warn -prune -quit -print -print0 \
-                     -ls -empty -executable -readable -writable -xdev -ignore_readdir_race -noignore_readdir_race -and -or -not -a -o -version --version --help";
+const ALONE: &str = "-true -false -depth -d -daystart -follow -help -mount -noleaf -nouser -nogroup \
+                     -nowarn -warn -prune -quit -print -print0 -ls -empty -executable -readable \
+                     -writable -xdev -ignore_readdir_race -noignore_readdir_race -and -or -not -a -o \
+                     -version --version --help";
 /// Those with one.
-const WITH_ONE: &str = "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type -xtype -size -perm -user \
-                        -group -uid -gid -newer -anewer -cnewer -mtime -atime -ctime -mmin -amin -cmin -used -links -inum -samefile -fstype \
-                        -maxdepth -mindepth -context -printf -D";
+const WITH_ONE: &str = "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex \
+                        -regextype -type -xtype -size -perm -user -group -uid -gid -newer -anewer \
+                        -cnewer -mtime -atime -ctime -mmin -amin -cmin -used -links -inum -samefile \
+                        -fstype -maxdepth -mindepth -context -printf -D";
 
 pub(super) fn find(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let mut rest = words.iter().peekable();
@@ -96,7 +99,7 @@ fn exec_words<'w>(rest: &mut impl Iterator<Item = &'w Word>) -> Result<Vec<Word>
             Word::Known(text) if text == "+" && command.last().and_then(Word::known) == Some("{}") => {
                 return Ok(replaced(command, &["{}".to_owned()], Word::Any));
             }
-            Word::Known(_) | Word::Home(_) | Word::One => command.push(word.clone()),
+            Word::Known(_) | Word::Home(_) | Word::Begins(_) | Word::One => command.push(word.clone()),
             Word::Pattern(_) | Word::Any => return Err("the command that it runs can't be known".to_owned()),
         }
     }
@@ -104,9 +107,10 @@ fn exec_words<'w>(rest: &mut impl Iterator<Item = &'w Word>) -> Result<Vec<Word>
 }
 
 /// Options of `fd` that take the next word.
-const FD_VALUES: &str = "-d --max-depth --min-depth --exact-depth -E --exclude -t --type -e --extension -S --size -o --owner -c --color -j --threads \
-                         --changed-within --changed-before --max-results --base-directory --search-path --path-separator --ignore-file --format \
-                         --and --batch-size --max-buffer-time --strip-cwd-prefix --hyperlink";
+const FD_VALUES: &str = "-d --max-depth --min-depth --exact-depth -E --exclude -t --type -e --extension \
+                         -S --size -o --owner -c --color -j --threads --changed-within --changed-before \
+                         --max-results --base-directory --search-path --path-separator --ignore-file \
+                         --format --and --batch-size --max-buffer-time --strip-cwd-prefix --hyperlink";
 
 pub(super) fn fd(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let mut rest = words.iter();

@@ -5,9 +5,10 @@ use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
 use crate::shell::{Dialect, Manner, Word};
 
-const GLOBAL: &str = "-C: -c: -p -P -h -v --paginate --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --git-dir: \
-                      --work-tree: --namespace: --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --version --help \
-                      --html-path --man-path --info-path";
+const GLOBAL: &str = "-C: -c: -p -P -h -v --paginate --no-pager --no-replace-objects --no-lazy-fetch \
+                      --no-optional-locks --no-advice --bare --git-dir: --work-tree: --namespace: \
+                      --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs \
+                      --version --help --html-path --man-path --info-path";
 
 /// Settings that run nothing: whole names, and sections that end in a dot.
 const HARMLESS: [&str; 40] = [
@@ -127,7 +128,7 @@ fn refuse(words: &[Word], options: &[&str]) -> Judged {
             Word::Known(text) if text == "--" => break,
             Word::Known(text) if text.starts_with("--") => {
                 let name = text.split('=').next().unwrap_or_default();
-                if name.len() > 3 && options.iter().any(|option| option.starts_with(name)) {
+                if name.len() > 2 && options.iter().any(|option| option.starts_with(name)) {
                     return Err(format!("its option {name} runs a program"));
                 }
             }

@@ -66,13 +66,10 @@ fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
         "vim" | "vi" | "nvim" | "view" | "ex" | "vimdiff" | "less" | "more" | "man" | "emacs" => {
             editors::judge(name, words)
         }
-        "sort" | "split" | "zip" | "cpio" | "make" | "gmake" | "wget" | "ctags" | "rg" | "bat" | "batcat" => {
-            editors::helpers(name, words)
-        }
         _ if name.starts_with("ld-linux") || name.starts_with("ld.so") || name.starts_with("ld-musl") => {
             Err("it loads another program".to_owned())
         }
-        _ => runners::judge(judge, name, words, context),
+        _ => editors::helpers(name, words).unwrap_or_else(|| runners::judge(judge, name, words, context)),
     }
 }
 

@@ -6,8 +6,8 @@ use crate::shell::judge::{Context, Judge};
 use crate::shell::options::{anywhere, leading};
 use crate::shell::{Dialect, Manner, Word};
 
-const SSH: &str = "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y -B: -b: -c: -D: -E: -e: -F: -I: -i: -J: -L: -l: -m: -O: -o: \
-                   -P: -p: -Q: -R: -S: -W: -w:";
+const SSH: &str = "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y -B: -b: -c: -D: \
+                   -E: -e: -F: -I: -i: -J: -L: -l: -m: -O: -o: -P: -p: -Q: -R: -S: -W: -w:";
 
 pub(super) fn ssh(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let taken = leading(SSH, words)?;
@@ -51,7 +51,8 @@ fn settings<'w>(values: impl Iterator<Item = &'w Word>) -> Result<(), String> {
 
 /// `scp` and `sftp`: `-S` names the program to connect with, `-D` one to connect to.
 pub(super) fn copy(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
-    let options = "-1 -2 -3 -4 -6 -A -a -B -C -f -N -O -p -q -R -r -T -v -b: -c: -F: -i: -J: -l: -o: -P: -s: -X: -S: -D:";
+    let options = "-1 -2 -3 -4 -6 -A -a -B -C -f -N -O -p -q -R -r -T -v -b: -c: -F: -i: -J: -l: -o: -P: \
+                   -s: -X: -S: -D:";
     let taken = anywhere(options, words)?;
     settings(taken.values(&["-o"]))?;
     if taken.has(&["-F", "-b", "-D"]) {
@@ -89,15 +90,34 @@ pub(super) fn rsync(judge: &mut Judge<'_>, words: &[Word], context: &Context) ->
                 None => continue,
             },
         };
-        // It splits the text itself: only what has no quotes is certain.
-        if script.contains(['"', '\'', '\\']) {
-            return Err("the command that it connects with is not understood".to_owned());
-        }
-        let mut command: Vec<Word> =
-            script.split_ascii_whitespace().map(|word| Word::Known(word.to_owned())).collect();
-        // The host comes after it, and what rsync wants of it there.
-        command.extend([Word::Known("host".to_owned()), Word::Known("rsync".to_owned())]);
-        judge.run(command, &context.via("rsync", Manner::Plain));
+        connects(judge, &script, context)?;
     }
     Ok(false)
+}
+
+/// The command that rsync connects with. It gets a host and more, which are not in the text.
+fn connects(judge: &mut Judge<'_>, script: &str, context: &Context) -> Result<(), String> {
+    // It splits the text itself: only what has no quotes is certain.
+    if script.contains(['"', '\'', '\\']) {
+        return Err("the command that it connects with is not understood".to_owned());
+    }
+    let mut command: Vec<Word> =
+        script.split_ascii_whitespace().map(|word| Word::Known(word.to_owned())).collect();
+    let inner = context.via("rsync", Manner::Plain);
+    match command.split_first() {
+        Some((Word::Known(program), options)) if program == "ssh" => {
+            let taken = leading(SSH, options)?;
+            settings(taken.values(&["-o"]))?;
+            if taken.has(&["-F", "-I"]) || !taken.operands.is_empty() {
+                return Err("the command that it connects with is not understood".to_owned());
+            }
+            command.push(Word::Any);
+            judge.push(command, Vec::new(), &inner);
+        }
+        _ => {
+            command.push(Word::Any);
+            judge.run(command, &inner);
+        }
+    }
+    Ok(())
 }

@@ -53,12 +53,12 @@ const RUNNERS: &[Runner] = &[
     ),
     plain(
         "chrt",
-        "-b -d -f -i -o -r -R -v -T: -P: -D: --batch --deadline --fifo --idle --other --rr --reset-on-fork --verbose",
+        "-b -d -f -i -o -r -R -v -T: -P: -D: --batch --deadline --fifo --idle --other --rr \
+         --reset-on-fork --verbose",
         1,
     ),
     plain("taskset", "-a -c --all-tasks --cpu-list", 1),
     plain("linux32 linux64 i386 x86_64", "-v -R -3 -B -F -I -L -S -T -X -Z --addr-no-randomize --verbose", 0),
-    plain("setarch", "-v -R -3 -B -F -I -L -S -T -X -Z --addr-no-randomize --verbose", 1),
     plain(
         "numactl",
         "-i: -N: -m: -C: -l -b --interleave: --cpunodebind: --membind: --physcpubind: --localalloc",
@@ -69,7 +69,8 @@ const RUNNERS: &[Runner] = &[
     plain("caffeinate", "-d -i -m -s -u -t:", 0),
     plain(
         "strace",
-        "-f -c -C -t -r -T -y -v -q -x -i -k -n -z -Z -e: -o: -s: -P: -S: -u: -E: -I: -O: -X: -a: -b: -U:",
+        "-f -c -C -t -r -T -y -v -q -x -i -k -n -z -Z -e: -o: -s: -P: -S: -u: -E: -I: -O: -X: -a: -b: \
+         -U:",
         0,
     ),
     plain("ltrace", "-f -c -C -i -r -S -t -T -a: -e: -l: -n: -o: -s: -x:", 0),
@@ -79,7 +80,6 @@ const RUNNERS: &[Runner] = &[
     plain("dbus-run-session", "--config-file: --dbus-daemon:", 0),
     plain("chronic", "-e -v", 0),
     plain("systemd-inhibit", "--what: --who: --why: --mode:", 0),
-    plain("rtk", "", 0),
     Runner { form: Form::CommandOrShell, ..plain("ssh-agent", "-c -s -d -D -a: -E: -t:", 0) },
     Runner {
         manner: Kind::Elsewhere,
@@ -91,8 +91,9 @@ const RUNNERS: &[Runner] = &[
         form: Form::CommandOrShell,
         ..plain(
             "unshare",
-            "-m? -u? -i? -n? -p? -U? -C? -T? -f -r -c -R: -w: -S: -G: --mount? --uts? --ipc? --net? --pid? --user? --cgroup? --time? --fork \
-             --map-root-user --map-current-user --map-auto --kill-child? --mount-proc? --root: --wd: --setuid: --setgid: --propagation:",
+            "-m? -u? -i? -n? -p? -U? -C? -T? -f -r -c -R: -w: -S: -G: --mount? --uts? --ipc? --net? \
+             --pid? --user? --cgroup? --time? --fork --map-root-user --map-current-user --map-auto \
+             --kill-child? --mount-proc? --root: --wd: --setuid: --setgid: --propagation:",
             0,
         )
     },
@@ -101,8 +102,9 @@ const RUNNERS: &[Runner] = &[
         form: Form::CommandOrShell,
         ..plain(
             "nsenter",
-            "-a -t: -m? -u? -i? -n? -p? -U? -C? -T? -r? -w? -F -Z -S: -G: --all --target: --mount? --uts? --ipc? --net? --pid? --user? --cgroup? \
-             --time? --root? --wd? --no-fork --setuid: --setgid: --preserve-credentials",
+            "-a -t: -m? -u? -i? -n? -p? -U? -C? -T? -r? -w? -F -Z -S: -G: --all --target: --mount? \
+             --uts? --ipc? --net? --pid? --user? --cgroup? --time? --root? --wd? --no-fork --setuid: \
+             --setgid: --preserve-credentials",
             0,
         )
     },
@@ -121,8 +123,9 @@ const RUNNERS: &[Runner] = &[
         manner: Kind::OtherUser,
         ..plain(
             "setpriv",
-            "--reuid: --regid: --ruid: --euid: --rgid: --egid: --clear-groups --keep-groups --init-groups --groups: --no-new-privs --nnp \
-             --inh-caps: --ambient-caps: --bounding-set: --securebits: --pdeathsig: --reset-env",
+            "--reuid: --regid: --ruid: --euid: --rgid: --egid: --clear-groups --keep-groups \
+             --init-groups --groups: --no-new-privs --nnp --inh-caps: --ambient-caps: --bounding-set: \
+             --securebits: --pdeathsig: --reset-env",
             0,
         )
     },
@@ -130,9 +133,11 @@ const RUNNERS: &[Runner] = &[
         manner: Kind::Later,
         ..plain(
             "systemd-run",
-            "-p: -u: -d -P -t -q -G -r -E: --property: --unit: --user --system --scope --wait --pty --pipe --quiet --collect --uid: --gid: \
-             --nice: --working-directory: --same-dir --setenv: --slice: --description: --remain-after-exit --no-block --no-ask-password \
-             --on-active: --on-boot: --on-startup: --on-unit-active: --on-unit-inactive: --on-calendar: --timer-property: --service-type:",
+            "-p: -u: -d -P -t -q -G -r -E: --property: --unit: --user --system --scope --wait --pty \
+             --pipe --quiet --collect --uid: --gid: --nice: --working-directory: --same-dir --setenv: \
+             --slice: --description: --remain-after-exit --no-block --no-ask-password --on-active: \
+             --on-boot: --on-startup: --on-unit-active: --on-unit-inactive: --on-calendar: \
+             --timer-property: --service-type:",
             0,
         )
     },
@@ -142,6 +147,7 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
     match name {
         "watch" => return watch(judge, words, context),
         "entr" => return entr(judge, words, context),
+        "setarch" => return setarch(judge, words, context),
         _ => {}
     }
     let Some(runner) = RUNNERS.iter().find(|runner| runner.names.split(' ').any(|own| own == name)) else {
@@ -154,6 +160,14 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
         .iter()
         .any(|word| word.known().is_none() && !word.is_no_option() || matches!(word, Word::Pattern(_)))
     {
+        return Err("the command that it runs can't be known".to_owned());
+    }
+    // Some versions can do without a number or a time there.
+    let wants_number = matches!(name, "timeout" | "gtimeout" | "chrt" | "taskset");
+    let is_number = |word: &Word| {
+        word.known().is_some_and(|word| word.starts_with(|char: char| char.is_ascii_digit() || char == '.'))
+    };
+    if wants_number && !before.iter().all(is_number) {
         return Err("the command that it runs can't be known".to_owned());
     }
     let manner = match runner.manner {
@@ -173,8 +187,9 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
 }
 
 fn watch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-b -c -C -d? -e -f -g -n: -p -q: -r -t -w -x --beep --color --no-color --differences? --errexit --follow --chgexit \
-                   --interval: --precise --equexit: --no-rerun --no-title --no-wrap --exec";
+    let options = "-b -c -C -d? -e -f -g -n: -p -q: -r -t -w -x --beep --color --no-color --differences? \
+                   --errexit --follow --chgexit --interval: --precise --equexit: --no-rerun --no-title \
+                   --no-wrap --exec";
     let taken = leading(options, words)?;
     let context = context.via("watch", Manner::Plain);
     if taken.has(&["-x", "--exec"]) {
@@ -183,6 +198,20 @@ fn watch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
         judge.script(&joined(&taken.operands)?, &context.in_dialect(Dialect::Posix));
     }
     Ok(true)
+}
+
+/// The architecture may be left out: only one that is known is certain to be one. Options stand before and after it.
+fn setarch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let options = "-v -R -3 -B -F -I -L -S -T -X -Z --addr-no-randomize --verbose";
+    let taken = leading(options, words)?;
+    let known = ["linux32", "linux64", "i386", "i686", "x86_64", "aarch64"];
+    match taken.operands.split_first() {
+        Some((Word::Known(arch), rest)) if known.contains(&arch.as_str()) => {
+            judge.run(leading(options, rest)?.operands, &context.via("setarch", Manner::Plain));
+            Ok(true)
+        }
+        _ => Err("the command that it runs can't be known".to_owned()),
+    }
 }
 
 /// `entr` puts the name of a file where `/_` stands.

@@ -7,8 +7,9 @@ use crate::shell::options::anywhere;
 use crate::shell::{Access, Word};
 
 pub(super) fn sed(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-n -e: -f: -E -r -i? -l: -s -u -z -b --quiet --silent --expression: --file: --regexp-extended --in-place? --line-length: --posix --separate \
-                   --sandbox --unbuffered --null-data --debug --follow-symlinks --help --version";
+    let options = "-n -e: -f: -E -r -i? -l: -s -u -z -b --quiet --silent --expression: --file: \
+                   --regexp-extended --in-place? --line-length: --posix --separate --sandbox \
+                   --unbuffered --null-data --debug --follow-symlinks --help --version";
     let taken = anywhere(options, words)?;
     for file in taken.values(&["-f", "--file"]) {
         known(file)?;
@@ -22,6 +23,10 @@ pub(super) fn sed(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
     {
         scripts.push(script);
         files = rest;
+        // Where `-i` wants a suffix, an empty one stands before the script.
+        if script.known() == Some("") && taken.has(&["-i"]) {
+            scripts.extend(rest.first());
+        }
     }
     let text = scripts.into_iter().map(known).collect::<Result<Vec<_>, _>>()?.join("\n");
     Script { rest: text.as_bytes() }.check().ok_or("its script may run or write something")?;
@@ -87,22 +92,33 @@ impl Script<'_> {
 
     /// Up to the next delimiter that is neither escaped nor between brackets.
     fn past_delimiter(&mut self, delimiter: u8) -> Option<()> {
-        let mut in_brackets = false;
         loop {
             match self.next()? {
                 b'\n' => return None,
-                b'\\' if !in_brackets => {
+                b'\\' => {
                     self.next()?;
                 }
-                // Where brackets end is too intricate if they hold a delimiter or another bracket.
-                byte if in_brackets && (byte == delimiter || byte == b'[' || byte == b'\\') => return None,
-                b'[' => {
-                    in_brackets = true;
-                    self.skip_one(b'^');
-                    self.skip_one(b']');
-                }
-                b']' => in_brackets = false,
+                b'[' => self.past_brackets(delimiter)?,
                 byte if byte == delimiter => return Some(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// `[…]`, with classes like `[:space:]` in it. Not every sed agrees on delimiters and escapes there: there must be none.
+    fn past_brackets(&mut self, delimiter: u8) -> Option<()> {
+        self.skip_one(b'^');
+        self.skip_one(b']');
+        loop {
+            match self.next()? {
+                b']' => return Some(()),
+                b'[' => {
+                    let rest = self.rest.strip_prefix(b":")?;
+                    let length = rest.iter().position(|byte| !byte.is_ascii_alphabetic())?;
+                    self.rest = rest.get(length..)?.strip_prefix(b":]")?;
+                }
+                b'\\' | b'\n' => return None,
+                byte if byte == delimiter => return None,
                 _ => {}
             }
         }
@@ -120,7 +136,15 @@ impl Script<'_> {
                 self.skip(b" \t0123456789");
                 self.end()
             }
-            Some(b'#' | b':' | b'b' | b't' | b'T' | b'a' | b'i' | b'c' | b'r' | b'R') => self.line(),
+            Some(b':' | b'b' | b't' | b'T') => {
+                self.skip(b" \t");
+                while self.rest.first().is_some_and(u8::is_ascii_alphanumeric) {
+                    self.next();
+                }
+                self.skip(b" \t");
+                matches!(self.rest.first(), None | Some(b'\n' | b';')).then_some(())
+            }
+            Some(b'#' | b'a' | b'i' | b'c' | b'r' | b'R') => self.line(),
             Some(b's') => {
                 let delimiter = self.next()?;
                 self.past_delimiter(delimiter)?;
@@ -193,6 +217,8 @@ mod tests {
             "2{p;q}",
             "/^Version: /p",
             "1i\\\nhello e",
+            ":a;N;$!ba;s/\\n/ /g",
+            "s/[[:space:]]*$//;/^[^#]/d",
         ];
         for script in plain {
             assert!(is_plain(script), "{script}");
@@ -209,6 +235,9 @@ mod tests {
             "1!e ls",
             "/a/{e rm b\n}",
             "b;e rm",
+            "ba}s/x/;e rm/",
+            "s/[/]/;e rm/",
+            ":a;e rm",
         ];
         for script in others {
             assert!(!is_plain(script), "{script}");

@@ -1,11 +1,14 @@
 //! Shells, and `env`.
 
 use super::known;
-use crate::shell::builtins::Judged;
+use crate::shell::builtins::{HARMLESS_OPTIONS, Judged};
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
 use crate::shell::taint::Flow;
 use crate::shell::{Dialect, Manner, Word};
+
+/// How many words of `env` can be options.
+const MAX_ENV_OPTIONS: usize = 64;
 
 /// What a shell was asked to do.
 #[derive(Default)]
@@ -44,50 +47,51 @@ pub(super) fn shell(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
 
 /// The options of a shell. They go on after `-c`: the text is the first word that is none.
 fn options(name: &str, words: &[Word]) -> Result<(Asked, Vec<Word>), String> {
+    let is_foreign = !matches!(name, "sh" | "bash" | "rbash" | "dash" | "ash");
     let mut asked = Asked::default();
     let mut rest = words.iter();
-    let operands = loop {
-        let Some(word) = rest.next() else { break Vec::new() };
+    loop {
+        let left = rest.as_slice();
+        let Some(word) = rest.next() else { return Ok((asked, Vec::new())) };
         let text = match word {
             Word::Known(text) => text.as_str(),
-            word if word.is_no_option() => break [word].into_iter().chain(rest).cloned().collect(),
+            word if word.is_no_option() => return Ok((asked, left.to_vec())),
             _ => return Err("one of its arguments can't be known".to_owned()),
         };
         match text {
-            "--" | "-" => break rest.cloned().collect(),
+            "--" | "-" => return Ok((asked, rest.as_slice().to_vec())),
             "--login" | "--norc" | "--noprofile" | "--noediting" | "--verbose" | "--restricted" => {}
-            "--version" | "--help" => return Err("its options are not known".to_owned()),
             _ if text.starts_with("--") => return Err(format!("its option {text} is not known")),
-            _ if text.starts_with(['-', '+']) => {
-                for letter in text.chars().skip(1) {
-                    match letter {
-                        'c' => asked.runs_text = true,
-                        's' => asked.reads_input = true,
-                        'l' | 'e' | 'u' | 'x' | 'v' | 'f' | 'n' | 'a' | 'b' | 'h' | 'm' | 'p' | 'r' | 'C'
-                        | 'E' | 'T' => {}
-                        'o' => match rest.next().and_then(Word::known) {
-                            Some(
-                                "errexit" | "nounset" | "pipefail" | "xtrace" | "verbose" | "noglob"
-                                | "noclobber" | "errtrace",
-                            ) => {}
-                            _ => return Err("an option of it is not known".to_owned()),
-                        },
-                        _ => return Err(format!("its option -{letter} is not known")),
-                    }
+            _ if !text.starts_with(['-', '+']) => return Ok((asked, left.to_vec())),
+            // Others have other letters: only what all of them have is certain.
+            _ if is_foreign && !matches!(text, "-c" | "-lc") => {
+                return Err(format!("its option {text} is not known"));
+            }
+            _ => letters(text, &mut asked, &mut rest)?,
+        }
+    }
+}
+
+fn letters<'w>(
+    text: &str,
+    asked: &mut Asked,
+    rest: &mut impl Iterator<Item = &'w Word>,
+) -> Result<(), String> {
+    for letter in text.chars().skip(1) {
+        match letter {
+            'c' => asked.runs_text = true,
+            's' => asked.reads_input = true,
+            'o' => {
+                let option = rest.next().and_then(Word::known).unwrap_or_default();
+                if !HARMLESS_OPTIONS.contains(&option) {
+                    return Err(format!("its option {option} is not known"));
                 }
             }
-            _ => break [word].into_iter().chain(rest).cloned().collect(),
+            _ if "leuxvfnabhmprCET".contains(letter) => {}
+            _ => return Err(format!("its option -{letter} is not known")),
         }
-    };
-    let is_foreign = !matches!(name, "sh" | "bash" | "rbash" | "dash" | "ash");
-    if is_foreign
-        && words.first().and_then(Word::known) != Some("-c")
-        && asked.runs_text
-        && words.first().and_then(Word::known) != Some("-lc")
-    {
-        return Err("its options are not known".to_owned());
     }
-    Ok((asked, operands))
+    Ok(())
 }
 
 fn run_text(judge: &mut Judge<'_>, name: &str, script: &str, context: &Context) -> Result<(), String> {
@@ -125,20 +129,40 @@ fn is_tame(script: &str) -> bool {
 }
 
 pub(super) fn env(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-i -0 -u: -C: -S: -v --ignore-environment --null --unset: --chdir: --split-string: --debug --block-signal? \
-                   --default-signal? --ignore-signal? --list-signal-handling";
-    let taken = leading(options, words)?;
+    let options = "-i -0 -u: -C: -S: -v --ignore-environment --null --unset: --chdir: --split-string: \
+                   --debug --block-signal? --default-signal? --ignore-signal? --list-signal-handling";
+    // `-S` ends the options: what it holds and what follows it are the command.
+    let split_at = split_end(options, words);
+    let (before, after) = words.split_at(split_at.unwrap_or(words.len()));
+    let taken = leading(options, before)?;
+    if split_at.is_none() && taken.has(&["-S", "--split-string"]) {
+        return Err("it has too many options".to_owned());
+    }
     judge.reading.folders.extend(taken.values(&["-C", "--chdir"]).cloned());
     let mut operands = Vec::new();
     for text in taken.values(&["-S", "--split-string"]) {
         operands.extend(split(known(text)?)?);
     }
     operands.extend(taken.operands);
+    operands.extend_from_slice(after);
     if operands.first().and_then(Word::known) == Some("-") {
         operands.remove(0);
     }
     run_with_variables(judge, operands, &context.via("env", Manner::Plain))?;
     Ok(true)
+}
+
+/// How many words of `env` the first `-S` ends, its text included. Nobody writes many options before it.
+fn split_end(options: &str, words: &[Word]) -> Option<usize> {
+    for end in 1..=words.len().min(MAX_ENV_OPTIONS) {
+        match leading(options, words.get(..end)?) {
+            Ok(taken) if taken.has(&["-S", "--split-string"]) => return Some(end),
+            Ok(taken) if !taken.operands.is_empty() => return None,
+            // An option may still lack its value.
+            Ok(_) | Err(_) => {}
+        }
+    }
+    None
 }
 
 /// `NAME=value …` and a command.
@@ -150,13 +174,19 @@ pub(super) fn run_with_variables(
     let mut assignments = Vec::new();
     let mut rest = words.into_iter().peekable();
     while let Some(word) = rest.peek() {
-        let Word::Known(text) = word else {
-            return Err("the command that it runs can't be known".to_owned());
+        let (name, value) = match word {
+            Word::Known(text) => match text.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => break,
+            },
+            Word::Begins(text) if text.contains('=') => {
+                (text.split('=').next().unwrap_or_default().to_owned(), None)
+            }
+            _ => return Err("the command that it runs can't be known".to_owned()),
         };
-        let Some((name, value)) = text.split_once('=') else { break };
-        let (name, value) = (name.to_owned(), value.to_owned());
-        judge.assigned(&name, Flow::text(&value), context);
-        assignments.push((name, Some(value)));
+        let flow = value.as_deref().map_or(Flow::Anywhere, Flow::text);
+        judge.assigned(&name, flow, context);
+        assignments.push((name, value));
         rest.next();
     }
     let argv: Vec<Word> = rest.collect();

@@ -6,14 +6,20 @@ use crate::shell::judge::{Context, Judge};
 use crate::shell::options::anywhere;
 use crate::shell::{Access, Dialect, Manner, Word};
 
-const OPTIONS: &str = "-A -c -d -r -t -u -x -a -B -G -h -i -j -J -k -l -m -M -n -o -O -p -P -R -s -S -U -v -w -W -z -Z -b: -C: -f: -g: -H: -I: -K: -L: -N: \
-                       -T: -V: -X: --create --extract --get --list --append --update --diff --compare --delete --verbose --gzip --gunzip --bzip2 --xz --zstd \
-                       --lzma --lzip --file: --directory: --exclude: --exclude-vcs --exclude-from: --files-from: --strip-components: --transform: \
-                       --no-same-owner --same-owner --no-same-permissions --preserve-permissions --keep-old-files --overwrite --touch --to-stdout \
-                       --wildcards --no-wildcards --anchored --no-recursion --recursion --dereference --auto-compress --null --totals --sparse \
-                       --owner: --group: --mode: --mtime: --sort: --format: --checkpoint? --absolute-names --one-file-system --newer: --numeric-owner \
-                       --use-compress-program: --to-command: --checkpoint-action: --skip-old-files --unlink-first --remove-files --verify --no-xattrs \
-                       --xattrs --acls --selinux --zstd --warning: --full-time --show-transformed-names --exclude-caches --version --help";
+const OPTIONS: &str = "-A -c -d -r -t -u -x -a -B -G -h -i -j -J -k -l -m -M -n -o -O -p -P -R -s -S -U \
+                       -v -w -W -z -Z -b: -C: -f: -g: -H: -I: -K: -L: -N: -T: -V: -X: --create --extract \
+                       --get --list --append --update --diff --compare --delete --verbose --gzip \
+                       --gunzip --bzip2 --xz --zstd --lzma --lzip --file: --directory: --exclude: \
+                       --exclude-vcs --exclude-from: --files-from: --strip-components: --transform: \
+                       --no-same-owner --same-owner --no-same-permissions --preserve-permissions \
+                       --keep-old-files --overwrite --touch --to-stdout --wildcards --no-wildcards \
+                       --anchored --no-recursion --recursion --dereference --auto-compress --null \
+                       --totals --sparse --owner: --group: --mode: --mtime: --sort: --format: \
+                       --checkpoint? --absolute-names --one-file-system --newer: --numeric-owner \
+                       --use-compress-program: --to-command: --checkpoint-action: --skip-old-files \
+                       --unlink-first --remove-files --verify --no-xattrs --xattrs --acls --selinux \
+                       --zstd --warning: --full-time --show-transformed-names --exclude-caches --version \
+                       --help";
 
 pub(super) fn tar(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let taken = anywhere(OPTIONS, &with_dash(words)?)?;

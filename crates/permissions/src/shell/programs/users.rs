@@ -8,10 +8,12 @@ use crate::shell::options::{anywhere, leading};
 use crate::shell::{Dialect, Manner, Word};
 
 pub(super) fn sudo(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-A -b -B -E -e -H -K -k -l -N -n -P -S -V -v -i -s -u: -g: -p: -C: -D: -h: -R: -r: -T: -t: -U: -a: --askpass --background --bell \
-                   --preserve-env? --edit --set-home --login --remove-timestamp --reset-timestamp --list --non-interactive --no-update --preserve-groups \
-                   --stdin --shell --validate --version --user: --group: --prompt: --close-from: --chdir: --host: --chroot: --role: --type: \
-                   --command-timeout: --other-user:";
+    let options = "-A -b -B -E -e -H -K -k -l -N -n -P -S -V -v -i -s -u: -g: -p: -C: -D: -h: -R: -r: \
+                   -T: -t: -U: -a: --askpass --background --bell --preserve-env? --edit --set-home \
+                   --login --remove-timestamp --reset-timestamp --list --non-interactive --no-update \
+                   --preserve-groups --stdin --shell --validate --version --user: --group: --prompt: \
+                   --close-from: --chdir: --host: --chroot: --role: --type: --command-timeout: \
+                   --other-user:";
     let taken = leading(options, words)?;
     judge.reading.folders.extend(taken.values(&["-D", "--chdir"]).cloned());
     if taken.has(&["-e", "--edit", "-R", "--chroot"]) {
@@ -26,8 +28,9 @@ pub(super) fn sudo(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> 
 }
 
 pub(super) fn su(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
-    let options = "-c: -f -g: -G: -l -m -p -P -s: -T -u: -w: --command: --session-command: --fast --group: --supp-group: --login \
-                   --preserve-environment --pty --no-pty --shell: --user: --whitelist-environment:";
+    let options = "-c: -f -g: -G: -l -m -p -P -s: -T -u: -w: --command: --session-command: --fast \
+                   --group: --supp-group: --login --preserve-environment --pty --no-pty --shell: --user: \
+                   --whitelist-environment:";
     let inner = context.via(name, Manner::OtherUser);
     let taken = if name == "runuser" { leading(options, words)? } else { anywhere(options, words)? };
     if taken.has(&["-s", "--shell"]) {
@@ -68,8 +71,8 @@ pub(super) fn at(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Co
 }
 
 pub(super) fn flock(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-s -x -e -u -n -w: -E: -o -F -v --shared --exclusive --unlock --nonblock --nb --timeout: --wait: --conflict-exit-code: --close \
-                   --no-fork --verbose";
+    let options = "-s -x -e -u -n -w: -E: -o -F -v --shared --exclusive --unlock --nonblock --nb \
+                   --timeout: --wait: --conflict-exit-code: --close --no-fork --verbose";
     let taken = leading(options, words)?;
     let Some((file, command)) = taken.operands.split_first() else { return Ok(false) };
     if !file.is_no_option() || matches!(file, Word::Pattern(_)) {
@@ -90,8 +93,9 @@ pub(super) fn flock(judge: &mut Judge<'_>, words: &[Word], context: &Context) ->
 
 /// `script -c command file` records what a command shows.
 pub(super) fn script(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-a -c: -e -f -q -t? -E: -I: -O: -B: -T: -m: -o: --append --command: --return --flush --quiet --echo: --log-in: --log-out: \
-                   --log-io: --log-timing: --logging-format: --output-limit: --timing?";
+    let options = "-a -c: -e -f -q -t? -E: -I: -O: -B: -T: -m: -o: --append --command: --return --flush \
+                   --quiet --echo: --log-in: --log-out: --log-io: --log-timing: --logging-format: \
+                   --output-limit: --timing?";
     let taken = anywhere(options, words)?;
     let scripts: Vec<Word> = taken.values(&["-c", "--command"]).cloned().collect();
     let [script] = scripts.as_slice() else { return Err("it starts a shell".to_owned()) };

@@ -6,8 +6,9 @@ use crate::shell::options::leading;
 use crate::shell::{Manner, Word};
 
 pub(super) fn xargs(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-0 -a: -d: -E: -e? -I: -i? -J: -L: -l? -n: -o -P: -p -r -R: -s: -t -x --null --arg-file: --delimiter: --eof? --replace? \
-                   --max-lines? --max-args: --open-tty --max-procs: --interactive --no-run-if-empty --max-chars: --verbose --exit \
+    let options = "-0 -a: -d: -E: -e? -I: -i? -J: -L: -l? -n: -o -P: -p -r -R: -s: -t -x --null \
+                   --arg-file: --delimiter: --eof? --replace? --max-lines? --max-args: --open-tty \
+                   --max-procs: --interactive --no-run-if-empty --max-chars: --verbose --exit \
                    --process-slot-var:";
     let taken = leading(options, words)?;
     let replaces = taken.has(&["-I", "-i", "--replace", "-J"]);
@@ -35,6 +36,7 @@ pub(super) fn replaced(words: Vec<Word>, marks: &[String], by: Word) -> Vec<Word
         Word::Known(text) | Word::Pattern(text) | Word::Home(text) => {
             marks.iter().any(|mark| text.contains(mark.as_str()))
         }
+        Word::Begins(_) => true,
         Word::One | Word::Any => false,
     };
     words.into_iter().map(|word| if has_mark(&word) { by.clone() } else { word }).collect()
@@ -42,25 +44,19 @@ pub(super) fn replaced(words: Vec<Word>, marks: &[String], by: Word) -> Vec<Word
 
 /// GNU parallel puts its words together to a script. Only plain words make one that is certain.
 pub(super) fn parallel(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let options = "-j: -P: -k -0 -n: -N: -L: -I: -a: -v -t -u -X -m --jobs: --keep-order --null --max-args: --bar --eta --progress --halt: \
-                   --will-cite --ungroup --line-buffer --lb --tag --timeout: --retries: --delay: --dry-run --joblog: --no-notice --arg-file:";
+    let options = "-j: -P: -k -0 -n: -N: -L: -I: -a: -v -t -u -X -m --jobs: --keep-order --null \
+                   --max-args: --bar --eta --progress --halt: --will-cite --ungroup --line-buffer --lb \
+                   --tag --timeout: --retries: --delay: --dry-run --joblog: --no-notice --arg-file:";
     let taken = leading(options, words)?;
     let is_separator = |word: &Word| word.known().is_some_and(|word| word.starts_with(":::"));
     let command: Vec<Word> = taken.operands.iter().take_while(|word| !is_separator(word)).cloned().collect();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./,:@%+-={}".contains(&byte);
     let are_plain = command.iter().all(|word| word.known().is_some_and(|word| word.bytes().all(is_plain)));
-    let has_place = |word: &Word| word.known().is_some_and(|word| word.contains('{'));
-    if !are_plain
-        || command.is_empty()
-        || taken.has(&["-I"])
-        || command
-            .first()
-            .is_some_and(|word| has_place(word) || word.known().is_some_and(|word| word.contains('=')))
-    {
+    let program = command.first().and_then(Word::known).unwrap_or("=");
+    if !are_plain || program.contains(['{', '=']) || taken.has(&["-I"]) {
         return Err("the command that it runs can't be known".to_owned());
     }
-    let mut command: Vec<Word> =
-        command.into_iter().map(|word| if has_place(&word) { Word::Any } else { word }).collect();
+    let mut command = replaced(command, &["{".to_owned()], Word::Any);
     command.push(Word::Any);
     judge.run(command, &Context { input: None, ..context.via("parallel", Manner::Plain) });
     Ok(true)
