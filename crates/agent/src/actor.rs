@@ -297,6 +297,12 @@ impl Desk {
     }
 
     fn set_mode(&self, to: Mode) -> Result<(), Error> {
+        if to > self.gate.loosest() {
+            return self.refuse(
+                &Command::SetMode { mode: to },
+                "the administrator of this machine does not allow it",
+            );
+        }
         let from = self.record.state(|state| state.mode);
         if from == to { Ok(()) } else { self.record.tell(ModeSwitched { from, to }) }
     }

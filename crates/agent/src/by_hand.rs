@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use helve_protocol::{
-    Body, CallId, IdKind, MessageId, Part, ResponseEnded, Seq, SessionCreated, SessionId, SessionState,
-    StopReason, ToolPart, ToolState,
+    Body, CallId, IdKind, MessageId, ModeSwitched, Part, ResponseEnded, Seq, SessionCreated, SessionId,
+    SessionState, StopReason, ToolPart, ToolState,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +52,9 @@ pub async fn by_hand(
     let message: MessageId = record.draw();
     let called = ResponseEnded { message, parts: vec![Part::Tool(part.clone())], stop: StopReason::ToolUse };
     record.tell_all(vec![created.into(), called.into()])?;
+    let from = record.state(|state| state.mode);
+    record.tell(ModeSwitched { from, to: house.mode })?;
+    house.gate.refresh(&record)?;
     let toolbox = Toolbox::new(&house.tools);
     let watching = Watching::new(house.watched.as_ref(), &id.to_string(), record.blobs(), &house.clock);
     let work = Work { record: &record, house, toolbox: &toolbox, watching: &watching, stop };

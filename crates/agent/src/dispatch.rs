@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_protocol::{
-    Blobs, CallId, Interruption, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta, ToolPart,
-    ToolStarted, ToolState,
+    Blobs, CallId, Interruption, Needs, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta,
+    ToolPart, ToolStarted, ToolState,
 };
-use helve_tools::{Context, Done, Ground, Host, Live, ToolFailure, Touches};
+use helve_tools::{Context, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
 use crate::desk::Desk;
-use crate::gate::{Decision, Question, Weight};
+use crate::gate::{Decision, Judged, Opened, Question, Weight};
 use crate::record::Error;
 use crate::toolbox::Ready;
 use crate::turn::Work;
@@ -138,9 +138,16 @@ impl Dispatch {
     /// Runs calls side by side, those that may run.
     async fn group(&mut self, calls: Vec<Ready>, work: &Work<'_>) -> Result<Went, Error> {
         let mut waiting = Vec::with_capacity(calls.len());
+        let mut granted: HashMap<CallId, Needs> = HashMap::new();
         for ready in calls {
             match self.may_run(&ready, work).await? {
-                Decision::Allowed => waiting.push(ready),
+                Decision::Allowed(needs) => {
+                    granted.insert(ready.call, needs);
+                    waiting.push(ready);
+                }
+                Decision::Vain(message) => {
+                    work.record.tell(ToolEnded { call: ready.call, end: ToolState::Error { message } })?;
+                }
                 Decision::Refused(reason) => {
                     work.record.tell(ToolEnded { call: ready.call, end: ToolState::Denied { reason } })?;
                 }
@@ -160,8 +167,9 @@ impl Dispatch {
             {
                 let Some(watched) = self.start(&ready, work).await? else { continue };
                 let call = ready.call;
-                let task =
-                    running.spawn(perform(ready, work.context(pieces.clone(), watched.ground.clone())));
+                let granted = granted.remove(&call).unwrap_or_default();
+                let around = work.context(pieces.clone(), watched.ground.clone());
+                let task = running.spawn(perform(ready, Surroundings { granted, ..around }));
                 begun.insert(task.id(), (call, watched));
             }
             tokio::select! {
@@ -251,14 +259,26 @@ impl Dispatch {
         if work.stop.is_cancelled() {
             return Ok(Decision::Interrupted);
         }
-        let weight = if self.is_doomed(ready) { Weight::DoomLoop } else { Weight::Ordinary };
-        // Sub-agents are asked themselves, and who speaks with a person needs no other to allow it.
-        if ready.tool.class() != ToolClass::Changes && weight == Weight::Ordinary {
-            return Ok(Decision::Allowed);
-        }
-        let intent = ready.tool.intent(&ready.input);
-        let question = Question { call: ready.call, tool: &ready.name, intent, weight };
-        work.house.gate.decide(question, work.record, work.stop).await
+        let house = work.house;
+        let question = Question {
+            call: ready.call,
+            tool: &ready.name,
+            intent: ready.tool.intent(&ready.input),
+            actions: ready.tool.actions(&ready.input, &house.root),
+            weight: if self.is_doomed(ready) { Weight::DoomLoop } else { Weight::Ordinary },
+            root: &house.root,
+            added: &house.added,
+        };
+        let opened = match house.gate.judge(&question, work.record) {
+            Judged::Settled(decision) => return Ok(decision),
+            Judged::Open(opened) => opened,
+        };
+        // Nobody is asked about what could not be done.
+        let diff = match try_out(ready, &opened, work).await {
+            Ok(diff) => diff,
+            Err(ToolFailure(message)) => return Ok(Decision::Vain(message)),
+        };
+        house.gate.ask(ready.call, opened, diff, work.record, work.stop).await
     }
 
     /// Keeps the last two calls.
@@ -318,6 +338,9 @@ impl Work<'_> {
             stop: self.stop.clone(),
             blobs: self.record.blobs(),
             pieces,
+            granted: Needs::default(),
+            hides: self.house.gate.hides(self.record, &self.house.root, &self.house.added),
+            is_trial: false,
         }
     }
 }
@@ -331,6 +354,29 @@ struct Surroundings {
     stop: tokio_util::sync::CancellationToken,
     blobs: Arc<dyn Blobs>,
     pieces: mpsc::Sender<(CallId, String)>,
+    granted: Needs,
+    hides: Hides,
+    is_trial: bool,
+}
+
+impl Surroundings {
+    fn of_call(self, call: CallId) -> Context {
+        let Surroundings { root, added, stop, blobs, pieces, ground, host, granted, hides, is_trial } = self;
+        let live = Live::new(call, pieces);
+        Context { root, added, stop, call, blobs, live, ground, host, granted, hides, is_trial }
+    }
+}
+
+/// What a call would change, if that can be found without doing it.
+async fn try_out(ready: &Ready, opened: &Opened, work: &Work<'_>) -> Result<Option<String>, ToolFailure> {
+    if !ready.tool.can_be_tried() {
+        return Ok(None);
+    }
+    let (pieces, _) = mpsc::channel(1);
+    let around = work.context(pieces, Ground::default());
+    let granted = opened.needs().clone();
+    let context = Surroundings { granted, is_trial: true, ..around }.of_call(ready.call);
+    Ok(ready.tool.run(ready.input.clone(), &context).await?.display)
 }
 
 fn not_started(call: CallId) -> ToolEnded {
@@ -339,9 +385,7 @@ fn not_started(call: CallId) -> ToolEnded {
 
 /// Runs a call to its end, or until it is stopped.
 async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
-    let Surroundings { root, added, stop, blobs, pieces, ground, host } = around;
-    let live = Live::new(ready.call, pieces);
-    let context = Context { root, added, stop, call: ready.call, blobs, live, ground, host };
+    let context = around.of_call(ready.call);
     let span = tracing::debug_span!(
         "execute_tool",
         "gen_ai.operation.name" = "execute_tool",

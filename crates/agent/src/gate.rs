@@ -1,17 +1,23 @@
-//! Who decides before something is changed.
+//! Who decides before something is done: the rules, and where those ask, a person.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use helve_protocol::{Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, Mode};
+use helve_permissions::{Layer, Level, Places, Rights, Rule, Rules, Verdict, effects};
+use helve_protocol::{
+    Action, Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, ErrorRaised, Mode, Needs,
+    SessionState,
+};
+use helve_tools::Hides;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::record::{Error, Recorder};
 use crate::replay::Tape;
+use crate::scope;
 
-/// What happens to a call that may change something. Rules come later; until then everything that changes anything is
-/// asked. And whom the model can ask.
+/// What happens to a call, and whom the model can ask.
 #[derive(Clone)]
 pub struct Gate {
     judge: Judge,
@@ -20,15 +26,64 @@ pub struct Gate {
 
 #[derive(Clone)]
 enum Judge {
+    Rules(Arc<Ruled>),
+    /// It was decided when the session was recorded.
+    Tape(Arc<Tape>),
+}
+
+/// The rules that hold besides those of the session.
+pub trait Rulebook: Send + Sync {
+    /// Reads them anew: they may have changed.
+    fn read(&self) -> Result<Book, String>;
+    /// Keeps rules that allow something in this project from now on.
+    fn keep(&self, rules: &[Rule]) -> Result<(), String>;
+}
+
+/// What a rulebook says.
+#[derive(Clone, Debug)]
+pub struct Book {
+    pub rules: Rules,
+    /// No mode may be looser.
+    pub loosest: Mode,
+    /// More files than this are never deleted unasked.
+    pub max_deletes: usize,
+}
+
+impl Default for Book {
+    fn default() -> Book {
+        Book { rules: Rules::default(), loosest: Mode::Bypass, max_deletes: 100 }
+    }
+}
+
+/// Where calls are judged.
+#[derive(Clone, Debug)]
+pub struct Grounds {
+    pub places: Places,
+    /// How well commands are confined.
+    pub level: Level,
+}
+
+struct Ruled {
+    book: Option<Arc<dyn Rulebook>>,
+    grounds: Option<Grounds>,
+    who: Who,
+    /// What the book last said.
+    read: Mutex<Book>,
+}
+
+/// Who answers what the rules ask.
+enum Who {
     /// The user said yes to everything beforehand.
     Yes,
     /// There is nobody to ask, so it is refused.
     Nobody,
-    /// A person is asked.
-    Person(Arc<Approvals>),
-    /// It was decided when the session was recorded.
-    Tape(Arc<Tape>),
+    Person(Approvals),
+    /// Somebody who answers at once.
+    Caller(AskAtOnce),
 }
+
+/// Asks somebody, and comes back with the answer.
+pub type AskAtOnce = Arc<dyn Fn(&ApprovalRequested) -> Answer + Send + Sync>;
 
 /// Questions that wait for their answers.
 #[derive(Debug, Default)]
@@ -61,7 +116,10 @@ pub(crate) struct Question<'a> {
     pub(crate) call: CallId,
     pub(crate) tool: &'a str,
     pub(crate) intent: String,
+    pub(crate) actions: Vec<Action>,
     pub(crate) weight: Weight,
+    pub(crate) root: &'a Path,
+    pub(crate) added: &'a [PathBuf],
 }
 
 /// Whether a general yes is enough.
@@ -74,28 +132,81 @@ pub(crate) enum Weight {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    Allowed,
+    /// With what it may do beyond what any call may.
+    Allowed(Needs),
     Refused(String),
     Interrupted,
+    /// It could not be done anyway, for the reason that the model is told.
+    Vain(String),
 }
 
+/// What the rules say of a call.
+pub(crate) enum Judged {
+    Settled(Decision),
+    /// A person has to say.
+    Open(Opened),
+}
+
+/// What a person is asked.
+pub(crate) struct Opened {
+    effects: Vec<String>,
+    reason: String,
+    rules: Vec<Rule>,
+    needs: Needs,
+}
+
+impl Opened {
+    pub(crate) fn needs(&self) -> &Needs {
+        &self.needs
+    }
+}
+
+const SAME_AGAIN: &str = "it is the same call as twice before";
+
 impl Gate {
-    /// Everything is allowed.
+    /// What the rules ask is allowed.
     pub fn open() -> Gate {
-        Gate { judge: Judge::Yes, person: None }
+        Gate::of(Who::Yes)
     }
 
-    /// Nothing is, for there is nobody to ask.
+    /// What the rules ask is refused, for there is nobody to ask.
     pub fn shut() -> Gate {
-        Gate { judge: Judge::Nobody, person: None }
+        Gate::of(Who::Nobody)
     }
 
     /// A person is asked.
     pub fn asking() -> Gate {
-        Gate { judge: Judge::Person(Arc::default()), person: None }.with_person()
+        Gate::of(Who::Person(Approvals::default())).with_person()
+    }
+
+    /// Somebody is asked who answers at once.
+    pub fn asking_by(ask: AskAtOnce) -> Gate {
+        Gate::of(Who::Caller(ask))
+    }
+
+    fn of(who: Who) -> Gate {
+        let ruled = Ruled { book: None, grounds: None, who, read: Mutex::default() };
+        Gate { judge: Judge::Rules(Arc::new(ruled)), person: None }
+    }
+
+    /// Decides by these rules, on these grounds. Without, there are no rules, and commands are not confined.
+    #[must_use]
+    pub fn with_rules(self, book: Arc<dyn Rulebook>, grounds: Grounds) -> Gate {
+        let judge = match self.judge {
+            Judge::Rules(ruled) => match Arc::try_unwrap(ruled) {
+                Ok(ruled) => {
+                    let (book, grounds) = (Some(book), Some(grounds));
+                    Judge::Rules(Arc::new(Ruled { book, grounds, ..ruled }))
+                }
+                Err(shared) => Judge::Rules(shared),
+            },
+            tape @ Judge::Tape(_) => tape,
+        };
+        Gate { judge, ..self }
     }
 
     /// Whatever is allowed: a person is there whom the model can ask.
+    #[must_use]
     pub fn with_person(self) -> Gate {
         Gate { person: Some(Arc::default()), ..self }
     }
@@ -132,70 +243,202 @@ impl Gate {
     /// Answers a question. An answer that comes too late, or twice, changes nothing, and says so.
     pub(crate) fn answer(&self, approval: ApprovalId, answer: Answer) -> Result<(), &'static str> {
         let waiting = match &self.judge {
-            Judge::Person(approvals) => approvals.take(approval),
-            _ => None,
+            Judge::Rules(ruled) => match &ruled.who {
+                Who::Person(approvals) => approvals.take(approval),
+                Who::Yes | Who::Nobody | Who::Caller(_) => None,
+            },
+            Judge::Tape(_) => None,
         };
         let waiting = waiting.ok_or("nobody waits for this answer (any more)")?;
         // Whoever asked may have been interrupted meanwhile.
         waiting.send(answer).map_err(|_| "the question was withdrawn")
     }
 
-    pub(crate) async fn decide(
+    /// Reads the rules anew. Those that can't be read leave the last ones in force.
+    pub(crate) fn refresh(&self, record: &Recorder) -> Result<(), Error> {
+        let Judge::Rules(ruled) = &self.judge else { return Ok(()) };
+        match ruled.book.as_ref().map(|book| book.read()) {
+            None => Ok(()),
+            Some(Ok(book)) => {
+                *ruled.read() = book;
+                Ok(())
+            }
+            Some(Err(why)) => record.tell(ErrorRaised {
+                what: "the settings can't be read".to_owned(),
+                why,
+                hint: "The rules stay as they were. `helve config show` says what is wrong.".to_owned(),
+                is_about_keys: false,
+            }),
+        }
+    }
+
+    /// The loosest mode that the administrator allows.
+    pub(crate) fn loosest(&self) -> Mode {
+        match &self.judge {
+            Judge::Rules(ruled) => ruled.read().loosest,
+            Judge::Tape(_) => Mode::Bypass,
+        }
+    }
+
+    /// Which files are shown only to whoever asks for them by name.
+    pub(crate) fn hides(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> Hides {
+        let Judge::Rules(ruled) = &self.judge else { return Arc::new(|_| false) };
+        let rights = record.state(|state| ruled.rights(state, root, added));
+        Arc::new(move |path: &Path| {
+            rights.decide("read", &[Action::Read(path.to_owned())]).verdict != Verdict::Allow
+        })
+    }
+
+    /// What the rules say of a call.
+    pub(crate) fn judge(&self, question: &Question<'_>, record: &Recorder) -> Judged {
+        let ruled = match &self.judge {
+            Judge::Tape(tape) => return Judged::Settled(tape.decision(question.call)),
+            Judge::Rules(ruled) => ruled,
+        };
+        let actions = scope::with_real_paths(&question.actions);
+        let rights = record.state(|state| ruled.rights(state, question.root, question.added));
+        let mut decision = rights.decide(question.tool, &actions);
+        let is_free = rights.mode() == Mode::Bypass;
+        let most = ruled.read().max_deletes;
+        if decision.verdict != Verdict::Deny && !is_free && scope::is_more_than(&decision.deletes, most) {
+            decision.verdict = Verdict::Ask;
+            decision.is_grave = true;
+            decision.suggestions.clear();
+            decision.reason = format!("it would delete more than {most} files");
+        }
+        let is_same_again = question.weight == Weight::DoomLoop;
+        let refused = |why: String| Judged::Settled(Decision::Refused(why));
+        match (decision.verdict, &ruled.who) {
+            (Verdict::Deny, _) => refused(decision.reason),
+            (Verdict::Allow, _) if !is_same_again => Judged::Settled(Decision::Allowed(decision.needs)),
+            (Verdict::Ask, Who::Yes) if !is_same_again && !decision.is_grave => {
+                Judged::Settled(Decision::Allowed(decision.needs))
+            }
+            (_, Who::Person(_) | Who::Caller(_)) => {
+                let reason = if is_same_again { SAME_AGAIN.to_owned() } else { decision.reason };
+                let rules = if is_same_again { Vec::new() } else { decision.suggestions };
+                let effects =
+                    std::iter::once(question.intent.clone()).chain(effects(&question.actions)).collect();
+                Judged::Open(Opened { effects, reason, rules, needs: decision.needs })
+            }
+            _ if is_same_again => refused(format!(
+                "{SAME_AGAIN}, with the same result, and nobody is there to be asked. Try another way."
+            )),
+            (_, Who::Yes) => {
+                refused(format!("{}: that takes a person to say yes, or the mode bypass", decision.reason))
+            }
+            (_, Who::Nobody) => refused(unasked(&decision)),
+        }
+    }
+
+    /// Asks a person.
+    pub(crate) async fn ask(
         &self,
-        question: Question<'_>,
+        call: CallId,
+        opened: Opened,
+        diff: Option<String>,
         record: &Recorder,
         stop: &CancellationToken,
     ) -> Result<Decision, Error> {
-        let refused = |why: &str| Ok(Decision::Refused(why.to_owned()));
-        match (&self.judge, question.weight) {
-            (Judge::Tape(tape), _) => Ok(tape.decision(question.call)),
-            (_, Weight::Ordinary) if record.state(|state| state.mode) == Mode::Plan => {
-                refused("in plan mode nothing is changed. Say what you would do.")
+        let Judge::Rules(ruled) = &self.judge else { return Ok(Decision::Interrupted) };
+        let approval: ApprovalId = record.draw();
+        let Opened { effects, reason, rules, needs } = opened;
+        let written = rules.iter().map(ToString::to_string).collect();
+        let request = ApprovalRequested { approval, call, effects, reason, diff, rules: written };
+        let Some(answer) = ruled.who.answer(request, record, stop).await? else {
+            return Ok(Decision::Interrupted);
+        };
+        record.tell(ApprovalResolved { approval, answer: answer.clone() })?;
+        if answer == Answer::Project && !rules.is_empty() {
+            ruled.keep(&rules, record)?;
+        }
+        Ok(match answer {
+            Answer::Once | Answer::Session | Answer::Project => Decision::Allowed(needs),
+            Answer::Reject { message } => {
+                Decision::Refused(message.unwrap_or_else(|| "the user does not want this".to_owned()))
             }
-            (Judge::Yes, Weight::Ordinary) => Ok(Decision::Allowed),
-            (Judge::Yes | Judge::Nobody, Weight::DoomLoop) => refused(
-                "this is the same call with the same result as twice before, and nobody is there to ask. Try another way.",
-            ),
-            (Judge::Nobody, Weight::Ordinary) => {
-                refused("it changes something, and nobody is there to be asked")
+        })
+    }
+}
+
+impl Who {
+    /// What is answered; none if the question is withdrawn.
+    async fn answer(
+        &self,
+        request: ApprovalRequested,
+        record: &Recorder,
+        stop: &CancellationToken,
+    ) -> Result<Option<Answer>, Error> {
+        let approval = request.approval;
+        match self {
+            Who::Yes | Who::Nobody => Ok(None),
+            Who::Caller(ask) => {
+                record.tell(request.clone())?;
+                Ok(Some(ask(&request)))
             }
-            (Judge::Person(_), Weight::Ordinary)
-                if record.state(|state| state.allowed.contains(question.tool)) =>
-            {
-                Ok(Decision::Allowed)
+            Who::Person(approvals) => {
+                let answer = approvals.ask(approval);
+                record.tell(request)?;
+                Ok(tokio::select! {
+                    biased;
+                    () = stop.cancelled() => {
+                        approvals.take(approval);
+                        None
+                    }
+                    answer = answer => Some(answer.unwrap_or(Answer::Reject { message: None })),
+                })
             }
-            (Judge::Person(approvals), _) => ask(approvals, question, record, stop).await,
         }
     }
 }
 
-async fn ask(
-    approvals: &Approvals,
-    question: Question<'_>,
-    record: &Recorder,
-    stop: &CancellationToken,
-) -> Result<Decision, Error> {
-    let approval: ApprovalId = record.draw();
-    let answer = approvals.ask(approval);
-    let (reason, rule) = match question.weight {
-        Weight::Ordinary => ("it changes something", Some(question.tool.to_owned())),
-        Weight::DoomLoop => ("it is the same call as twice before", None),
-    };
-    let (effects, reason) = (vec![question.intent], reason.to_owned());
-    record.tell(ApprovalRequested { approval, call: question.call, effects, reason, rule })?;
-    let answer = tokio::select! {
-        biased;
-        () = stop.cancelled() => {
-            approvals.take(approval);
-            return Ok(Decision::Interrupted);
+impl Ruled {
+    fn read(&self) -> MutexGuard<'_, Book> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the session may do: by all rules, and by what a person allowed in it.
+    fn rights(&self, state: &SessionState, root: &Path, added: &[PathBuf]) -> Rights {
+        let Book { mut rules, loosest, .. } = self.read().clone();
+        for text in &state.allowed {
+            if let Ok(rule) = Rule::parse(text, Verdict::Allow) {
+                rules.add(Layer::Session, "allowed in this session", rule);
+            }
         }
-        answer = answer => answer.unwrap_or(Answer::Reject { message: None }),
-    };
-    record.tell(ApprovalResolved { approval, answer: answer.clone() })?;
-    Ok(match answer {
-        Answer::Once | Answer::Session | Answer::Project => Decision::Allowed,
-        Answer::Reject { message } => {
-            Decision::Refused(message.unwrap_or_else(|| "the user does not want this".to_owned()))
+        let (places, level) = match &self.grounds {
+            Some(Grounds { places, level }) => (places.clone(), *level),
+            None => (Places { added: added.to_owned(), ..Places::of(root) }, Level::None),
+        };
+        Rights::new(rules, state.mode.min(loosest), places, level)
+    }
+
+    fn keep(&self, rules: &[Rule], record: &Recorder) -> Result<(), Error> {
+        let kept = self.book.as_ref().map_or_else(
+            || Err("this session has no place for rules".to_owned()),
+            |book| {
+                book.keep(rules)?;
+                *self.read() = book.read()?;
+                Ok(())
+            },
+        );
+        match kept {
+            Ok(()) => Ok(()),
+            Err(why) => record.tell(ErrorRaised {
+                what: "the rule could not be kept for the project".to_owned(),
+                why,
+                hint: "It holds for this session.".to_owned(),
+                is_about_keys: false,
+            }),
         }
-    })
+    }
+}
+
+/// Why something is refused that a person could have allowed, and how that can be said beforehand.
+fn unasked(decision: &helve_permissions::Decision) -> String {
+    let rules: Vec<String> = decision.suggestions.iter().map(|rule| format!("--allow '{rule}'")).collect();
+    let how = match rules.is_empty() {
+        true => String::new(),
+        false => format!(" (the user can allow it with {})", rules.join(" ")),
+    };
+    format!("{}, and nobody is there to be asked{how}", decision.reason)
 }

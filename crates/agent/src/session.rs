@@ -7,9 +7,9 @@ use std::time::Duration;
 use helve_journal::Journal;
 use helve_models::{Dialogue, Target};
 use helve_protocol::{
-    Body, Clock, Cost, IdKind, Ids, MessageId, ModelName, ModelSwitched, NoteAdded, Outcome, Part,
-    QueueChanged, SessionCreated, SessionId, SessionOpened, SessionState, TurnEnded, TurnLimits, TurnStarted,
-    UserMessage,
+    Body, Clock, Cost, IdKind, Ids, MessageId, Mode, ModeSwitched, ModelName, ModelSwitched, NoteAdded,
+    Outcome, Part, QueueChanged, SessionCreated, SessionId, SessionOpened, SessionState, TurnEnded,
+    TurnLimits, TurnStarted, UserMessage,
 };
 use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,8 @@ pub struct House {
     pub ids: Arc<dyn Ids>,
     pub tools: Vec<Arc<dyn Tool>>,
     pub gate: Gate,
+    /// How freely it may act when it begins.
+    pub mode: Mode,
     pub limits: Limits,
     /// Finds the model that a name means, or says why there is none.
     pub models: FindModel,
@@ -95,7 +97,9 @@ impl Session {
             parent: None,
         };
         record.tell_all(vec![created.into(), dialogue_began(&dialogue).into()])?;
-        Ok(Session::with(record, dialogue, house))
+        let session = Session::with(record, dialogue, house);
+        session.set_mode(session.house.mode)?;
+        Ok(session)
     }
 
     /// Takes a session up again, and puts in order what a crash left.
@@ -107,6 +111,7 @@ impl Session {
         record.tell_all(vec![opened.into(), dialogue_began(&dialogue).into()])?;
         let session = Session::with(record, dialogue, house);
         recovery::put_in_order(&session.record, &session.watching)?;
+        session.set_mode(session.house.mode)?;
         let has_acted = |state: &SessionState| {
             let parts = state.history.messages().flat_map(|message| &message.parts);
             parts.into_iter().any(|part| matches!(part, Part::Tool(_)))
@@ -122,6 +127,12 @@ impl Session {
         let id = record.session().to_string();
         let watching = Watching::new(house.watched.as_ref(), &id, record.blobs(), &house.clock);
         Session { record, dialogue, house, watching, toolbox }
+    }
+
+    /// From here on the agent may act more or less freely.
+    pub(crate) fn set_mode(&self, to: Mode) -> Result<(), Error> {
+        let from = self.record.state(|state| state.mode);
+        if from == to { Ok(()) } else { self.record.tell(ModeSwitched { from, to }) }
     }
 
     pub fn id(&self) -> SessionId {
@@ -160,6 +171,7 @@ impl Session {
         if matches!(task, Task::Said { .. }) {
             recovery::settle(record)?;
         }
+        self.house.gate.refresh(record)?;
         record.set_turn(Some(record.draw()));
         let mut events: Vec<Body> = vec![TurnStarted { limits: self.house.limits.told() }.into()];
         match task {

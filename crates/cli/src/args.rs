@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use helve_permissions::Verdict;
 
 /// A coding agent for the terminal
 #[derive(Debug, Parser)]
@@ -190,7 +191,26 @@ pub(crate) enum Permissions {
         /// As JSON, one line each
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        permitting: Permitting,
     },
+}
+
+/// What may be done in this run.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Permitting {
+    /// How freely it may act: plan, ask, accept-edits, auto or bypass
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Allow what this rule covers, such as 'shell(npm test:*)'; can be given several times
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Ask before what this rule covers
+    #[arg(long, value_name = "RULE")]
+    pub(crate) ask: Vec<String>,
+    /// Never do what this rule covers
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -200,9 +220,11 @@ pub(crate) struct ToolCall {
     /// Its input; piped, or with `-`, it is read from the standard input
     #[arg(value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// Allow it to change something
+    /// Say yes to what would be asked
     #[arg(short, long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) permitting: Permitting,
     /// List the tools with the schemas of their inputs
     #[arg(long = "json", conflicts_with = "name")]
     pub(crate) json_list: bool,
@@ -254,9 +276,11 @@ pub(crate) struct Run {
     /// Stop after so long, such as 90s or 10m
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_time: Option<String>,
-    /// Let it change things without asking
+    /// Say yes to what would be asked, but for what can't be meant
     #[arg(short, long)]
     pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) permitting: Permitting,
 }
 
 impl Run {
@@ -269,7 +293,9 @@ impl Run {
 impl Work {
     /// The settings that flags of the command stand for: key, value, and what the user typed.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        let Work::Run(run) = self else { return Vec::new() };
+        let mode = self.permitting().and_then(|permitting| permitting.permission_mode.clone());
+        let mode = mode.map(|mode| ("permissions.mode", mode, "--permission-mode"));
+        let Work::Run(run) = self else { return mode.into_iter().collect() };
         let own = [
             ("limits.max_steps", &run.max_steps, "--max-steps"),
             ("limits.max_cost", &run.max_cost, "--max-cost"),
@@ -281,7 +307,26 @@ impl Work {
         let removed: Vec<String> = run.remove_tool.iter().map(|name| format!("{name:?}")).collect();
         let removed = (!removed.is_empty())
             .then(|| ("tools.remove", format!("[{}]", removed.join(", ")), "--remove-tool"));
-        own.chain(removed).collect()
+        own.chain(removed).chain(mode).collect()
+    }
+
+    fn permitting(&self) -> Option<&Permitting> {
+        match self {
+            Work::Run(run) => Some(&run.permitting),
+            Work::Tool(call) => Some(&call.permitting),
+            Work::Permissions(Permissions::Explain { permitting, .. }) => Some(permitting),
+            _ => None,
+        }
+    }
+
+    /// Rules of the command line.
+    pub(crate) fn rules(&self) -> Vec<(Verdict, String)> {
+        let Some(Permitting { allow, ask, deny, .. }) = self.permitting() else { return Vec::new() };
+        let lists = [(Verdict::Deny, deny), (Verdict::Ask, ask), (Verdict::Allow, allow)];
+        lists
+            .into_iter()
+            .flat_map(|(verdict, list)| list.iter().map(move |text| (verdict, text.clone())))
+            .collect()
     }
 }
 

@@ -4,10 +4,12 @@
 
 mod args;
 mod commands;
+mod confine;
 mod failure;
 mod logs;
 mod models;
 mod places;
+mod rulebook;
 mod screen;
 mod setup;
 mod shell;
@@ -49,7 +51,7 @@ fn print(command: Print) -> Result<Exit, Failure> {
 }
 
 fn work(command: Work, everywhere: &Everywhere) -> Result<Exit, Failure> {
-    let setup = Setup::new(everywhere, &command.settings())?;
+    let setup = Setup::new(everywhere, &command.settings(), command.rules())?;
     let mut screen = setup.screen();
     logs::start(&setup.places.logs(), setup.log_level());
     let name = command.name();

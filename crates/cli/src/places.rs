@@ -70,6 +70,13 @@ impl Places {
         self.data().join("seen")
     }
 
+    /// Everything of this program: nobody's business but the user's.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        let mut own = vec![self.config.clone(), self.data.clone()];
+        own.dedup();
+        own
+    }
+
     pub(crate) fn logs(&self) -> PathBuf {
         self.data.join("logs")
     }

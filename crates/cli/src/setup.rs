@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anstream::ColorChoice;
-use helve_config::{
-    Color, Config, Flag, Layer, LogLevel, Problems, ProjectFiles, Sources, TrustError, TrustStore,
-};
+use helve_config::{Color, Config, Flag, Layer, LogLevel, Problems, ProjectFiles, TrustError, TrustStore};
 use helve_journal::FileJournal;
+use helve_permissions::Verdict;
 use helve_protocol::{Clock, Timestamp};
 use helve_workspace::Root;
 
 use crate::args::Everywhere;
 use crate::failure::Failure;
-use crate::places::{ADMINISTRATOR_FILE, Places, project_root};
+use crate::places::{Places, project_root};
+use crate::rulebook::Origins;
 use crate::screen::{self, Screen, WARN};
 use crate::text::count;
 
@@ -26,6 +26,10 @@ pub(crate) struct Setup {
     is_root_named: bool,
     /// Folders that are worked on besides.
     pub(crate) added: Vec<Root>,
+    /// Where the settings come from.
+    pub(crate) origins: Origins,
+    /// Rules of the command line.
+    pub(crate) rules: Vec<(Verdict, String)>,
     /// The settings, or what is wrong with them. Only some commands need them.
     config: Result<Config, Problems>,
     /// Which projects are trusted. While that can't be known, none is.
@@ -34,7 +38,11 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// `own` are flags of the command that stand for settings: key, value, and what the user typed.
-    pub(crate) fn new(everywhere: &Everywhere, own: &[(&str, String, &str)]) -> Result<Setup, Failure> {
+    pub(crate) fn new(
+        everywhere: &Everywhere,
+        own: &[(&str, String, &str)],
+        rules: Vec<(Verdict, String)>,
+    ) -> Result<Setup, Failure> {
         let cwd = working_folder(everywhere.cwd.as_deref())?;
         let places = Places::find()?;
         let home = home();
@@ -45,15 +53,16 @@ impl Setup {
         let added = added_to(&root, &everywhere.add_dir)?;
         let trust = TrustStore::read(places.trust());
         let nobody = TrustStore::empty();
-        let config = helve_config::load(&Sources {
-            administrator: Some(PathBuf::from(ADMINISTRATOR_FILE)),
+        let origins = Origins {
             user: places.user_settings(),
-            project: Some(project_files(&root)),
+            trust: places.trust(),
+            project: project_files(&root),
             environment: environment(),
             flags: flags(everywhere, own),
-            trust: trust.as_ref().unwrap_or(&nobody),
-        });
-        Ok(Setup { places, is_root_named: everywhere.cwd.is_some(), added, cwd, root, config, trust })
+        };
+        let config = origins.load(trust.as_ref().unwrap_or(&nobody));
+        let is_root_named = everywhere.cwd.is_some();
+        Ok(Setup { places, is_root_named, added, cwd, root, origins, rules, config, trust })
     }
 
     /// For commands that do what the settings say: all mistakes are told, and nothing is done.

@@ -4,14 +4,19 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use helve_tools::Commands;
+use helve_tools::{Commands, Fence};
 
+use crate::confine::memory;
 use crate::failure::Failure;
 
 /// More than a large build needs, and less than a machine has.
 const PROCESSES: u32 = 2_000;
 
-pub(crate) fn commands(wanted: &helve_config::Shell, cwd: &Path) -> Result<Commands, Failure> {
+pub(crate) fn commands(
+    wanted: &helve_config::Shell,
+    cwd: &Path,
+    fence: Option<Fence>,
+) -> Result<Commands, Failure> {
     let keeper = std::env::current_exe()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     Ok(Commands {
@@ -21,6 +26,8 @@ pub(crate) fn commands(wanted: &helve_config::Shell, cwd: &Path) -> Result<Comma
         // Where the user was before is not where the commands were.
         env: std::env::vars_os().filter(|(name, _)| !is_secret(name) && name != "OLDPWD").collect(),
         processes: PROCESSES,
+        memory: memory(),
+        fence,
         temporary: std::env::temp_dir(),
     })
 }

@@ -1,5 +1,8 @@
 //! Words for people.
 
+use helve_protocol::ApprovalRequested;
+
+use crate::screen::{BAD, DIM, GOOD, WARN};
 use std::path::Path;
 
 use helve_protocol::Timestamp;
@@ -152,6 +155,29 @@ pub(crate) fn bytes(count: u64) -> String {
             format!("{}.{} {name}", tenths / 10, tenths % 10)
         },
     )
+}
+
+/// What is asked before something is done: what, why, how files would change, and the rules that would cover it.
+pub(crate) fn question(request: &ApprovalRequested) -> String {
+    let mut effects = request.effects.iter();
+    let first = effects.next().map(|effect| one_line(effect)).unwrap_or_default();
+    let mut text =
+        format!("{WARN}may it {first}?{WARN:#}\n  {DIM}why{DIM:#}   {}", one_line(&request.reason));
+    for effect in effects {
+        text.push_str(&format!("\n  {DIM}does{DIM:#}  {}", one_line(effect)));
+    }
+    for rule in &request.rules {
+        text.push_str(&format!("\n  {DIM}rule{DIM:#}  {}", one_line(rule)));
+    }
+    for line in request.diff.iter().flat_map(|diff| diff.lines()) {
+        let style = match line.as_bytes().first() {
+            Some(b'+') => GOOD,
+            Some(b'-') => BAD,
+            _ => DIM,
+        };
+        text.push_str(&format!("\n    {style}{}{style:#}", one_line(line)));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_config::Settings;
+use helve_exec::Level;
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
@@ -16,9 +17,11 @@ use helve_tools::{
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
 
+use crate::confine::{self, fence, found};
 use crate::failure::Failure;
 use crate::models::Models;
 use crate::places::project_memory;
+use crate::rulebook::{SettingsBook, grounds};
 use crate::setup::{Setup, SystemClock};
 use crate::shell::commands;
 
@@ -35,9 +38,9 @@ impl Ids for RealIds {
 }
 
 /// The tools that the settings leave.
-pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn offered(setup: &Setup, files: Files, level: Level) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let settings = &setup.config()?.settings;
-    let (mut tools, removed) = (tools(setup, files, settings)?, &settings.tools.remove);
+    let (mut tools, removed) = (tools(setup, files, settings, level)?, &settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
@@ -48,9 +51,14 @@ pub(crate) fn offered(setup: &Setup, files: Files) -> Result<Vec<Arc<dyn Tool>>,
 }
 
 /// All tools of this program, as the user wants them.
-pub(crate) fn tools(setup: &Setup, files: Files, settings: &Settings) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn tools(
+    setup: &Setup,
+    files: Files,
+    settings: &Settings,
+    level: Level,
+) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let jobs = Arc::new(Jobs::default());
-    let shell = Shell::new(commands(&settings.shell, &setup.cwd)?, jobs.clone());
+    let shell = Shell::new(commands(&settings.shell, &setup.cwd, fence(setup, level))?, jobs.clone());
     let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
@@ -74,10 +82,13 @@ pub(crate) fn tools(setup: &Setup, files: Files, settings: &Settings) -> Result<
 }
 
 pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<House, Failure> {
-    let limits = &setup.config()?.settings.limits;
+    let settings = &setup.config()?.settings;
+    let limits = &settings.limits;
     let models = models.clone();
     let root = setup.workspace()?;
-    let mut tools = offered(setup, Files::default())?;
+    let level = found(setup).level;
+    let gate = ruled(gate, setup, level)?;
+    let mut tools = offered(setup, Files::default(), level)?;
     if !gate.has_person() {
         tools.retain(|tool| tool.class() != ToolClass::Interactive);
     }
@@ -87,6 +98,7 @@ pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<H
         ids: Arc::new(RealIds),
         tools,
         gate,
+        mode: settings.permissions.mode,
         limits: Limits {
             steps: limits.max_steps,
             cost: limits.max_cost.map(|dollars| dollars.0),
@@ -98,6 +110,12 @@ pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<H
         watched: Some(watched(root, setup)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
+}
+
+/// The gate, with the rules of the settings.
+pub(crate) fn ruled(gate: Gate, setup: &Setup, level: Level) -> Result<Gate, Failure> {
+    let book = SettingsBook::new(setup)?;
+    Ok(gate.with_rules(Arc::new(book), grounds(setup, confine::level(level))))
 }
 
 /// The project as its files are watched.

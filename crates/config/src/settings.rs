@@ -68,12 +68,12 @@ pub struct Settings {
     pub shell: Shell,
 
     /// How actions are approved in general.
-    #[schemars(extend("x-untrusted" = "tighten", "x-unused" = true))]
+    #[schemars(extend("x-untrusted" = "tighten"))]
     pub permissions: Permissions,
 
     /// Rules about single actions. In one layer the first that matches decides. Over the layers a deny is final;
     /// else the strongest layer that has a verdict decides.
-    #[schemars(extend("x-merge" = "append", "x-untrusted" = "tighten", "x-unused" = true))]
+    #[schemars(extend("x-merge" = "append", "x-untrusted" = "tighten"))]
     pub permission: Vec<PermissionRule>,
 
     /// Commands that are run when something happens.
@@ -290,12 +290,23 @@ pub struct Shell {
 }
 
 /// How actions are approved in general.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Permissions {
     /// What happens to an action that no rule decides.
     #[schemars(extend("x-env" = "HELVE_PERMISSION_MODE", "x-limit" = true))]
     pub mode: Mode,
+    /// More files than this are never deleted unasked, but in the mode bypass.
+    #[schemars(extend("x-limit" = true))]
+    pub max_deletes: u32,
+    /// Confine the model's commands to the project, as far as this machine can.
+    pub confine: bool,
+}
+
+impl Default for Permissions {
+    fn default() -> Permissions {
+        Permissions { mode: Mode::default(), max_deletes: 100, confine: true }
+    }
 }
 
 /// A rule about single actions.

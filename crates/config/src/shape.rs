@@ -356,6 +356,10 @@ mod tests {
                 "web.allow",
                 "shell.program",
                 "shell.startup",
+                "permissions.mode",
+                "permissions.max_deletes",
+                "permissions.confine",
+                "permission",
                 "ui.color",
                 "log.level",
             ]

@@ -9,16 +9,21 @@
 //! - [`names`] is the one table of what tools are called elsewhere.
 
 mod decide;
+mod effects;
+mod judge;
 pub mod names;
 mod pattern;
 mod programs;
 mod rights;
 mod rule;
 mod rules;
+mod secrets;
 pub mod shell;
 
-pub use decide::{Action, Decision, Level, Policy, decide};
-pub use pattern::{Places, Subject};
+pub use decide::{Decision, Level, Policy, decide};
+pub use effects::effects;
+pub use pattern::{Places, Subject, matches_name};
 pub use rights::Rights;
 pub use rule::{BadRule, Rule, Verdict};
 pub use rules::{Judgement, Layer, Proof, Rules};
+pub use secrets::{GUARDED, SECRETS_AT_HOME, is_secret, is_secret_name};

@@ -19,7 +19,27 @@ pub enum Subject {
 pub struct Places {
     /// The project.
     pub root: PathBuf,
+    /// Folders besides it in which files may be changed.
+    pub added: Vec<PathBuf>,
     pub home: Option<PathBuf>,
+    /// Where this program has its own settings.
+    pub own: Vec<PathBuf>,
+}
+
+impl Places {
+    /// A project, and nothing besides.
+    pub fn of(root: impl Into<PathBuf>) -> Places {
+        Places { root: root.into(), added: Vec::new(), home: None, own: Vec::new() }
+    }
+
+    /// The folders that are worked on.
+    pub fn inside(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.root).chain(&self.added).map(PathBuf::as_path)
+    }
+
+    pub fn is_inside(&self, path: &Path) -> bool {
+        self.inside().any(|folder| path.starts_with(folder))
+    }
 }
 
 /// How far a name without a folder reaches.
@@ -79,6 +99,11 @@ impl Pattern {
             None => glob(&self.0, address, Star::Anything),
         }
     }
+}
+
+/// Whether a name of a file is one that a pattern means.
+pub fn matches_name(pattern: &str, name: &str) -> bool {
+    glob(pattern, name, Star::InName)
 }
 
 fn name_matches(pattern: &str, path: &Path) -> bool {
@@ -210,7 +235,7 @@ mod tests {
     use super::*;
 
     fn places() -> Places {
-        Places { root: "/work/project".into(), home: Some("/home/me".into()) }
+        Places { home: Some("/home/me".into()), ..Places::of("/work/project") }
     }
 
     fn is_path(pattern: &str, path: &str) -> bool {

@@ -240,11 +240,95 @@ fn verb(words: &[Option<String>]) -> Option<&String> {
 
 /// Whether a command goes to the network by its nature.
 pub(crate) fn goes_out(words: &[Option<String>]) -> bool {
+    is_in(&NETWORK, words)
+}
+
+/// Programs that act on other machines in the user's name, or change this one, with all their words or only with these. That the
+/// network may be used is not enough for them.
+const REACH_OUT: [(&str, &[&str]); 32] = [
+    ("ssh", &[]),
+    ("scp", &[]),
+    ("sftp", &[]),
+    ("rsync", &[]),
+    ("gh", &[]),
+    ("glab", &[]),
+    ("aws", &[]),
+    ("gcloud", &[]),
+    ("az", &[]),
+    ("kubectl", &[]),
+    ("helm", &[]),
+    ("terraform", &["apply", "destroy", "import"]),
+    ("docker", &[]),
+    ("podman", &[]),
+    ("nerdctl", &[]),
+    ("git", &["push"]),
+    ("npm", &["publish", "unpublish", "login", "adduser", "deprecate", "owner"]),
+    ("pnpm", &["publish"]),
+    ("yarn", &["publish"]),
+    ("poetry", &["publish"]),
+    ("twine", &[]),
+    ("cargo", &["publish", "yank", "login", "owner"]),
+    ("gem", &["push"]),
+    ("mvn", &["deploy"]),
+    ("systemctl", &[]),
+    ("apt", &[]),
+    ("apt-get", &[]),
+    ("brew", &[]),
+    ("dnf", &[]),
+    ("yum", &[]),
+    ("pacman", &[]),
+    ("crontab", &[]),
+];
+
+/// Programs that can't do their work confined: they speak with a service of this machine, or change it.
+const OUTSIDE: [&str; 11] =
+    ["docker", "podman", "nerdctl", "systemctl", "apt", "apt-get", "brew", "dnf", "yum", "pacman", "crontab"];
+
+/// What programs need to say who the user is, below the home folder.
+const CREDENTIALS: [(&str, &[&str]); 16] = [
+    ("ssh", &[".ssh"]),
+    ("scp", &[".ssh"]),
+    ("sftp", &[".ssh"]),
+    ("rsync", &[".ssh"]),
+    ("git", &[".ssh", ".git-credentials", ".netrc", ".config/gh"]),
+    ("gh", &[".config/gh", ".ssh"]),
+    ("npm", &[".npmrc"]),
+    ("pnpm", &[".npmrc"]),
+    ("yarn", &[".npmrc"]),
+    ("pip", &[".netrc"]),
+    ("twine", &[".pypirc"]),
+    ("aws", &[".aws"]),
+    ("gcloud", &[".config/gcloud"]),
+    ("az", &[".azure"]),
+    ("kubectl", &[".kube", ".aws"]),
+    ("helm", &[".kube"]),
+];
+
+fn is_in(table: &[(&str, &[&str])], words: &[Option<String>]) -> bool {
     let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return false };
     let verb = verb(words);
-    NETWORK.iter().any(|(known, verbs)| {
+    table.iter().any(|(known, verbs)| {
         *known == program && (verbs.is_empty() || verb.is_some_and(|verb| verbs.contains(&verb.as_str())))
     })
+}
+
+/// Why a command is more than one that uses the network, if it is.
+pub(crate) fn reaches_out(words: &[Option<String>]) -> Option<&'static str> {
+    let why =
+        if runs_outside(words) { "works outside of any confinement" } else { "acts in your name elsewhere" };
+    is_in(&REACH_OUT, words).then_some(why)
+}
+
+/// Whether a command can't do its work confined.
+pub(crate) fn runs_outside(words: &[Option<String>]) -> bool {
+    words.first().and_then(Option::as_deref).is_some_and(|program| OUTSIDE.contains(&name(program)))
+}
+
+/// What a command that goes to the network needs to say who the user is, below the home folder.
+pub(crate) fn credentials(words: &[Option<String>]) -> &'static [&'static str] {
+    let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return &[] };
+    let known = CREDENTIALS.iter().find(|(known, _)| *known == program && goes_out(words));
+    known.map_or(&[], |(_, files)| files)
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use helve_protocol::Mode;
+use helve_protocol::{Action, Mode};
 
-use crate::decide::{Action, Decision, Level, Policy, decide};
+use crate::decide::{Decision, Level, Policy, decide};
 use crate::pattern::Places;
 use crate::rules::Rules;
 
@@ -17,24 +17,11 @@ pub struct Rights {
     others: Vec<(Arc<Rules>, Mode)>,
     places: Arc<Places>,
     level: Level,
-    network: bool,
 }
 
 impl Rights {
     pub fn new(rules: Rules, mode: Mode, places: Places, level: Level) -> Rights {
-        Rights {
-            first: (Arc::new(rules), mode),
-            others: Vec::new(),
-            places: Arc::new(places),
-            level,
-            network: false,
-        }
-    }
-
-    /// The user lets commands use the network from now on.
-    #[must_use]
-    pub fn with_network(self) -> Rights {
-        Rights { network: true, ..self }
+        Rights { first: (Arc::new(rules), mode), others: Vec::new(), places: Arc::new(places), level }
     }
 
     /// The rights of an agent that works for this one.
@@ -45,11 +32,16 @@ impl Rights {
         child
     }
 
+    /// The strictest mode of all that have a say.
+    pub fn mode(&self) -> Mode {
+        self.others.iter().map(|(_, mode)| *mode).fold(self.first.1, Mode::min)
+    }
+
     /// The strictest of all that have a say.
-    pub fn decide(&self, tool: &str, action: &Action) -> Decision {
-        let Rights { first, others, places, level, network } = self;
+    pub fn decide(&self, tool: &str, actions: &[Action]) -> Decision {
+        let Rights { first, others, places, level } = self;
         let decide = |(rules, mode): &(Arc<Rules>, Mode)| {
-            decide(tool, action, Policy { rules, places, mode: *mode, level: *level, network: *network })
+            decide(tool, actions, Policy { rules, places, mode: *mode, level: *level })
         };
         // Of equals the first: it is the one nearest to the user.
         others.iter().map(decide).fold(decide(first), |strictest, next| {

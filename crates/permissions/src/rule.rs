@@ -50,6 +50,10 @@ impl std::error::Error for BadRule {}
 /// All tools that write files. A rule about one is a rule about all, as what matters is the file.
 const WRITERS: [&str; 4] = ["write", "edit", "apply_patch", "notebook_edit"];
 
+fn is_about_paths(tool: &str) -> bool {
+    WRITERS.contains(&tool) || matches!(tool, "read" | "list" | "glob" | "grep")
+}
+
 impl Rule {
     /// A rule as our settings have it. The tool may have the name that others gave it.
     pub fn new(tool: &str, pattern: Option<&str>, verdict: Verdict) -> Rule {
@@ -72,7 +76,7 @@ impl Rule {
             return Err(bad());
         }
         let tool = names::ours(tool);
-        let is_about_paths = WRITERS.contains(&tool) || matches!(tool, "read" | "list" | "glob" | "grep");
+        let is_about_paths = is_about_paths(tool);
         let pattern = spec.map(str::trim).filter(|spec| !spec.is_empty() && *spec != "*");
         let pattern = pattern.map(|spec| match spec.strip_prefix('/').filter(|_| is_about_paths) {
             Some(rest) if rest.starts_with('/') => rest.to_owned(),
@@ -80,6 +84,16 @@ impl Rule {
             None => spec.to_owned(),
         });
         Ok(Rule::new(tool, pattern.as_deref(), verdict))
+    }
+
+    /// Our name of the tool, or a pattern of names.
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// As our settings have it.
+    pub fn pattern(&self) -> Option<&str> {
+        self.pattern.as_ref().map(|pattern| pattern.0.as_str())
     }
 
     /// Whether the rule is about this.
@@ -102,6 +116,10 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.pattern {
             None => f.write_str(&self.tool),
+            // As it is read again: one slash alone would mean the project.
+            Some(Pattern(pattern)) if pattern.starts_with('/') && is_about_paths(&self.tool) => {
+                write!(f, "{}(/{pattern})", self.tool)
+            }
             Some(Pattern(pattern)) => write!(f, "{}({pattern})", self.tool),
         }
     }
@@ -114,7 +132,7 @@ mod tests {
     use super::*;
 
     fn places() -> Places {
-        Places { root: "/work/project".into(), home: Some("/home/me".into()) }
+        Places { home: Some("/home/me".into()), ..Places::of("/work/project") }
     }
 
     fn rule(text: &str) -> Rule {

@@ -74,7 +74,7 @@ mod tests {
     const VERDICTS: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
 
     fn places() -> Places {
-        Places { root: "/p".into(), home: None }
+        Places::of("/p")
     }
 
     fn judge(rules: &[(Layer, &str, Verdict)]) -> Option<Judgement> {

@@ -452,9 +452,12 @@ pub struct ApprovalRequested {
     pub effects: Vec<String>,
     /// Why it is asked.
     pub reason: String,
-    /// The smallest general rule that would cover it.
+    /// How files would change, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rule: Option<String>,
+    pub diff: Option<String>,
+    /// The smallest general rules that would cover it together. Without any, only a yes to this once is a yes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

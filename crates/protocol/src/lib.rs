@@ -8,6 +8,7 @@
 //!
 //! The JSON form of everything is described in `docs/reference/events.md`, made by [`reference`].
 
+mod action;
 mod activity;
 mod command;
 mod contracts;
@@ -21,6 +22,7 @@ pub mod reference;
 mod session_state;
 mod state;
 
+pub use action::{Action, Needs};
 pub use activity::{Activity, Work};
 pub use command::{Command, Delivery, Prompt, RewindScope};
 pub use contracts::{BlobError, Blobs, Clock, Ids, Timestamp};

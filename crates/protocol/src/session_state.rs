@@ -25,14 +25,14 @@ pub struct SessionState {
     pub outcome: Option<Outcome>,
     /// The segments of the last request.
     pub request: Vec<BlobId>,
-    /// What a person allowed for the rest of the session.
+    /// What a person allowed for the rest of the session, as rules.
     pub allowed: BTreeSet<String>,
     /// The task list.
     pub plan: Vec<Task>,
     /// The calls that have begun and not ended.
     pub running: BTreeMap<CallId, ToolClass>,
     activity: Activity,
-    asked: BTreeMap<ApprovalId, String>,
+    asked: BTreeMap<ApprovalId, Vec<String>>,
 }
 
 /// A turn at work, or one that was cut off.
@@ -98,12 +98,12 @@ impl SessionState {
                 }
             }
             Body::ApprovalRequested(asked) => {
-                self.asked.extend(asked.rule.clone().map(|rule| (asked.approval, rule)));
+                self.asked.insert(asked.approval, asked.rules.clone());
             }
             Body::ApprovalResolved(resolved) => {
-                let rule = self.asked.remove(&resolved.approval);
+                let rules = self.asked.remove(&resolved.approval);
                 if matches!(resolved.answer, Answer::Session | Answer::Project) {
-                    self.allowed.extend(rule);
+                    self.allowed.extend(rules.into_iter().flatten());
                 }
             }
             Body::ToolStarted(started) => drop(self.running.insert(started.call, started.class)),

@@ -1,9 +1,10 @@
 //! `apply_patch`
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,6 +31,7 @@ impl TypedTool for ApplyPatch {
     const DESCRIPTION: &'static str = include_str!("apply_patch.md");
     const CLASS: ToolClass = ToolClass::Changes;
     const TOUCHES: Touches = Touches::Named;
+    const CAN_BE_TRIED: bool = true;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
@@ -37,6 +39,22 @@ impl TypedTool for ApplyPatch {
             Ok(patch) => format!("patch {}", paths(&patch).join(", ")),
             Err(_) => "apply a patch that can't be read".to_owned(),
         }
+    }
+
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        let Ok(patch) = parse_patch(&input.patch) else { return Vec::new() };
+        let mut actions = Vec::new();
+        for operation in &patch.operations {
+            match operation {
+                Operation::Add { path, .. } => actions.push(Action::Write(root.join(path))),
+                Operation::Delete { path, .. } => actions.push(Action::Delete(root.join(path))),
+                Operation::Update { path, moved_to, .. } => {
+                    actions.push(Action::Write(root.join(path)));
+                    actions.extend(moved_to.as_ref().map(|path| Action::Write(root.join(path))));
+                }
+            }
+        }
+        actions
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -1,8 +1,9 @@
 //! `ask_user`
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::Path;
 
 use crate::host::Question;
 use crate::{Context, Done, ToolFailure, TypedTool};
@@ -31,6 +32,10 @@ impl TypedTool for AskUser {
 
     fn intent(&self, input: &Input) -> String {
         format!("ask: {}", input.question)
+    }
+
+    fn actions(&self, _: &Input, _: &Path) -> Vec<Action> {
+        Vec::new()
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -19,10 +19,11 @@ use helve_exec::{Ended, Input, Limits, Order, Output, Status, WindowSize, start}
 use tempfile::TempDir;
 use tokio::time::timeout;
 
-use crate::ToolFailure;
 use crate::cleaned::Cleaner;
 use crate::ending;
+use crate::fence::Fence;
 use crate::kept::Kept;
+use crate::{Context, ToolFailure};
 
 /// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its
 /// sheet, the startup script or nothing.
@@ -62,8 +63,12 @@ pub struct Commands {
     pub env: Vec<(OsString, OsString)>,
     /// How many processes one command may have at once.
     pub processes: u32,
+    /// How much memory for data each process may have.
+    pub memory: Option<u64>,
     /// Where small files can be for as long as a command runs.
     pub temporary: PathBuf,
+    /// What confines the commands.
+    pub fence: Option<Fence>,
 }
 
 /// What a command is connected to.
@@ -79,6 +84,24 @@ impl Commands {
         self.shell(&[FRAME.as_ref(), &self.program, command.as_ref(), sheet.path().as_ref(), startup], at)
     }
 
+    /// The order, confined as this machine can, and as the call was allowed.
+    pub(crate) fn confined(
+        &self,
+        mut order: Order,
+        sheet: &Sheet,
+        scratch: &Path,
+        context: &Context,
+    ) -> Order {
+        let fence = self.fence.as_ref();
+        order.confinement = fence.and_then(|fence| fence.around(context, scratch, sheet.path()));
+        if let Some(confinement) = &order.confinement {
+            let folder = if confinement.temporary.is_some() { Path::new("/tmp") } else { scratch };
+            order.env.retain(|(name, _)| name != "TMPDIR");
+            order.env.push(("TMPDIR".into(), folder.into()));
+        }
+        order
+    }
+
     fn shell(&self, args: &[&OsStr], at: &Path) -> Order {
         Order {
             program: self.program.clone(),
@@ -87,18 +110,24 @@ impl Commands {
             env: self.env.clone(),
             input: Input::Nothing,
             terminal: None,
-            limits: Limits { processes: Some(self.processes), ..Limits::default() },
+            limits: Limits { processes: Some(self.processes), memory: self.memory, ..Limits::default() },
             confinement: None,
             keeper: self.keeper.clone(),
         }
     }
 
     /// Runs the startup script by itself, once, to see whether it can be read by every shell, and what it prints.
-    pub(crate) async fn try_startup(&self, at: &Path) -> Result<Startup, ToolFailure> {
+    pub(crate) async fn try_startup(
+        &self,
+        at: &Path,
+        scratch: &Path,
+        context: &Context,
+    ) -> Result<Startup, ToolFailure> {
         let Some(script) = &self.startup else { return Ok(Startup::default()) };
         let sheet = Sheet::new(&self.temporary)?;
         let args = [OsStr::new(TRIAL), &self.program, script.as_os_str(), sheet.path().as_os_str()];
-        let mut running = start(self.shell(&args, at)).await.map_err(|error| ending::not_run(&error))?;
+        let order = self.confined(self.shell(&args, at), &sheet, scratch, context);
+        let mut running = start(order).await.map_err(|error| ending::not_run(&error))?;
         let (mut cleaner, mut kept) = (Cleaner::default(), Kept::new(TRIAL_SAID, TRIAL_SAID));
         let in_time = timeout(TRIAL_TIME, async {
             while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
@@ -166,11 +195,7 @@ pub(crate) struct Sheet(TempDir);
 
 impl Sheet {
     pub(crate) fn new(temporary: &Path) -> Result<Sheet, ToolFailure> {
-        let folder = tempfile::Builder::new().prefix("helve-").tempdir_in(temporary);
-        folder.map(Sheet).map_err(|error| {
-            let place = temporary.display();
-            ToolFailure(format!("The command was not run: no folder can be made in {place}: {error}."))
-        })
+        new_folder(temporary).map(Sheet)
     }
 
     fn path(&self) -> &Path {
@@ -188,6 +213,13 @@ impl Sheet {
     }
 }
 
+pub(crate) fn new_folder(temporary: &Path) -> Result<TempDir, ToolFailure> {
+    tempfile::Builder::new().prefix("helve-").tempdir_in(temporary).map_err(|error| {
+        let place = temporary.display();
+        ToolFailure(format!("The command was not run: no folder can be made in {place}: {error}."))
+    })
+}
+
 fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(fs::File::open(path)?, most), &mut bytes)?;
@@ -201,6 +233,12 @@ pub(crate) struct Folder(Mutex<Option<PathBuf>>);
 impl Folder {
     pub(crate) fn set(&self, folder: PathBuf) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
+    }
+
+    /// Where the next one works, if that folder is still there.
+    pub(crate) fn now(&self, root: &Path) -> PathBuf {
+        let folder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        folder.clone().filter(|folder| folder.is_dir()).unwrap_or_else(|| root.to_owned())
     }
 
     /// Where the next one works, and the folder that would have been it but is gone.

@@ -1,8 +1,9 @@
 //! `edit`
 
+use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -32,11 +33,16 @@ impl TypedTool for Edit {
     const DESCRIPTION: &'static str = include_str!("edit.md");
     const CLASS: ToolClass = ToolClass::Changes;
     const TOUCHES: Touches = Touches::Named;
+    const CAN_BE_TRIED: bool = true;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
         let places = if input.edits.len() == 1 { "place" } else { "places" };
         format!("edit {} in {} {places}", input.path, input.edits.len())
+    }
+
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        vec![Action::Write(root.join(&input.path))]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
-use helve_protocol::ToolClass;
+use helve_protocol::{Action, ToolClass};
 use ignore::{DirEntry, WalkState};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,8 +44,14 @@ impl TypedTool for Glob {
         format!("find files {} in {}", input.pattern, input.path.as_deref().unwrap_or("the project"))
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
         let (path, pattern) = from_here(input);
+        let start = root.join(path.as_deref().unwrap_or_default());
+        vec![Action::Read(start), Action::Search(pattern)]
+    }
+
+    async fn run(&self, input: Input, context: &Context) -> Done {
+        let (path, pattern) = from_here(&input);
         let start = start(context, path.as_deref())?;
         let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
         aside(context, move |stop| find(&root, &start, &pattern, ignores.as_deref(), stop)).await
@@ -53,14 +59,14 @@ impl TypedTool for Glob {
 }
 
 /// A pattern that begins elsewhere (`/x/*.rs`, `../x/*.rs`) is one of the folder that it names.
-fn from_here(input: Input) -> (Option<String>, String) {
+fn from_here(input: &Input) -> (Option<String>, String) {
     let Input { pattern, path } = input;
     let is_elsewhere = path.is_none() && (pattern.starts_with('/') || pattern.starts_with("../"));
     let plain = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
     let folder = pattern.get(..plain).and_then(|plain| plain.rfind('/')).filter(|_| is_elsewhere);
     match folder.and_then(|end| Some((pattern.get(..=end)?, pattern.get(end + 1..)?))) {
         Some((folder, rest)) if !rest.is_empty() => (Some(folder.to_owned()), rest.to_owned()),
-        _ => (path, pattern),
+        _ => (path.clone(), pattern.clone()),
     }
 }
 

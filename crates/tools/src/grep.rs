@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use helve_protocol::ToolClass;
+use helve_protocol::{Action, ToolClass};
 use ignore::types::TypesBuilder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hits::{Found, Hits, HitsSink};
 use crate::walk::{Troubles, aside, filter, held, is_searched, output, short, start, visit, walk};
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::{Context, Done, Hides, ToolFailure, TypedTool};
 
 /// Searches in files.
 #[derive(Clone, Debug, Default)]
@@ -85,12 +85,18 @@ impl TypedTool for Grep {
         format!("search for {} in {}", input.pattern, input.path.as_deref().unwrap_or("the project"))
     }
 
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        let start = root.join(input.path.as_deref().unwrap_or_default());
+        vec![Action::Read(start), Action::Search(input.pattern.clone())]
+    }
+
     async fn run(&self, input: Input, context: &Context) -> Done {
         let start = start(context, input.path.as_deref())?;
         let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
+        let hides = context.hides.clone();
         aside(context, move |stop| {
             let walk = walk_for(&input, &root, &start, ignores.as_deref())?;
-            search(&input, &root, &walk, stop)
+            search(&input, &root, &walk, &hides, stop)
         })
         .await
     }
@@ -125,7 +131,7 @@ fn no_such_type(kind: &str, types: &TypesBuilder) -> ToolFailure {
     ToolFailure(format!("There is no file type {kind:?}. Give {instead}the glob {glob:?} instead."))
 }
 
-fn search(input: &Input, root: &Path, walk: &WalkBuilder, stop: &CancellationToken) -> Done {
+fn search(input: &Input, root: &Path, walk: &WalkBuilder, hides: &Hides, stop: &CancellationToken) -> Done {
     let matcher = matcher(input)?;
     let limit = input.limit.unwrap_or(LIMIT).clamp(1, MOST) as usize;
     let found = Mutex::new(Found::new(input.mode, limit));
@@ -140,6 +146,11 @@ fn search(input: &Input, root: &Path, walk: &WalkBuilder, stop: &CancellationTok
             let path = short(root, entry.path());
             let sink = HitsSink::new(input.mode, matcher, limit);
             match search_file(&mut searcher, &entry, sink, stop) {
+                // Whoever names a file has been asked about it.
+                Ok(hits) if hits.is_any() && entry.depth() > 0 && hides(entry.path()) => {
+                    held(unread)
+                        .add(format!("{}: it may hold secrets; name it to search it", path.display()));
+                }
                 Ok(hits) => held(found).add(path.to_owned(), hits),
                 Err(error) => held(unread).add(format!("{}: {error}", path.display())),
             }

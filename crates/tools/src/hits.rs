@@ -46,6 +46,10 @@ pub(crate) struct Hits {
 }
 
 impl Hits {
+    pub(crate) fn is_any(&self) -> bool {
+        self.total > 0
+    }
+
     fn push(&mut self, kind: Kind, text: String) {
         self.bytes += text.len() + 1;
         self.lines.push(Line { kind, text });

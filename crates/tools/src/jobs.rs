@@ -42,6 +42,7 @@ pub(crate) struct Job {
     pub(crate) number: u32,
     pub(crate) command: String,
     pub(crate) has_terminal: bool,
+    pub(crate) is_confined: bool,
     heard: Arc<Heard>,
     asks: mpsc::Sender<Ask>,
     task: AbortHandle,
@@ -81,7 +82,7 @@ impl Jobs {
                 "{MAX_RUNNING} jobs run already. End one with shell_kill, then try again."
             )));
         }
-        let has_terminal = order.terminal.is_some();
+        let (has_terminal, is_confined) = (order.terminal.is_some(), order.confinement.is_some());
         let running = start(order).await.map_err(|error| ending::not_run(&error))?;
         let heard = Arc::new(Heard::new());
         let (asks, asked) = mpsc::channel(8);
@@ -89,7 +90,7 @@ impl Jobs {
         let mut shelf = self.shelf();
         shelf.forget_old();
         shelf.last += 1;
-        let job = Arc::new(Job { number: shelf.last, command, has_terminal, heard, asks, task });
+        let job = Arc::new(Job { number: shelf.last, command, has_terminal, is_confined, heard, asks, task });
         shelf.jobs.insert(job.number, job.clone());
         Ok(job)
     }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use helve_protocol::ToolClass;
+use helve_protocol::{Action, ToolClass};
 use ignore::{DirEntry, WalkState};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,6 +52,10 @@ impl TypedTool for List {
 
     fn intent(&self, input: &Input) -> String {
         format!("list {}", input.path.as_deref().unwrap_or("the project"))
+    }
+
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        vec![Action::Read(root.join(input.path.as_deref().unwrap_or_default()))]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -1,8 +1,9 @@
 //! `notebook_edit`
 
+use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,7 +23,7 @@ pub struct Input {
     path: String,
     /// Its number. `insert` puts a new cell after it; 0: at the top.
     cell: u32,
-    action: Action,
+    action: Change,
     /// If left out: as it was; of a new cell, code.
     #[serde(default)]
     kind: Option<CellKind>,
@@ -33,7 +34,8 @@ pub struct Input {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Action {
+#[schemars(rename = "Action")]
+enum Change {
     Replace,
     Insert,
     Delete,
@@ -44,15 +46,20 @@ impl TypedTool for NotebookEdit {
     const DESCRIPTION: &'static str = include_str!("notebook_edit.md");
     const CLASS: ToolClass = ToolClass::Changes;
     const TOUCHES: Touches = Touches::Named;
+    const CAN_BE_TRIED: bool = true;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
         let Input { path, cell, .. } = input;
         match input.action {
-            Action::Replace => format!("replace cell {cell} of {path}"),
-            Action::Insert => format!("insert a cell after cell {cell} of {path}"),
-            Action::Delete => format!("delete cell {cell} of {path}"),
+            Change::Replace => format!("replace cell {cell} of {path}"),
+            Change::Insert => format!("insert a cell after cell {cell} of {path}"),
+            Change::Delete => format!("delete cell {cell} of {path}"),
         }
+    }
+
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        vec![Action::Write(root.join(&input.path))]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
@@ -93,19 +100,19 @@ fn changed(text: &str, input: &Input) -> Result<String, Wrong> {
     let cell = input.cell as usize;
     let source = input.source.as_deref().ok_or(Wrong::NoSource);
     match input.action {
-        Action::Replace => notebook.replace(cell, input.kind, source?),
-        Action::Insert => notebook.insert(cell, input.kind.unwrap_or(CellKind::Code), source?),
-        Action::Delete => notebook.delete(cell),
+        Change::Replace => notebook.replace(cell, input.kind, source?),
+        Change::Insert => notebook.insert(cell, input.kind.unwrap_or(CellKind::Code), source?),
+        Change::Delete => notebook.delete(cell),
     }
 }
 
 fn done(input: &Input) -> String {
     let cell = input.cell;
     match input.action {
-        Action::Replace => format!("cell {cell} was replaced."),
-        Action::Insert => {
+        Change::Replace => format!("cell {cell} was replaced."),
+        Change::Insert => {
             format!("the new cell is cell {}. Those after it have moved by one.", cell.saturating_add(1))
         }
-        Action::Delete => format!("cell {cell} was deleted. Those after it have moved by one."),
+        Change::Delete => format!("cell {cell} was deleted. Those after it have moved by one."),
     }
 }

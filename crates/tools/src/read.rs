@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{BlobId, FilePart, ToolClass, ToolOutput};
+use helve_protocol::{Action, BlobId, FilePart, ToolClass, ToolOutput};
 use helve_workspace::{Encoding, Endings, TextFile, lines, read_lossily};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -52,6 +52,13 @@ impl TypedTool for Read {
 
     fn intent(&self, input: &Input) -> String {
         format!("read {}", input.path)
+    }
+
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        match input.path.starts_with(OUTPUT) {
+            true => Vec::new(),
+            false => vec![Action::Read(root.join(&input.path))],
+        }
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use helve_workspace::{TextFile, main_ending};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,6 +60,10 @@ impl TypedTool for Remember {
             Scope::User => "all projects",
         };
         format!("remember for {whose}: {}", one_line(&input.text))
+    }
+
+    fn actions(&self, input: &Input, _: &Path) -> Vec<Action> {
+        vec![Action::Other { what: one_line(&input.text), is_confined: false }]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

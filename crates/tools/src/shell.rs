@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_exec::{Cause, Ended, Input as Typed, Order, Output, Running, Status, start};
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status, start};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::cleaned::{Cleaner, Letters};
-use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
+use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup, new_folder};
 use crate::jobs::Jobs;
 use crate::kept::{Kept, Shown, shown};
 use crate::shell_output::report;
@@ -24,6 +25,8 @@ pub struct Shell {
     jobs: Arc<Jobs>,
     folder: Folder,
     startup: OnceCell<Startup>,
+    /// What the commands have as `/tmp`, together.
+    scratch: OnceCell<TempDir>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,6 +43,9 @@ pub struct Input {
     /// Go on at once, and leave it running as a job.
     #[serde(default)]
     background: bool,
+    /// It fails without the network. The user may be asked.
+    #[serde(default)]
+    network: bool,
 }
 
 const TIMEOUT: u32 = 120;
@@ -60,8 +66,14 @@ impl TypedTool for Shell {
         format!("run {}{background}", input.command)
     }
 
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        let (command, folder) = (input.command.clone(), self.folder.now(root));
+        vec![Action::Run { command, folder, network: input.network }]
+    }
+
     async fn run(&self, input: Input, context: &Context) -> Done {
-        let (notes, script) = self.prepared(&context.root).await?;
+        let scratch = self.scratch().await?;
+        let (notes, script) = self.prepared(scratch, context).await?;
         let (at, gone) = self.folder.get(&context.root);
         let mut told = notes;
         if let Some(gone) = gone {
@@ -69,11 +81,13 @@ impl TypedTool for Shell {
         }
         let sheet = Sheet::new(&self.commands.temporary)?;
         let order = self.commands.order(&input.command, &at, &sheet, script.as_deref());
+        let order = self.commands.confined(order, &sheet, scratch, context);
         let order = Connection::of(input.terminal).of_order(order);
         if input.background {
             let order = Order { input: Typed::Open, ..order };
             return self.in_background(input.command, order, sheet, told, context).await;
         }
+        let confinement = order.confinement.clone();
         let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
         let followed = Followed { sheet, folder: &self.folder };
         let (heard, end) = hear(order, Duration::from_secs(seconds.into()), context).await?;
@@ -84,10 +98,13 @@ impl TypedTool for Shell {
             End::Late => format!("[stopped after {seconds} s, with everything that it had started]\n"),
             End::Itself(ended) => format!("[{}]\n{}", ending::words(ended), ending::remarks(ended)),
         });
-        told.push_str(&self.whereabouts(&at, &context.root));
-        told.truncate(told.trim_end_matches('\n').len());
         let is_well =
             matches!(end, End::Itself(Ended { status: Status::Exited(0), cause: Cause::Itself, .. }));
+        if let Some(confinement) = confinement.filter(|_| !is_well) {
+            told.push_str(why_confined(&told, &confinement));
+        }
+        told.push_str(&self.whereabouts(&at, &context.root));
+        told.truncate(told.trim_end_matches('\n').len());
         // What went well needs no word for people.
         let display = (!is_well).then(|| last_lines(&told));
         Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() })
@@ -96,14 +113,33 @@ impl TypedTool for Shell {
 
 impl Shell {
     pub fn new(commands: Commands, jobs: Arc<Jobs>) -> Shell {
-        Shell { commands, jobs, folder: Folder::default(), startup: OnceCell::new() }
+        Shell {
+            commands,
+            jobs,
+            folder: Folder::default(),
+            startup: OnceCell::new(),
+            scratch: OnceCell::new(),
+        }
+    }
+
+    /// A folder for temporary files, for as long as the session lives.
+    async fn scratch(&self) -> Result<&Path, ToolFailure> {
+        let folder = self.scratch.get_or_try_init(async || new_folder(&self.commands.temporary)).await?;
+        Ok(folder.path())
     }
 
     /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
     /// that every shell reads.
-    async fn prepared(&self, root: &Path) -> Result<(String, Option<PathBuf>), ToolFailure> {
+    async fn prepared(
+        &self,
+        scratch: &Path,
+        context: &Context,
+    ) -> Result<(String, Option<PathBuf>), ToolFailure> {
         let is_first = !self.startup.initialized();
-        let startup = self.startup.get_or_try_init(|| self.commands.try_startup(root)).await?;
+        let startup = self
+            .startup
+            .get_or_try_init(|| self.commands.try_startup(&context.root, scratch, context))
+            .await?;
         let note = startup.note.clone().filter(|_| is_first).unwrap_or_default();
         Ok((note, startup.script.clone()))
     }
@@ -133,6 +169,32 @@ impl Shell {
             },
             _ => String::new(),
         }
+    }
+}
+
+/// What programs say that miss the network, or a place to write.
+const NO_NETWORK: [&str; 9] = [
+    "resolve host",
+    "name resolution",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "EAI_AGAIN",
+    "ENOTFOUND",
+    "dns error",
+    "no such host",
+    "Name or service not known",
+];
+const NO_WRITING: [&str; 2] = ["Read-only file system", "EROFS"];
+
+/// What the model is told when a command may have failed because it is confined.
+fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
+    let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+    if confinement.network == Network::Off && says(&NO_NETWORK) {
+        "[it had no network; with `network` set, the user can allow it]\n"
+    } else if says(&NO_WRITING) {
+        "[it can write only in the project and in /tmp]\n"
+    } else {
+        ""
     }
 }
 

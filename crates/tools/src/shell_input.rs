@@ -1,10 +1,11 @@
 //! `shell_input`
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use helve_exec::InputError;
-use helve_protocol::ToolClass;
+use helve_protocol::{Action, ToolClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -62,6 +63,11 @@ impl TypedTool for ShellInput {
     fn intent(&self, input: &Input) -> String {
         let key = input.key.map(|key| format!(" {key:?}")).unwrap_or_default();
         format!("type into job {}: {}{key}", input.job, input.text)
+    }
+
+    fn actions(&self, input: &Input, _: &Path) -> Vec<Action> {
+        let is_confined = self.jobs.find(input.job).is_ok_and(|job| job.is_confined);
+        vec![Action::Other { what: self.intent(input), is_confined }]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -1,9 +1,10 @@
 //! `shell_kill`
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_protocol::ToolClass;
+use helve_protocol::{Action, ToolClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,6 +35,10 @@ impl TypedTool for ShellKill {
 
     fn intent(&self, input: &Input) -> String {
         format!("end job {}", input.job)
+    }
+
+    fn actions(&self, _: &Input, _: &Path) -> Vec<Action> {
+        Vec::new()
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -1,9 +1,10 @@
 //! `shell_output`
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -43,6 +44,10 @@ impl TypedTool for ShellOutput {
             Some(job) => format!("look at job {job}"),
             None => "list the jobs".to_owned(),
         }
+    }
+
+    fn actions(&self, _: &Input, _: &Path) -> Vec<Action> {
+        Vec::new()
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

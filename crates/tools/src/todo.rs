@@ -1,8 +1,9 @@
 //! `todo`
 
-use helve_protocol::{Task, TaskState, ToolClass, ToolOutput};
+use helve_protocol::{Action, Task, TaskState, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::Path;
 
 use crate::{Context, Done, ToolFailure, TypedTool};
 
@@ -44,6 +45,10 @@ impl TypedTool for Todo {
 
     fn intent(&self, input: &Input) -> String {
         format!("keep a list of {} tasks", input.tasks.len())
+    }
+
+    fn actions(&self, _: &Input, _: &Path) -> Vec<Action> {
+        Vec::new()
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

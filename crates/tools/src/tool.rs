@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use helve_protocol::{Blobs, CallId, ToolClass, ToolOutput};
+use helve_protocol::{Action, Blobs, CallId, Needs, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
@@ -39,6 +39,18 @@ pub trait Tool: Send + Sync {
     }
     /// What it would do, in a line that a person can judge.
     fn intent(&self, input: &Value) -> String;
+    /// What it would do, for the gate. `root` is the project. What is not said is not judged.
+    fn actions(&self, input: &Value, root: &Path) -> Vec<Action> {
+        let _ = root;
+        match self.class() {
+            ToolClass::Changes => vec![Action::Other { what: self.intent(input), is_confined: false }],
+            ToolClass::Reads | ToolClass::Subagent | ToolClass::Interactive => Vec::new(),
+        }
+    }
+    /// Whether it can be tried before anybody is asked: with [`Context::is_trial`] it changes nothing.
+    fn can_be_tried(&self) -> bool {
+        false
+    }
     fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a>;
 }
 
@@ -50,9 +62,13 @@ pub trait TypedTool: Send + Sync {
     const TOUCHES: Touches = Touches::of(Self::CLASS);
     /// See [`Tool::polls`].
     const POLLS: bool = false;
+    /// See [`Tool::can_be_tried`].
+    const CAN_BE_TRIED: bool = false;
     type Input: DeserializeOwned + JsonSchema + Send;
 
     fn intent(&self, input: &Self::Input) -> String;
+    /// See [`Tool::actions`].
+    fn actions(&self, input: &Self::Input, root: &Path) -> Vec<Action>;
     fn run(&self, input: Self::Input, context: &Context) -> impl Future<Output = Done> + Send;
 }
 
@@ -71,7 +87,16 @@ pub struct Context {
     pub live: Live,
     pub ground: Ground,
     pub host: Arc<dyn Host>,
+    /// What the call was allowed beyond what any may do.
+    pub granted: Needs,
+    /// Files that are not to be shown unless they are asked for by name.
+    pub hides: Hides,
+    /// Nothing is to be changed: only what would come of it is wanted.
+    pub is_trial: bool,
 }
+
+/// Which files are not to be shown.
+pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// Takes what a tool shows while it works. Whoever looks may be slow: what does not fit is left out, and the tool goes on.
 #[derive(Clone, Debug, Default)]
@@ -101,6 +126,9 @@ impl Context {
             live: Live::default(),
             ground: Ground::default(),
             host: Arc::new(Nobody),
+            granted: Needs::default(),
+            hides: Arc::new(|_| false),
+            is_trial: false,
         }
     }
 
@@ -158,6 +186,18 @@ impl<T: TypedTool> Tool for T {
             Ok(input) => TypedTool::intent(self, &input),
             Err(_) => format!("{} {input}", T::NAME),
         }
+    }
+
+    fn actions(&self, input: &Value, root: &Path) -> Vec<Action> {
+        match T::Input::deserialize(input) {
+            Ok(input) => TypedTool::actions(self, &input, root),
+            // It will not run.
+            Err(_) => vec![Action::Other { what: input.to_string(), is_confined: false }],
+        }
+    }
+
+    fn can_be_tried(&self) -> bool {
+        T::CAN_BE_TRIED
     }
 
     fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a> {

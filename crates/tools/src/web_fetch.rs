@@ -1,8 +1,9 @@
 //! `web_fetch`
 
+use std::path::Path;
 use std::time::Duration;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use reqwest::StatusCode;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -58,6 +59,10 @@ impl TypedTool for WebFetch {
 
     fn intent(&self, input: &Input) -> String {
         format!("fetch {}", input.url)
+    }
+
+    fn actions(&self, input: &Input, _: &Path) -> Vec<Action> {
+        vec![Action::Fetch(input.url.clone())]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

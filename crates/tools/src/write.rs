@@ -1,8 +1,9 @@
 //! `write`
 
+use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{ToolClass, ToolOutput};
+use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,10 +31,15 @@ impl TypedTool for Write {
     const DESCRIPTION: &'static str = include_str!("write.md");
     const CLASS: ToolClass = ToolClass::Changes;
     const TOUCHES: Touches = Touches::Named;
+    const CAN_BE_TRIED: bool = true;
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
         format!("write {} ({} lines)", input.path, input.content.lines().count())
+    }
+
+    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+        vec![Action::Write(root.join(&input.path))]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -69,10 +69,13 @@ impl Entry {
     }
 }
 
+/// Something for each path. Looking one up must be fast, there are many; nobody can guess the seed.
+pub(crate) type ByPath<T> = HashMap<String, T, foldhash::fast::RandomState>;
+
 /// All that was last seen.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    pub(crate) entries: HashMap<String, Entry>,
+    pub(crate) entries: ByPath<Entry>,
     pub(crate) ignored_folders: HashSet<String>,
     /// When; none before the first look.
     pub(crate) seen: Option<Moment>,

@@ -157,6 +157,7 @@ impl Workspace {
     fn settle_sources(&self, comparison: &mut Comparison, now: Moment) -> Result<Vec<String>> {
         let created: HashSet<&str> = comparison.created.iter().map(String::as_str).collect();
         let tracked = self.git.as_ref().map(Git::tracked);
+        let wants_names = self.notes.as_ref().is_some_and(Notes::wants_names);
         let (mut wanted, mut in_git) = (Vec::new(), Vec::new());
         for (path, entry) in
             comparison.index.entries.iter_mut().filter(|(_, entry)| entry.source == Source::Unread)
@@ -164,7 +165,7 @@ impl Workspace {
             let object = tracked.and_then(|tracked| tracked.object_of(path, &entry.stat));
             if let Some(object) = object {
                 entry.source = Source::Git(object);
-                in_git.push(path.clone());
+                in_git.extend(wants_names.then(|| path.clone()));
             }
             let must_keep = object.is_none() && (self.is_keeping || created.contains(path.as_str()));
             let must_hash = entry.hash.is_none() && entry.is_racy();

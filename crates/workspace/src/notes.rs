@@ -5,7 +5,7 @@
 //! added. It is not synced: after a power cut there may be less of it, and then less is known. Whatever can't be read is as if
 //! it had not been written.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write as _};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use helve_protocol::BlobId;
 
 use crate::effects::WhyNotKept;
-use crate::index::{Entry, Index, Source};
+use crate::index::{ByPath, Entry, Index, Source};
 use crate::stat::{FileMode, Moment, Stat};
 use crate::tracked::ObjectId;
 
@@ -59,6 +59,11 @@ impl Notes {
         if let Open::These(open) = &mut self.open {
             open.extend(paths.into_iter().map(str::to_owned));
         }
+    }
+
+    /// Whether it matters which paths are not as they were noted.
+    pub(crate) fn wants_names(&self) -> bool {
+        matches!(self.open, Open::These(_))
     }
 
     /// Everything has to be noted.
@@ -149,7 +154,7 @@ fn code(why: WhyNotKept) -> usize {
 /// The notes as far as they can be read; none if they are not about this folder.
 fn parse(text: &str, head: &str) -> Option<Index> {
     let mut rest = text.strip_prefix(head)?;
-    let mut entries: HashMap<String, Entry> = HashMap::new();
+    let mut entries = ByPath::<Entry>::default();
     let mut ignored_folders = HashSet::new();
     let mut last = None;
     while let Some((what, name, after)) = line(rest) {
@@ -233,7 +238,7 @@ mod tests {
         let entries = prop::collection::hash_map("[a-z /:\\n0-9é]{1,8}", any_entry(), 0..8);
         let folders = prop::collection::hash_set("[a-z /:\\n]{1,8}", 0..4);
         (entries, folders).prop_map(|(entries, ignored_folders)| Index {
-            entries,
+            entries: entries.into_iter().collect(),
             ignored_folders,
             seen: None,
         })

@@ -1,15 +1,17 @@
 //! What git tracks, from the file in which it remembers that: `index`, in the versions 2 to 4.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 
+use crate::index::ByPath;
 use crate::stat::{Moment, Stat};
 
 /// The name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectId {
     bytes: [u8; 32],
-    length: ObjectIdLength,
+    /// There are many: a byte is enough.
+    length: u8,
 }
 
 /// Of SHA-1 or of SHA-256, in bytes.
@@ -20,7 +22,7 @@ impl ObjectId {
     pub(crate) fn new(name: &[u8]) -> ObjectId {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
-        ObjectId { bytes, length: name.len() }
+        ObjectId { bytes, length: u8::try_from(name.len()).unwrap_or(32) }
     }
 
     /// Reads what is displayed.
@@ -36,7 +38,7 @@ impl ObjectId {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.bytes.iter().take(self.length).try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.bytes.iter().take(self.length.into()).try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -54,8 +56,8 @@ pub(crate) struct TrackedFile {
     modified: Moment,
     changed: Moment,
     /// The lower 32 bits of each: there is no more in the index.
-    inode: u64,
-    size: u64,
+    inode: u32,
+    size: u32,
     /// The object may not have the bytes of the file: a filter or another line end is between them.
     pub(crate) is_converted: bool,
 }
@@ -70,7 +72,7 @@ impl TrackedFile {
 /// All files that git tracks below the root.
 #[derive(Debug, Default)]
 pub(crate) struct Tracked {
-    pub(crate) files: HashMap<String, TrackedFile>,
+    pub(crate) files: ByPath<TrackedFile>,
     /// Those that the files are in.
     folders: HashSet<String>,
     /// When the index was written. What was modified at that moment or later may have changed since, unnoticed by git.
@@ -80,16 +82,9 @@ pub(crate) struct Tracked {
 impl Tracked {
     /// Reads an index. `prefix` is the way from the top of the repository to the root.
     pub(crate) fn read(index: &[u8], prefix: &str, written: Moment) -> Option<Tracked> {
-        let files = OBJECT_ID_LENGTHS.iter().find_map(|length| parse(index, *length))?;
-        let below = |path: String| match prefix {
-            "" => Some(path),
-            prefix => path.strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),
-        };
-        let mut tracked =
-            Tracked { files: HashMap::with_capacity(files.len()), written, ..Tracked::default() };
-        tracked.files.extend(files.into_iter().filter_map(|(path, file)| Some((below(path)?, file))));
-        tracked.folders = folders_around(&tracked.files);
-        Some(tracked)
+        let files = OBJECT_ID_LENGTHS.iter().find_map(|length| parse(index, *length, prefix))?;
+        let folders = folders_around(&files);
+        Some(Tracked { files, folders, written })
     }
 
     pub(crate) fn has(&self, path: &str) -> bool {
@@ -117,7 +112,7 @@ impl Tracked {
     }
 }
 
-fn folders_around(files: &HashMap<String, TrackedFile>) -> HashSet<String> {
+fn folders_around(files: &ByPath<TrackedFile>) -> HashSet<String> {
     let mut folders = HashSet::new();
     for mut path in files.keys().map(String::as_str) {
         // Where one folder is known, those around it are.
@@ -129,8 +124,9 @@ fn folders_around(files: &HashMap<String, TrackedFile>) -> HashSet<String> {
     folders
 }
 
-fn lower_half(number: u64) -> u64 {
-    number & 0xffff_ffff
+#[expect(clippy::cast_possible_truncation, reason = "it is what git does")]
+fn lower_half(number: u64) -> u32 {
+    number as u32
 }
 
 /// git knows files that can be executed, those that can't, and links.
@@ -187,8 +183,11 @@ impl<'b> Reader<'b> {
     }
 }
 
+/// The bytes of a file in the index, at least: times, numbers and a name.
+const SHORTEST_FILE: usize = 62;
+
 /// All files of an index whose objects' names have that length. An index that is divided in two is not read.
-fn parse(index: &[u8], id_length: ObjectIdLength) -> Option<Vec<(String, TrackedFile)>> {
+fn parse(index: &[u8], id_length: ObjectIdLength, prefix: &str) -> Option<ByPath<TrackedFile>> {
     let content = index.get(..index.len().checked_sub(id_length)?)?;
     let mut reader = Reader { rest: content };
     let signature = reader.take(4)?;
@@ -196,13 +195,20 @@ fn parse(index: &[u8], id_length: ObjectIdLength) -> Option<Vec<(String, Tracked
     if signature != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
-    let mut files = Vec::new();
+    let below = |path: &str| match prefix {
+        "" => Some(path.to_owned()),
+        prefix => path.strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),
+    };
+    // However many it says there are, they must have found room.
+    let room = content.len() / SHORTEST_FILE;
+    let mut files = ByPath::default();
+    files.reserve(usize::try_from(count).unwrap_or(room).min(room));
     let mut path = Vec::new();
     for _ in 0..count {
         let file = parse_file(&mut reader, version, id_length, &mut path)?;
         // A name that can't be said can't be asked for either.
-        if let (Some(file), Ok(path)) = (file, std::str::from_utf8(&path)) {
-            files.push((path.to_owned(), file));
+        if let (Some(file), Some(path)) = (file, std::str::from_utf8(&path).ok().and_then(below)) {
+            files.insert(path, file);
         }
     }
     skip_extensions(&mut reader)?;
@@ -240,7 +246,6 @@ fn parse_file(
         reader.take(length.next_multiple_of(8) - length)?;
     }
     let is_file = matches!(mode, 0o100_644 | 0o100_755 | 0o120_000) && flags & STAGE == 0;
-    let (inode, size) = (inode.into(), size.into());
     Some(is_file.then_some(TrackedFile { object, mode, modified, changed, inode, size, is_converted: false }))
 }
 

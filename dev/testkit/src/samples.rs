@@ -210,7 +210,8 @@ pub fn every_kind() -> Vec<Body> {
             call: id(4),
             effects: vec!["runs: cargo test".to_owned()],
             reason: "no rule covers it".to_owned(),
-            rule: Some("shell(cargo test:*)".to_owned()),
+            diff: None,
+            rules: vec!["shell(cargo test:*)".to_owned()],
         }
         .into(),
         ApprovalResolved { approval: id(5), answer: Answer::Reject { message: Some("not now".to_owned()) } }

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use helve_journal::{Ending, Journal, Payloads};
 use helve_models::{Client, Dialogue, Difference, Manner, Patience, Prompt, Timeouts};
-use helve_protocol::{Body, Clock, Event, Ids, ModelName, Outcome, Seq, SessionId, SessionState, TurnLimits};
+use helve_protocol::{
+    Body, Clock, Event, Ids, Mode, ModelName, Outcome, Seq, SessionId, SessionState, TurnLimits,
+};
 use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
 
@@ -186,6 +188,7 @@ impl Player<'_> {
             ids,
             tools: tools.map(|tool| Arc::new(Taped(tool.clone(), tape.clone())) as Arc<dyn Tool>).collect(),
             gate: Gate::recorded(tape.clone()),
+            mode: Mode::Ask,
             limits: limits_of(events),
             models: Arc::new(|_| Err("a replay asks nobody".to_owned())),
             root: std::path::PathBuf::new(),

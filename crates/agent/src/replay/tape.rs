@@ -7,7 +7,7 @@ use helve_journal::{Payloads, SessionLog};
 use helve_models::{Answer, Difference, Failure, FailureKind, Recorded, Request, first_difference};
 use helve_protocol::{
     BlobError, BlobId, Blobs, Body, CallId, Clock, Delivery, Event, Id, IdKind, Ids, Interruption, MessageId,
-    Outcome, Part, QueueChanged, Queued, RequestId, Seq, SessionId, StepId, StepStarted, StopReason,
+    Needs, Outcome, Part, QueueChanged, Queued, RequestId, Seq, SessionId, StepId, StepStarted, StopReason,
     Timestamp, ToolClass, ToolState, Usage,
 };
 use helve_tools::{Context, Running, Tool, ToolFailure, Touches};
@@ -201,7 +201,7 @@ impl Tape {
                 reel.found.ran_out = true;
                 Decision::Interrupted
             }
-            Some(_) => Decision::Allowed,
+            Some(_) => Decision::Allowed(Needs::default()),
         }
     }
 }

@@ -9,7 +9,9 @@ use helve_agent::{Gate, House, Limits, Report, Session, replay, specs};
 use helve_journal::{Journal, MemoryJournal};
 use helve_models::script::Script;
 use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
-use helve_protocol::{Clock, Event, IdKind, Ids, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState};
+use helve_protocol::{
+    Clock, Event, IdKind, Ids, Mode, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState,
+};
 use helve_tools::{Files, Read, Tool, Write};
 use uuid::Uuid;
 
@@ -50,6 +52,7 @@ pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dy
         ids: Arc::new(Ticks::default()),
         tools,
         gate: Gate::open(),
+        mode: Mode::Ask,
         models: Arc::new(|name| Err(format!("there is no model {name}"))),
         limits: Limits::default(),
         root: root.to_owned(),

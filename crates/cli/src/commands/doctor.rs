@@ -6,12 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 use helve_config::Trust;
+use helve_exec::{Level, Probe};
 use helve_journal::{FileJournal, Finding};
 use helve_protocol::SessionId;
 use rustix::fs::Access;
 use serde::Serialize;
 
 use crate::args;
+use crate::confine;
 use crate::failure::{Exit, Failure};
 use crate::logs;
 use crate::models::{Models, block_on};
@@ -63,7 +65,7 @@ pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) ->
     }
     checks.extend([data_folder(setup.places.data()), catalogue(&journal)]);
     checks.extend(sessions(&journal));
-    checks.extend([model(setup), git(), logs(setup), telemetry()]);
+    checks.extend([model(setup), git(), confinement(setup), logs(setup), telemetry()]);
     let is_bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
     if options.json {
         writeln!(screen, "{}", serde_json::to_string_pretty(&checks)?)?;
@@ -320,6 +322,33 @@ fn model(setup: &Setup) -> Check {
         Err(Failure::Settings(_)) => Check::new("model", Verdict::Note, "the settings can't be read"),
         Err(Failure::Told { why, hint, .. }) => Check::new("model", Verdict::Note, why).hint(hint),
         Err(Failure::ClosedPipe) => Check::new("model", Verdict::Note, "none"),
+    }
+}
+
+/// How well the model's commands are confined here, and what would make that better.
+fn confinement(setup: &Setup) -> Check {
+    if setup.config().is_ok_and(|config| !config.settings.permissions.confine) {
+        let says = "off, by the setting permissions.confine; commands are asked about";
+        return Check::new("confinement", Verdict::Note, says);
+    }
+    let Probe { level, why } = confine::found(setup);
+    let says = match level {
+        Level::Full => "full: commands write only in the project, see no secrets and have no network unasked",
+        Level::Landlock => {
+            "partly, by Landlock: commands write only in the project and have no network unasked"
+        }
+        Level::None => "none: every command that is not allowed by a rule is asked about",
+    };
+    let reasons: Vec<String> = why.iter().map(ToString::to_string).collect();
+    let says = match reasons.is_empty() {
+        true => says.to_owned(),
+        false => format!("{says} ({})", reasons.join("; ")),
+    };
+    let verdict = if level == Level::Full { Verdict::Good } else { Verdict::Note };
+    let check = Check::new("confinement", verdict, says);
+    match why.first() {
+        Some(shortfall) => check.hint(shortfall.remedy()),
+        None => check,
     }
 }
 

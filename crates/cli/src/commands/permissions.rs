@@ -3,30 +3,29 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use helve_config::{Action as Said, Config, Layer as From};
+use helve_agent::{Book, Grounds, Rulebook};
 use helve_permissions::shell::{self, Access, Reading, Word};
-use helve_permissions::{Action, Decision, Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
+use helve_permissions::{Decision, Policy, Verdict, decide};
+use helve_protocol::Action;
 use serde_json::{Value, json};
 
 use crate::args::Permissions;
+use crate::confine;
 use crate::failure::{Exit, Failure};
+use crate::rulebook::{SettingsBook, grounds};
 use crate::screen::{BAD, DIM, GOOD, Screen, WARN};
-use crate::setup::{Setup, home};
+use crate::setup::Setup;
 
 const MAX_COMMANDS: usize = 1_000_000;
 
 pub(crate) fn run(command: &Permissions, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let Permissions::Explain { command, file, json } = command;
-    let config = setup.config()?;
-    let (rules, places) = (rules(config), Places { root: setup.root.clone(), home: home() });
-    let policy = Policy {
-        rules: &rules,
-        places: &places,
-        mode: config.settings.permissions.mode,
-        // Commands are not confined in this version.
-        level: Level::None,
-        network: false,
-    };
+    let Permissions::Explain { command, file, json, .. } = command;
+    let mode = setup.config()?.settings.permissions.mode;
+    let Book { rules, .. } = SettingsBook::new(setup)?
+        .read()
+        .map_err(|why| Failure::usage("the rules can't be read", why, "`helve config show` says more."))?;
+    let Grounds { places, level } = grounds(setup, confine::level(confine::found(setup).level));
+    let policy = Policy { rules: &rules, places: &places, mode, level };
     let explain = |command: &str, screen: &mut Screen| -> Result<(), Failure> {
         let explained = Explained::of(command, policy, &setup.cwd);
         if *json || file.is_some() { explained.print_json(screen) } else { explained.print(screen) }
@@ -51,27 +50,6 @@ pub(crate) fn run(command: &Permissions, setup: &Setup, screen: &mut Screen) -> 
     Ok(Exit::Fine)
 }
 
-/// The rules of all layers, each with its place.
-fn rules(config: &Config) -> Rules {
-    let mut rules = Rules::default();
-    for (from, origin, rule) in config.permission_rules() {
-        let layer = match from {
-            From::Administrator => Layer::Administrator,
-            From::Flags | From::Environment => Layer::Session,
-            From::Project | From::Local => Layer::Project,
-            From::User => Layer::User,
-            From::BuiltIn => Layer::BuiltIn,
-        };
-        let verdict = match rule.action {
-            Said::Allow => Verdict::Allow,
-            Said::Ask => Verdict::Ask,
-            Said::Deny => Verdict::Deny,
-        };
-        rules.add(layer, origin.to_string(), Rule::new(&rule.tool, rule.pattern.as_deref(), verdict));
-    }
-    rules
-}
-
 struct Explained {
     reading: Reading,
     decision: Decision,
@@ -79,8 +57,9 @@ struct Explained {
 
 impl Explained {
     fn of(command: &str, policy: Policy<'_>, folder: &Path) -> Explained {
-        let action = Action::Run { command: command.to_owned(), folder: folder.to_owned() };
-        Explained { reading: shell::read(command), decision: decide("shell", &action, policy) }
+        let (text, folder) = (command.to_owned(), folder.to_owned());
+        let action = Action::Run { command: text, folder, network: false };
+        Explained { reading: shell::read(command), decision: decide("shell", &[action], policy) }
     }
 
     fn print_json(&self, screen: &mut Screen) -> Result<(), Failure> {
@@ -97,7 +76,7 @@ impl Explained {
             "decision": decision.verdict.to_string(),
             "reason": decision.reason,
             "rule": rule,
-            "suggestion": decision.suggestion.as_ref().map(ToString::to_string),
+            "suggestions": decision.suggestions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "commands": commands,
             "writes": writes,
             "unknown": unknown,
@@ -125,7 +104,7 @@ impl Explained {
         for unknown in &reading.unknown {
             writeln!(screen, "  unknown {}", unknown.reason)?;
         }
-        if let Some(rule) = &decision.suggestion {
+        for rule in &decision.suggestions {
             writeln!(screen, "{DIM}  would be allowed by {rule}{DIM:#}")?;
         }
         Ok(())

@@ -4,27 +4,36 @@ use std::io::{IsTerminal, Read, Write};
 use std::sync::Arc;
 
 use helve_agent::{ByHand, Gate, House, Limits, Watched, by_hand};
+use helve_exec::Level;
 use helve_journal::MemoryJournal;
-use helve_protocol::{ToolClass, ToolState};
+use helve_protocol::{Answer, ApprovalRequested, ToolState};
 use helve_tools::{Files, Tool};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ToolCall;
+use crate::confine::found;
 use crate::failure::{Exit, Failure};
 use crate::models::block_on;
-use crate::screen::{self, Screen, WARN};
+use crate::screen::{self, Screen};
 use crate::setup::{Setup, SystemClock};
-use crate::text::one_line;
-use crate::wiring::{RealIds, added_folders, offered, watched};
+use crate::text::{one_line, question};
+use crate::wiring::{RealIds, added_folders, offered, ruled, watched};
 
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(options: &ToolCall, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let tools = offered(setup, Files::by_hand())?;
+    let level = if options.name.is_some() { found(setup).level } else { Level::None };
+    let tools = offered(setup, Files::by_hand(), level)?;
     let Some(name) = &options.name else { return list(&tools, options.json_list, screen) };
     let input = input(options)?;
-    let house = house(setup, tools, name, &input, options.yes)?;
+    let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let gate = match (options.yes, has_person) {
+        (true, _) => Gate::open(),
+        (false, true) => Gate::asking_by(Arc::new(ask)),
+        (false, false) => Gate::shut(),
+    };
+    let house = house(setup, tools, gate, level)?;
     let stop = CancellationToken::new();
     let called = block_on(async {
         let work = by_hand(&house, name, input, &stop);
@@ -80,20 +89,9 @@ fn input(options: &ToolCall) -> Result<Value, Failure> {
     })
 }
 
-fn house(
-    setup: &Setup,
-    tools: Vec<Arc<dyn Tool>>,
-    name: &str,
-    input: &Value,
-    yes: bool,
-) -> Result<House, Failure> {
-    let tool = tools.iter().find(|tool| tool.name() == name);
-    let must_ask = tool.filter(|tool| tool.class() == ToolClass::Changes && !yes);
-    let gate = match must_ask {
-        Some(tool) if is_allowed(&tool.intent(input)) => Gate::open(),
-        Some(_) => Gate::shut(),
-        None => Gate::open(),
-    };
+fn house(setup: &Setup, tools: Vec<Arc<dyn Tool>>, gate: Gate, level: Level) -> Result<House, Failure> {
+    let mode = setup.config()?.settings.permissions.mode;
+    let gate = ruled(gate, setup, level)?;
     // Nothing is taken back that a person did by hand, so nothing is kept but what is needed to see what changed.
     let limits = helve_workspace::Limits { max_kept_bytes: 0, ..helve_workspace::Limits::default() };
     let watched = Watched { limits, notes: None, ..watched(setup.workspace()?, setup) };
@@ -103,6 +101,7 @@ fn house(
         ids: Arc::new(RealIds),
         tools,
         gate,
+        mode,
         limits: Limits::default(),
         models: Arc::new(|_| Err("no model is asked".to_owned())),
         root: setup.root.clone(),
@@ -112,11 +111,11 @@ fn house(
     })
 }
 
-/// Asks whoever is at the terminal. Without one, the gate says that nobody is there.
-fn is_allowed(intent: &str) -> bool {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return false;
+/// Asks whoever is at the terminal.
+fn ask(request: &ApprovalRequested) -> Answer {
+    screen::complain(&question(request));
+    match screen::ask_once("y = yes, n = no: ").trim() {
+        "y" | "yes" => Answer::Once,
+        _ => Answer::Reject { message: None },
     }
-    screen::complain(&format!("{WARN}may it {}?{WARN:#}", one_line(intent)));
-    matches!(screen::ask_once("y = yes, n = no: ").trim(), "y" | "yes")
 }

@@ -11,7 +11,7 @@ use helve_agent::{Gate, House, Limits, Session, specs};
 use helve_journal::MemoryJournal;
 use helve_models::script::Script;
 use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
-use helve_protocol::{Clock, IdKind, Ids, Outcome, Part, TextPart, Timestamp};
+use helve_protocol::{Clock, IdKind, Ids, Mode, Outcome, Part, TextPart, Timestamp};
 use helve_tools::{Commands, Jobs, Read, Shell, Tool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -68,6 +68,8 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
         env,
         processes: 2_000,
         temporary: folder.path().to_owned(),
+        memory: None,
+        fence: None,
     };
     let shell = Shell::new(commands, Arc::new(Jobs::default()));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read::default()), Arc::new(shell)];
@@ -79,6 +81,7 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
         ids: drawn.clone(),
         tools,
         gate: Gate::open(),
+        mode: Mode::Ask,
         limits: Limits::default(),
         models: Arc::new(|_| Err("there is no other".to_owned())),
         root: folder.path().to_owned(),

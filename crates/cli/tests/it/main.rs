@@ -10,6 +10,7 @@ mod interrupts;
 mod logs;
 mod models;
 mod output;
+mod permissions;
 mod run;
 mod sessions;
 mod terminal;

@@ -161,7 +161,7 @@ fn the_list_tells_what_sessions_of_other_processes_are_doing() {
     let mut log = home.journal().create(session.id).unwrap();
     log.append(&[session.created(), session.says("at work")]).unwrap();
     let (call, effects, reason) = (id(4), Vec::new(), String::new());
-    let asked = ApprovalRequested { approval: id(5), call, effects, reason, rule: None };
+    let asked = ApprovalRequested { approval: id(5), call, effects, reason, diff: None, rules: Vec::new() };
     let started = ToolStarted { call, class: helve_protocol::ToolClass::Changes };
     for (event, word, status) in [
         (session.says("hello"), "idle", Status::Idle),

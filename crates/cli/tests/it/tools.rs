@@ -63,7 +63,7 @@ fn what_is_refused_ends_with_1_and_changes_nothing() {
         (&["write", unasked], "nobody is there to be asked"),
         (&["read", r#"{"file":"a.txt"}"#], "path"),
         (&["reed", "{}"], "There is no tool"),
-        (&["write", r#"{"path":"../x","content":"x"}"#, "--yes"], "not in the project"),
+        (&["write", r#"{"path":"../x","content":"x"}"#], "outside the project"),
     ];
     for (words, why) in cases {
         let (code, said) = called(&home, words);
@@ -106,7 +106,8 @@ fn the_input_may_be_piped_and_the_tools_listed() {
 fn what_can_not_be_undone_is_said() {
     let home = home();
     let output = |command: &str| {
-        let (_, said) = called(&home, &["shell", &json!({ "command": command }).to_string(), "--yes"]);
+        let input = json!({ "command": command }).to_string();
+        let (_, said) = called(&home, &["shell", &input, "--permission-mode", "bypass"]);
         said["output"].as_str().unwrap().to_owned()
     };
     let said = output("mkdir .git/hooks; echo x > .git/hooks/pre-commit");
@@ -125,9 +126,9 @@ fn files_of_added_folders_may_be_changed_and_are_watched() {
     let other = home.project().with_file_name("other");
     let path = other.join("b.txt").display().to_string();
     let edit = json!({ "path": path, "edits": [{ "old": "b", "new": "c" }] }).to_string();
-    let (code, said) = called(&home, &["edit", &edit, "--yes"]);
+    let (code, said) = called(&home, &["edit", &edit]);
     assert_eq!(code, 1);
-    assert!(said["output"].as_str().unwrap().contains("--add-dir"), "{said}");
+    assert!(said["output"].as_str().unwrap().contains("outside the project"), "{said}");
     let folder = other.display().to_string();
     let (code, said) = called(&home, &["--add-dir", &folder, "edit", &edit, "--yes"]);
     assert_eq!((code, &said["changed"]), (0, &json!([path])), "{said}");

@@ -134,6 +134,8 @@ fn the_entries_show_everything_in_order() {
     models.fast = unset [built-in]
     models.summary = unset [built-in]
     permission[0] = {"action":"deny","tool":"t"} [local.toml:1:1]
+    permissions.confine = true [built-in]
+    permissions.max_deletes = 100 [built-in]
     permissions.mode = "ask" [built-in]
     providers = {} [built-in]
     retry = "long" [built-in]

@@ -162,7 +162,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 tools: Tools { remove },
                 web: Web { allow },
                 shell: Shell { program, startup },
-                permissions: Permissions { mode },
+                permissions: Permissions { mode, ..Permissions::default() },
                 permission,
                 hooks,
                 mcp,

@@ -212,7 +212,14 @@ fn act(journal: &FileJournal, id: SessionId) {
             }
             "ask" => {
                 let (approval, effects, reason) = (helve_testkit::id(5), Vec::new(), String::new());
-                session.event(ApprovalRequested { approval, call, effects, reason, rule: None })
+                session.event(ApprovalRequested {
+                    approval,
+                    call,
+                    effects,
+                    reason,
+                    diff: None,
+                    rules: Vec::new(),
+                })
             }
             "answer" => {
                 session.event(ApprovalResolved { approval: helve_testkit::id(5), answer: Answer::Once })

@@ -1,7 +1,7 @@
 //! A child never has more than its parent, whatever its own rules say.
 
-use helve_permissions::{Action, Layer, Level, Places, Rights, Rule, Rules, Verdict};
-use helve_protocol::Mode;
+use helve_permissions::{Layer, Level, Places, Rights, Rule, Rules, Verdict};
+use helve_protocol::{Action, Mode};
 use proptest::prelude::*;
 
 const TEXTS: [&str; 8] = [
@@ -36,7 +36,8 @@ fn own() -> impl Strategy<Value = (Rules, Mode)> {
 }
 
 fn actions() -> Vec<(&'static str, Action)> {
-    let run = |command: &str| Action::Run { command: command.to_owned(), folder: "/p".into() };
+    let run =
+        |command: &str| Action::Run { command: command.to_owned(), folder: "/p".into(), network: false };
     vec![
         ("shell", run("make all")),
         ("shell", run("rm -rf x && make")),
@@ -56,12 +57,12 @@ proptest! {
         children in prop::collection::vec(own(), 1..4),
         level in prop::sample::select(vec![Level::None, Level::Partly, Level::Fully]),
     ) {
-        let places = Places { root: "/p".into(), home: Some("/home/me".into()) };
+        let places = Places { home: Some("/home/me".into()), ..Places::of("/p") };
         let mut rights = Rights::new(rules, mode, places, level);
         for (rules, mode) in children {
             let child = rights.child(rules, mode);
             for (tool, action) in actions() {
-                let (parents, childs) = (rights.decide(tool, &action), child.decide(tool, &action));
+                let (parents, childs) = (rights.decide(tool, std::slice::from_ref(&action)), child.decide(tool, std::slice::from_ref(&action)));
                 prop_assert!(childs.verdict >= parents.verdict, "{tool} {action:?}: {parents:?} {childs:?}");
             }
             rights = child;

@@ -1,13 +1,13 @@
 //! The table: mode × what the rules say × level → decision.
 
-use helve_permissions::{Action, Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
-use helve_protocol::Mode;
+use helve_permissions::{Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
+use helve_protocol::{Action, Mode};
 
 const MODES: [Mode; 5] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto, Mode::Bypass];
 const LEVELS: [Level; 3] = [Level::None, Level::Partly, Level::Fully];
 
 fn places() -> Places {
-    Places { root: "/p".into(), home: Some("/home/me".into()) }
+    Places { home: Some("/home/me".into()), ..Places::of("/p") }
 }
 
 fn decided(
@@ -22,11 +22,11 @@ fn decided(
         all.add(*layer, "settings", Rule::parse(text, *verdict).unwrap());
     }
     let places = places();
-    decide(tool, action, Policy { rules: &all, places: &places, mode, level, network: false }).verdict
+    decide(tool, std::slice::from_ref(action), Policy { rules: &all, places: &places, mode, level }).verdict
 }
 
 fn run(command: &str) -> Action {
-    Action::Run { command: command.to_owned(), folder: "/p".into() }
+    Action::Run { command: command.to_owned(), folder: "/p".into(), network: false }
 }
 
 #[test]
@@ -45,7 +45,9 @@ fn every_mode_with_every_verdict_at_every_level() {
                         (_, Some(Verdict::Allow)) => Verdict::Allow,
                         (_, Some(Verdict::Ask)) => Verdict::Ask,
                         (Mode::Ask, None) => Verdict::Ask,
-                        (Mode::AcceptEdits | Mode::Auto, None) if level == Level::None => Verdict::Ask,
+                        (Mode::Auto, None) if level == Level::None => Verdict::Ask,
+                        // Where less confines it, more is asked.
+                        (Mode::AcceptEdits, None) if level < Level::Fully => Verdict::Ask,
                         (Mode::AcceptEdits | Mode::Auto, None) => Verdict::Allow,
                     };
                     let came = decided(&rules, mode, level, "shell", &command);
@@ -115,14 +117,16 @@ fn what_is_suggested_would_have_been_enough() {
         ("web_fetch", Action::Fetch("https://docs.rs/x".to_owned())),
     ] {
         let rules = Rules::default();
-        let policy =
-            Policy { rules: &rules, places: &places, mode: Mode::Ask, level: Level::Fully, network: false };
-        let decision = decide(tool, &action, policy);
+        let policy = Policy { rules: &rules, places: &places, mode: Mode::Ask, level: Level::Fully };
+        let decision = decide(tool, std::slice::from_ref(&action), policy);
         assert_eq!(decision.verdict, Verdict::Ask, "{action:?}");
         let mut rules = Rules::default();
-        rules.add(Layer::Session, "asked", decision.suggestion.unwrap());
+        for rule in decision.suggestions {
+            // As it is written down and read again.
+            rules.add(Layer::Session, "asked", Rule::parse(&rule.to_string(), Verdict::Allow).unwrap());
+        }
         assert_eq!(
-            decide(tool, &action, Policy { rules: &rules, ..policy }).verdict,
+            decide(tool, &[action.clone()], Policy { rules: &rules, ..policy }).verdict,
             Verdict::Allow,
             "{action:?}"
         );

@@ -5,7 +5,8 @@ use helve_testkit::{Session, id};
 
 fn asks(approval: u64) -> Body {
     let (effects, reason) = (Vec::new(), String::new());
-    ApprovalRequested { approval: id(approval), call: id(4), effects, reason, rule: None }.into()
+    ApprovalRequested { approval: id(approval), call: id(4), effects, reason, diff: None, rules: Vec::new() }
+        .into()
 }
 
 #[test]

@@ -50,6 +50,8 @@ impl House {
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), (name.into(), value.into())],
             processes: 500,
             temporary,
+            memory: None,
+            fence: None,
         };
         change(&mut commands);
         let jobs = Arc::new(Jobs::default());

@@ -16,7 +16,7 @@ use super::progress::Spinner;
 use crate::args::OutputForm;
 use crate::failure::{Exit, Failure};
 use crate::screen::{self, BAD, DIM, Screen, WARN};
-use crate::text::{count, fit, one_line, printable};
+use crate::text::{count, fit, one_line, printable, question};
 
 /// So many files that somebody else changed are named.
 const MAX_OUTSIDE: usize = 10;
@@ -256,9 +256,7 @@ impl Front {
                 self.remark(&format!("{style}  {line}{style:#}"));
             }
             Body::ApprovalRequested(request) => {
-                let effects =
-                    request.effects.iter().map(|effect| one_line(effect)).collect::<Vec<_>>().join("; ");
-                self.remark(&format!("{WARN}may it {effects}? ({}){WARN:#}", one_line(&request.reason)));
+                self.remark(&question(request));
             }
             Body::QuestionAsked(asked) => {
                 self.remark(&format!("{WARN}{}{WARN:#}", printable(&asked.text)));
@@ -376,7 +374,7 @@ impl Front {
             }
         }
         if !self.denials.is_empty() && self.form == OutputForm::Text {
-            let hint = "It may change nothing unasked. With --yes it may, without asking.";
+            let hint = "Nobody could be asked. --permission-mode auto lets it work in the project, --allow RULE allows more.";
             screen::complain(&format!("{WARN}{hint}{WARN:#}"));
         }
         Ok(exit)

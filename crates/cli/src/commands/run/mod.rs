@@ -15,7 +15,7 @@ use helve_config::Layer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::Dialogue;
 use helve_protocol::{
-    Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, Mode, Outcome, Part, Prompt,
+    Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, Outcome, Part, Prompt,
     Query, QuestionAsked, Reply, Seq, SessionId, SessionState, Status,
 };
 use tokio::signal::unix::{SignalKind, signal};
@@ -63,11 +63,7 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
         };
         let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
         let asker = Asker::of(options);
-        let settings = &setup.config()?.settings;
-        if !settings.permission.is_empty() {
-            screen::complain(&format!("{WARN}permission rules are not used in this version yet{WARN:#}"));
-        }
-        let is_shut = settings.permissions.mode == Mode::Plan || (asker == Asker::Nobody && !options.yes);
+        let is_shut = asker == Asker::Nobody && !options.yes;
         let gate = match asker {
             _ if is_shut => Gate::shut(),
             _ if options.yes => Gate::open(),
@@ -86,7 +82,7 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
             true if is_text => Some(Command::GoOn),
             true => None,
         };
-        let front = Front::new(options.output, options.quiet, !is_shut);
+        let front = Front::new(options.output, options.quiet, asker != Asker::Nobody);
         talk(session, first, asker, options.input, front, screen).await
     })?
 }
@@ -172,7 +168,9 @@ async fn follow(
                         let question = Open::Approval(request.approval);
                         open = Some(question);
                         match asker {
-                            Asker::Person => ask_person(request.approval, handle, front),
+                            Asker::Person => {
+                                ask_person(request.approval, !request.rules.is_empty(), handle, front);
+                            }
                             _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
                         }
@@ -255,15 +253,17 @@ impl Asker {
 }
 
 /// Asks on a thread of its own, so that the work can be stopped meanwhile.
-fn ask_person(approval: ApprovalId, handle: &Handle, front: &mut Front) {
+fn ask_person(approval: ApprovalId, has_rules: bool, handle: &Handle, front: &mut Front) {
     front.clear();
     let handle = handle.clone();
     std::thread::spawn(move || {
-        let answer =
-            screen::ask_once("y = yes, a = yes for this session, n = no, or say what to do instead: ");
+        let always = "a = by this rule for the session, p = for the project, ";
+        let always = if has_rules { always } else { "" };
+        let answer = screen::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
         let answer = match answer.trim() {
             "y" | "yes" => Answer::Once,
-            "a" | "always" => Answer::Session,
+            "a" | "always" if has_rules => Answer::Session,
+            "p" | "project" if has_rules => Answer::Project,
             "" | "n" | "no" => Answer::Reject { message: None },
             other => Answer::Reject { message: Some(other.to_owned()) },
         };

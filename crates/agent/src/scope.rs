@@ -1,0 +1,162 @@
+//! What actions are really about: where links lead, and how many files there are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use helve_protocol::Action;
+
+/// The actions, and those that they amount to where a path leads elsewhere.
+pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
+    let mut all = Vec::with_capacity(actions.len());
+    for action in actions {
+        all.push(plain(action));
+        let real = match action {
+            Action::Read(path) => Some(Action::Read(real(path))),
+            Action::Write(path) => Some(Action::Write(real(path))),
+            // Of a link, only the link is deleted.
+            Action::Delete(path) => {
+                path.parent().and_then(|folder| Some(Action::Delete(real(folder).join(path.file_name()?))))
+            }
+            Action::Run { command, folder, network } => {
+                Some(Action::Run { command: command.clone(), folder: real(folder), network: *network })
+            }
+            Action::Search(_) | Action::Fetch(_) | Action::Other { .. } => None,
+        };
+        all.extend(real.filter(|real| all.last() != Some(real)));
+    }
+    all
+}
+
+/// The action with a path in which no `..` hides where it leads.
+fn plain(action: &Action) -> Action {
+    let plain = |path: &Path| {
+        let mut plain = PathBuf::new();
+        for part in path.components() {
+            match part {
+                std::path::Component::CurDir => {}
+                std::path::Component::ParentDir => drop(plain.pop()),
+                part => plain.push(part),
+            }
+        }
+        plain
+    };
+    match action {
+        Action::Read(path) => Action::Read(plain(path)),
+        Action::Write(path) => Action::Write(plain(path)),
+        Action::Delete(path) => Action::Delete(plain(path)),
+        other => other.clone(),
+    }
+}
+
+/// Where a path really is, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let mut left = MAX_LINKS;
+    resolved(path, &mut left)
+}
+
+/// Links that lead to links are followed so far.
+const MAX_LINKS: u32 = 40;
+
+fn resolved(path: &Path, left: &mut u32) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    // A link that leads to nothing yet is written through all the same.
+    match fs::read_link(path) {
+        Ok(target) if *left > 0 => {
+            *left -= 1;
+            resolved(&folder.join(target), left)
+        }
+        _ => resolved(folder, left).join(name),
+    }
+}
+
+/// Whether these places hold more files than that. A place may be a pattern of the shell.
+pub(crate) fn is_more_than(places: &[PathBuf], most: usize) -> bool {
+    let mut left = most;
+    places.iter().any(|place| !count_down(place, &mut left))
+}
+
+/// Whether so many files are left after these.
+fn count_down(place: &Path, left: &mut usize) -> bool {
+    let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
+    let Some(first) = place.ancestors().filter(|path| is_pattern(path)).last() else {
+        return count_files(place, left);
+    };
+    let (Some(folder), Some(name)) = (first.parent(), first.file_name()) else { return true };
+    let pattern = name.to_string_lossy().into_owned();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let matching = entries
+        .filter(|entry| helve_permissions::matches_name(&pattern, &entry.file_name().to_string_lossy()));
+    let rest = place.strip_prefix(first).unwrap_or(Path::new(""));
+    // One that follows no pattern any more is counted as a whole.
+    matching.into_iter().all(|entry| {
+        let place = if rest.as_os_str().is_empty() { entry.path() } else { entry.path().join(rest) };
+        count_down(&place, left)
+    })
+}
+
+fn count_files(place: &Path, left: &mut usize) -> bool {
+    let mut waiting = vec![place.to_owned()];
+    while let Some(path) = waiting.pop() {
+        match fs::symlink_metadata(&path) {
+            Ok(facts) if facts.is_dir() => {
+                waiting.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
+            }
+            Ok(_) => match left.checked_sub(1) {
+                Some(rest) => *left = rest,
+                None => return false,
+            },
+            Err(_) => {}
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn where_a_link_leads_is_judged_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        symlink("/etc", root.join("link")).unwrap();
+        symlink("/etc/not-yet", root.join("new")).unwrap();
+        fs::write(root.join("file"), "").unwrap();
+        let read = |path: &str| with_real_paths(&[Action::Read(root.join(path))]);
+        assert_eq!(read("file"), [Action::Read(root.join("file"))]);
+        fs::create_dir(root.join("x")).unwrap();
+        assert_eq!(read("x/../file"), [Action::Read(root.join("file"))]);
+        assert_eq!(
+            read("link/passwd"),
+            [Action::Read(root.join("link/passwd")), Action::Read("/etc/passwd".into())]
+        );
+        assert_eq!(
+            with_real_paths(&[Action::Write(root.join("new"))])[1],
+            Action::Write("/etc/not-yet".into())
+        );
+        assert_eq!(
+            with_real_paths(&[Action::Delete(root.join("link"))]),
+            [Action::Delete(root.join("link"))]
+        );
+    }
+
+    #[test]
+    fn files_are_counted_as_far_as_it_matters() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a/b/1", "a/b/2", "a/3", "c.o", "d.o"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let is_more = |name: &str, most| is_more_than(&[folder.path().join(name)], most);
+        assert!(is_more("a", 2) && !is_more("a", 3));
+        assert!(is_more("*.o", 1) && !is_more("*.o", 2));
+        assert!(is_more("*/b", 1) && !is_more("*/b", 2));
+        assert!(!is_more("absent", 0));
+    }
+}

@@ -1,0 +1,87 @@
+//! What the model's commands are confined to on this machine.
+
+use std::path::{Path, PathBuf};
+
+use helve_exec::{Level, Probe, probe};
+use helve_permissions::{GUARDED, SECRETS_AT_HOME, is_secret_name};
+use helve_tools::Fence;
+
+use crate::setup::{Setup, home};
+
+/// What tools keep below the home folder, and may write. Nothing that would be run later is among it.
+const CACHES: [&str; 22] = [
+    ".cargo/registry",
+    ".cargo/git",
+    ".npm/_cacache",
+    ".npm/_logs",
+    ".cache/pip",
+    ".cache/uv",
+    ".cache/pypoetry",
+    ".cache/pre-commit",
+    ".cache/yarn",
+    ".cache/pnpm",
+    ".cache/go-build",
+    ".cache/node",
+    ".cache/bazel",
+    ".cache/ccache",
+    ".cache/sccache",
+    ".local/share/pnpm/store",
+    ".yarn/berry/cache",
+    "go/pkg/mod",
+    ".m2/repository",
+    ".gradle/caches",
+    ".nuget/packages",
+    ".bun/install/cache",
+];
+
+/// Finds how well commands can be confined here, unless the user wants none of it.
+pub(crate) fn found(setup: &Setup) -> Probe {
+    let none = || Probe { level: Level::None, why: Vec::new() };
+    let is_wanted = setup.config().map_or(true, |config| config.settings.permissions.confine);
+    match std::env::current_exe() {
+        Ok(keeper) if is_wanted => probe(&keeper),
+        _ => none(),
+    }
+}
+
+/// As the rules know it.
+pub(crate) fn level(level: Level) -> helve_permissions::Level {
+    match level {
+        Level::None => helve_permissions::Level::None,
+        Level::Landlock => helve_permissions::Level::Partly,
+        Level::Full => helve_permissions::Level::Fully,
+    }
+}
+
+pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
+    if level == Level::None {
+        return None;
+    }
+    let home = home();
+    let below = |names: &[&str]| -> Vec<PathBuf> {
+        home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
+    };
+    let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from).zip(home.as_deref());
+    Some(Fence {
+        level,
+        // Only where the tool is used: no folders are made for others.
+        caches: below(&CACHES).into_iter().filter(|cache| is_used(cache)).collect(),
+        hidden: below(&SECRETS_AT_HOME).into_iter().chain(setup.places.own()).collect(),
+        protected: GUARDED.iter().map(PathBuf::from).collect(),
+        is_secret: is_secret_name,
+        agent: agent.map(|(socket, home)| (home.join(".ssh"), socket)),
+    })
+}
+
+/// Whether a tool has its folder here. A link in the place of a cache could lead anywhere.
+fn is_used(cache: &Path) -> bool {
+    cache.symlink_metadata().is_ok_and(|facts| facts.is_dir())
+}
+
+/// How much memory the machine has: more is nobody's.
+pub(crate) fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

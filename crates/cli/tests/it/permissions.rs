@@ -1,0 +1,282 @@
+//! What the program does unasked, what it asks, and what it never does: from outside, with scripted models.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Ran};
+
+/// A home whose model makes these calls, one after the other, and then is done.
+fn home(calls: &[Value]) -> Home {
+    let home = Home::new();
+    home.write("project/a.txt", "old\n");
+    let step = |call: &Value| {
+        let (tool, input) = (call[0].as_str().unwrap(), toml(&call[1]));
+        format!("[[step]]\ncalls = [{{ tool = \"{tool}\", input = {input} }}]\n")
+    };
+    let steps: String = calls.iter().map(step).collect();
+    home.write("project/calls.toml", &(steps + "[[step]]\ntext = 'Done.'\n"));
+    home
+}
+
+/// An inline table.
+fn toml(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name} = {}", toml(value))).collect();
+            format!("{{ {} }}", fields.join(", "))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(toml).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+fn shell(command: &str) -> Value {
+    json!(["shell", { "command": command }])
+}
+
+fn run(home: &Home, flags: &[&str]) -> Ran {
+    let mut command = home.helve(&[&["run", "--model", "script:calls.toml", "go"], flags].concat());
+    command.stdin(Stdio::null());
+    home.run_command(command)
+}
+
+/// Everything that the model was told.
+fn told(home: &Home) -> String {
+    home.run(&["sessions", "show", "last", "--json"]).out
+}
+
+/// Whether commands can be fully confined on this machine; if not, the test has nothing to say.
+fn is_confined(home: &Home) -> bool {
+    let is_full = home.run(&["doctor"]).out.contains("full: commands write only");
+    if !is_full {
+        eprintln!("skipped: commands can't be fully confined here");
+    }
+    is_full
+}
+
+#[test]
+fn an_automatic_command_reaches_nothing_but_the_project() {
+    let outside = tempfile::tempdir().unwrap();
+    let script = outside.path().join("script.sh");
+    let attack = format!(
+        "echo in > made; echo out > {0}/out && echo ESCAPED; echo x > $HELVE_HOME/x && echo ESCAPED; cat .env; \
+         ls $HELVE_HOME/config.toml && echo ESCAPED; echo x > .git/hooks/pre-commit && echo ESCAPED; \
+         (exec 3<>/dev/tcp/192.0.2.1/80) 2>&1 && echo ESCAPED; echo kept > /tmp/t; exit 0\n",
+        outside.path().display()
+    );
+    fs::write(&script, attack).unwrap();
+    let home = home(&[shell("bash ./script.sh"), shell("cat /tmp/t")]);
+    if !is_confined(&home) {
+        return;
+    }
+    fs::copy(&script, home.project().join("script.sh")).unwrap();
+    fs::create_dir(home.project().join(".git/hooks")).unwrap();
+    home.write("project/.env", "PASSWORD=hunter2\n");
+    home.write("home/config.toml", "");
+    let ran = run(&home, &["--permission-mode", "auto"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let told = told(&home);
+    assert!(!told.contains("ESCAPED") && !told.contains("hunter2"), "{told}");
+    assert!(told.contains("kept"), "one command finds what another left: {told}");
+    assert_eq!(fs::read_to_string(home.project().join("made")).unwrap(), "in\n");
+    assert!(!outside.path().join("out").exists());
+}
+
+#[test]
+fn an_ordinary_command_needs_no_answer_and_its_files_are_told() {
+    let home = home(&[shell("make -s all"), json!(["write", { "path": "b.txt", "content": "b\n" }])]);
+    if !is_confined(&home) {
+        return;
+    }
+    home.write("project/Makefile", "all:\n\techo made > out.txt\n");
+    let ran = run(&home, &["--permission-mode", "auto"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(fs::read_to_string(home.project().join("out.txt")).unwrap(), "made\n");
+    assert_eq!(fs::read_to_string(home.project().join("b.txt")).unwrap(), "b\n");
+}
+
+#[test]
+fn with_nobody_to_ask_the_rule_is_named_and_the_code_is_13() {
+    let home = home(&[shell("make -s all")]);
+    home.write("project/Makefile", "all:\n\techo made > out.txt\n");
+    let ran = run(&home, &[]);
+    assert_eq!(ran.code, 13, "{}", ran.err);
+    assert!(told(&home).contains("--allow 'shell(make:*)'"), "{}", told(&home));
+    assert_eq!(run(&home, &["--allow", "shell(make:*)"]).code, 0);
+    assert!(home.project().join("out.txt").exists());
+    let ran = run(&home, &["--yes", "--deny", "Bash(make:*)"]);
+    assert_eq!(ran.code, 13, "{}", ran.err);
+    let ran = run(&home, &["--allow", "shell("]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("is no rule"), "{}", ran.err);
+}
+
+#[test]
+fn too_much_is_never_deleted_by_itself() {
+    let home = home(&[shell("rm -rf many"), shell("rm -rf few"), shell("rm -rf .git")]);
+    for number in 0..150 {
+        home.write(&format!("project/many/{number}"), "x");
+    }
+    home.write("project/few/1", "x");
+    let ran = run(&home, &["--yes"]);
+    assert_eq!(ran.code, 13, "{}", ran.err);
+    let told = told(&home);
+    assert!(told.contains("it would delete more than 100 files") && told.contains("mode bypass"), "{told}");
+    assert!(home.project().join("many/149").exists() && home.project().join(".git").exists());
+    assert!(!home.project().join("few").exists());
+    let ran = run(&home, &["--permission-mode", "bypass"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(!home.project().join("many").exists());
+}
+
+#[test]
+fn secrets_are_not_found_by_accident_nor_through_links() {
+    let home = home(&[
+        json!(["grep", { "pattern": "hunter" }]),
+        json!(["read", { "path": "link" }]),
+        json!(["read", { "path": "etc/hostname" }]),
+    ]);
+    home.write("project/server.key", "hunter2\n");
+    home.write("project/plain.txt", "a hunter\n");
+    std::os::unix::fs::symlink("server.key", home.project().join("link")).unwrap();
+    std::os::unix::fs::symlink("/etc", home.project().join("etc")).unwrap();
+    let ran = run(&home, &["--permission-mode", "auto"]);
+    let told = told(&home);
+    assert_eq!(ran.code, 13, "{}", ran.err);
+    assert!(told.contains("a hunter") && !told.contains("hunter2"), "{told}");
+    assert!(told.contains("server.key: it may hold secrets; name it to search it"), "{told}");
+    assert!(told.contains("/etc/hostname is outside the project"), "{told}");
+}
+
+/// Talks with a run as a program does.
+struct Talk {
+    child: std::process::Child,
+    to: std::process::ChildStdin,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Talk {
+    fn start(home: &Home, flags: &[&str]) -> Talk {
+        let words =
+            ["run", "--model", "script:calls.toml", "--input", "stream-json", "--output", "stream-json"];
+        let mut command = home.helve(&[&words, flags].concat());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut to = child.stdin.take().unwrap();
+        writeln!(to, r#"{{"command":"submit","parts":[{{"type":"text","text":"go"}}]}}"#).unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Talk { child, to, lines }
+    }
+
+    /// The next event of one of these kinds, or the result.
+    fn next(&mut self, kinds: &[&str]) -> Value {
+        loop {
+            let line: Value = serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap();
+            let is_it = line["kind"].as_str().is_some_and(|kind| kinds.contains(&kind));
+            if is_it || line["type"] == "result" {
+                return line;
+            }
+        }
+    }
+
+    fn answer(&mut self, asked: &Value, answer: &str) {
+        let approval = &asked["data"]["approval"];
+        writeln!(self.to, r#"{{"command":"decide","approval":{approval},"answer":{{"type":"{answer}"}}}}"#)
+            .unwrap();
+    }
+
+    fn end(mut self) -> Value {
+        drop(self.to);
+        let mut last = Value::Null;
+        for line in self.lines.by_ref() {
+            last = serde_json::from_str(&line.unwrap()).unwrap();
+        }
+        self.child.wait().unwrap();
+        last
+    }
+}
+
+#[test]
+fn a_yes_for_the_session_or_the_project_is_one_by_rule() {
+    let calls = [shell("make one"), shell("make two"), shell("touch x")];
+    let home = home(&calls);
+    home.write("project/Makefile", "one two:\n\t@echo $@\n");
+    let mut talk = Talk::start(&home, &[]);
+    let asked = talk.next(&["approval_requested"]);
+    assert_eq!(asked["data"]["rules"], json!(["shell(make one:*)"]), "{asked}");
+    talk.answer(&asked, "session");
+    let asked = talk.next(&["approval_requested"]);
+    assert_eq!(asked["data"]["effects"][0], "run make two", "the other is not covered: {asked}");
+    talk.answer(&asked, "project");
+    let asked = talk.next(&["approval_requested"]);
+    talk.answer(&asked, "once");
+    assert_eq!(talk.end()["exit_code"], 0);
+    let kept = fs::read_to_string(home.project().join(".helve/local.toml")).unwrap();
+    assert_eq!(kept, "\n[[permission]]\ntool = \"shell\"\npattern = \"make two:*\"\naction = \"allow\"\n");
+
+    // Another session of the project: only what was allowed for the project is.
+    let mut talk = Talk::start(&home, &[]);
+    let asked = talk.next(&["approval_requested"]);
+    assert_eq!(asked["data"]["effects"][0], "run make one", "{asked}");
+    talk.answer(&asked, "once");
+    let asked = talk.next(&["approval_requested"]);
+    assert_eq!(asked["data"]["effects"][0], "run touch x", "{asked}");
+    talk.answer(&asked, "reject");
+    talk.next(&["turn_ended"]);
+    assert_eq!(talk.end()["exit_code"], 0, "who said no knows it");
+}
+
+#[test]
+fn the_network_is_asked_about_once() {
+    let fetch = "curl -s -m 1 http://192.0.2.1/ || wget -q -T 1 -t 1 http://192.0.2.1/ || true";
+    let home = home(&[shell(fetch), shell(fetch)]);
+    if !is_confined(&home) {
+        return;
+    }
+    let mut talk = Talk::start(&home, &["--permission-mode", "auto"]);
+    let asked = talk.next(&["approval_requested"]);
+    assert_eq!(asked["data"]["rules"], json!(["network"]), "{asked}");
+    talk.answer(&asked, "session");
+    let next = talk.next(&["approval_requested"]);
+    assert_eq!(next["type"], "result", "it is not asked again: {next}");
+    talk.end();
+}
+
+#[test]
+fn how_files_would_change_is_shown_and_what_cant_be_done_is_not_asked() {
+    let edit = |old: &str| json!(["edit", { "path": "a.txt", "edits": [{ "old": old, "new": "new" }] }]);
+    let read = json!(["read", { "path": "a.txt" }]);
+    let home = home(&[read, edit("nowhere"), edit("old")]);
+    let mut talk = Talk::start(&home, &[]);
+    let asked = talk.next(&["approval_requested"]);
+    let diff = asked["data"]["diff"].as_str().unwrap();
+    assert!(diff.contains("-old\n+new"), "{asked}");
+    assert_eq!(fs::read_to_string(home.project().join("a.txt")).unwrap(), "old\n", "nothing was done yet");
+    talk.answer(&asked, "once");
+    assert_eq!(talk.end()["exit_code"], 0);
+    assert_eq!(fs::read_to_string(home.project().join("a.txt")).unwrap(), "new\n");
+    assert!(told(&home).contains("a.txt was not edited"), "{}", told(&home));
+}
+
+#[test]
+fn rules_are_read_again_at_each_message() {
+    let home = home(&[shell("make one")]);
+    home.write("project/Makefile", "one:\n\t@echo one\n");
+    let script =
+        "[[step]]\ncalls = [{ tool = 'shell', input = { command = 'make one' } }]\n[[step]]\ntext = 'Hm.'\n";
+    home.write("project/calls.toml", &script.repeat(2));
+    home.write("home/config.toml", "[[permission]]\ntool = 'shell'\npattern = 'make:*'\naction = 'allow'\n");
+    let mut talk = Talk::start(&home, &[]);
+    let ended = talk.next(&["turn_ended", "approval_requested", "tool_ended"]);
+    assert_eq!(ended["data"]["end"]["type"], "completed", "{ended}");
+    talk.next(&["turn_ended"]);
+    home.write("home/config.toml", "[[permission]]\ntool = 'shell'\npattern = 'make:*'\naction = 'deny'\n");
+    writeln!(talk.to, r#"{{"command":"submit","parts":[{{"type":"text","text":"again"}}]}}"#).unwrap();
+    let ended = talk.next(&["approval_requested", "tool_ended"]);
+    assert_eq!(ended["data"]["end"]["type"], "denied", "{ended}");
+    talk.end();
+}

@@ -1,0 +1,75 @@
+//! What a call would do, in lines that a person can judge.
+
+use helve_protocol::Action;
+
+use crate::shell::{self, Access, Simple, Target, Word};
+
+/// More would fill the screen.
+const MAX_LINES: usize = 12;
+
+/// What a command would do, when it is more than one thing. The other tools say it themselves.
+pub fn effects(actions: &[Action]) -> Vec<String> {
+    let commands = actions.iter().filter_map(|action| match action {
+        Action::Run { command, .. } => Some(command),
+        _ => None,
+    });
+    let mut lines: Vec<String> = commands.flat_map(|command| of_command(command)).collect();
+    let more = lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    lines
+}
+
+fn of_command(command: &str) -> Vec<String> {
+    let reading = shell::read(command);
+    let own: Vec<&Simple> = reading.commands.iter().filter(|simple| !simple.only_runs_others).collect();
+    let mut lines = Vec::new();
+    if own.len() > 1 || own.len() < reading.commands.len() {
+        lines.extend(own.iter().map(|simple| format!("runs {}", words(&simple.argv))));
+    }
+    lines.extend(reading.writes.iter().map(|target| format!("{} {}", verb(target), word(&target.path))));
+    lines.extend(reading.unknown.iter().map(|unknown| format!("unknown: {}", unknown.reason)));
+    lines.dedup();
+    lines
+}
+
+fn verb(target: &Target) -> &'static str {
+    match target.access {
+        Access::Delete => "deletes",
+        Access::Network => "connects to",
+        Access::Change => "changes the rights of",
+        Access::Read => "reads",
+        Access::Write | Access::Append | Access::Create => "writes",
+    }
+}
+
+fn words(argv: &[Word]) -> String {
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn word(word: &Word) -> String {
+    match word {
+        Word::Known(text) | Word::Pattern(text) => text.clone(),
+        Word::Home(rest) => format!("~{rest}"),
+        Word::Begins(text) => format!("{text}…"),
+        Word::One | Word::Any => "…".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(command: &str) -> Vec<String> {
+        effects(&[Action::Run { command: command.to_owned(), folder: "/p".into(), network: false }])
+    }
+
+    #[test]
+    fn one_plain_command_says_it_all_by_itself() {
+        assert!(lines("cargo test").is_empty());
+        assert_eq!(lines("make > log"), ["writes log"]);
+        assert_eq!(lines("a && b -x"), ["runs a", "runs b -x"]);
+        assert_eq!(lines("sudo rm -r x"), ["runs rm -r x", "deletes x"]);
+        assert_eq!(lines("make; ".repeat(20).as_str()).len(), 1);
+    }
+}

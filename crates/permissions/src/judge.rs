@@ -1,0 +1,470 @@
+//! What speaks for and against a call, point by point.
+
+use std::path::{Component, Path, PathBuf};
+
+use helve_protocol::{Action, Needs};
+
+use crate::decide::{Contained, Level, Policy};
+use crate::pattern::{Subject, host};
+use crate::programs::{credentials, goes_out, only_looks, reaches_out, runs_outside};
+use crate::rule::{Rule, Verdict};
+use crate::rules::{Judgement, Proof};
+use crate::secrets::{is_guarded, is_secret};
+use crate::shell::{self, Access, Manner, Reading, Simple, Target, Word};
+
+/// A rule about this name is one about the network as such.
+const NETWORK: &str = "network";
+
+/// Something about a call that speaks for or against it.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) verdict: Verdict,
+    pub(crate) reason: String,
+    pub(crate) proof: Option<Proof>,
+    pub(crate) contained: Contained,
+    /// It changes nothing.
+    pub(crate) is_look: bool,
+    pub(crate) is_grave: bool,
+    /// The smallest general rule that would have allowed it.
+    pub(crate) suggestion: Option<Rule>,
+}
+
+impl Point {
+    fn new(verdict: Verdict, reason: impl Into<String>) -> Point {
+        Point {
+            verdict,
+            reason: reason.into(),
+            proof: None,
+            contained: Contained::No,
+            is_look: false,
+            is_grave: false,
+            suggestion: None,
+        }
+    }
+
+    fn of(judgement: Judgement, what: &str) -> Point {
+        let Judgement { verdict, proof } = judgement;
+        let said = match verdict {
+            Verdict::Allow => "is allowed",
+            Verdict::Ask => "is to be asked",
+            Verdict::Deny => "is denied",
+        };
+        let reason = format!("{what} {said} by {proof}");
+        Point { proof: Some(proof), ..Point::new(verdict, reason) }
+    }
+
+    fn allow(reason: impl Into<String>) -> Point {
+        Point::new(Verdict::Allow, reason)
+    }
+
+    fn ask(reason: impl Into<String>) -> Point {
+        Point::new(Verdict::Ask, reason)
+    }
+
+    fn look(self) -> Point {
+        Point { is_look: true, ..self }
+    }
+
+    fn grave(self) -> Point {
+        Point { is_grave: true, ..self }
+    }
+
+    fn contained(self, contained: Contained) -> Point {
+        Point { contained, ..self }
+    }
+
+    fn unless(self, rule: Rule) -> Point {
+        Point { suggestion: Some(rule), ..self }
+    }
+}
+
+/// What was found about a call.
+pub(crate) struct Judged {
+    pub(crate) points: Vec<Point>,
+    pub(crate) needs: Needs,
+    pub(crate) deletes: Vec<PathBuf>,
+}
+
+pub(crate) struct Judge<'a> {
+    tool: &'a str,
+    policy: Policy<'a>,
+    judged: Judged,
+}
+
+impl<'a> Judge<'a> {
+    pub(crate) fn new(tool: &'a str, policy: Policy<'a>) -> Judge<'a> {
+        let judged = Judged { points: Vec::new(), needs: Needs::default(), deletes: Vec::new() };
+        Judge { tool, policy, judged }
+    }
+
+    pub(crate) fn done(self) -> Judged {
+        self.judged
+    }
+
+    fn push(&mut self, point: Point) {
+        self.judged.points.push(point);
+    }
+
+    /// A call that does nothing to judge.
+    pub(crate) fn harmless(&mut self) {
+        let what = format!("using {}", self.tool);
+        let point = self.rules(self.tool, &Subject::Text(String::new()), &what);
+        self.push(point.unwrap_or_else(|| Point::allow("it touches nothing")).look());
+    }
+
+    pub(crate) fn action(&mut self, action: &Action) {
+        match action {
+            Action::Read(path) => {
+                let point = self.read(self.tool, path);
+                self.push(point);
+            }
+            Action::Search(query) => {
+                let what = format!("looking for {query:?}");
+                let point = self.rules(self.tool, &Subject::Text(query.clone()), &what);
+                self.push(point.unwrap_or_else(|| Point::allow("it only reads, in the project")).look());
+            }
+            Action::Write(path) => {
+                let point = self.write(self.tool, path, Contained::ByTool);
+                self.push(point);
+            }
+            Action::Delete(path) => {
+                let point = self.delete(self.tool, path, Contained::ByTool);
+                self.push(point);
+            }
+            Action::Fetch(address) => {
+                self.judged.needs.network = true;
+                let point = self.fetch(address);
+                self.push(point);
+            }
+            Action::Other { what, is_confined } => {
+                let point = self.other(what, *is_confined);
+                self.push(point);
+            }
+            Action::Run { command, folder, network } => {
+                if *network {
+                    self.judged.needs.network = true;
+                    let point = self.network(command);
+                    self.push(point);
+                }
+                self.run(&shell::read(command), folder);
+            }
+        }
+    }
+
+    fn rules(&self, tool: &str, subject: &Subject, what: &str) -> Option<Point> {
+        let judgement = self.policy.rules.judge(tool, subject, self.policy.places)?;
+        Some(Point::of(judgement, what))
+    }
+
+    fn read(&mut self, tool: &str, path: &Path) -> Point {
+        let places = self.policy.places;
+        let is_secret = is_secret(path, places);
+        if is_secret {
+            self.judged.needs.reads.push(path.to_owned());
+        }
+        let what = format!("reading {}", path.display());
+        if let Some(point) = self.rules(tool, &Subject::Path(path.to_owned()), &what) {
+            return point.look();
+        }
+        let point = match (is_secret, places.is_inside(path)) {
+            (true, _) => Point::ask(format!("{} may hold secrets", path.display())),
+            (false, true) => return Point::allow("it only reads, in the project").look(),
+            (false, false) => Point::ask(format!("{} is outside the project", path.display())),
+        };
+        // One file, not its folder: there may be other secrets.
+        let pattern = if is_secret { self.shown(path) } else { self.around(path) };
+        point.unless(Rule::new(tool, Some(&pattern), Verdict::Allow)).look()
+    }
+
+    fn write(&mut self, tool: &str, path: &Path, contained: Contained) -> Point {
+        let places = self.policy.places;
+        let is_inside = places.is_inside(path) || self.is_scratch(path, contained);
+        let is_guarded = is_guarded(path, places);
+        if !is_inside || is_guarded {
+            self.judged.needs.writes.push(path.to_owned());
+        }
+        let what = format!("writing {}", path.display());
+        let point = self.rules(tool, &Subject::Path(path.to_owned()), &what);
+        let is_denied = point.as_ref().is_some_and(|point| point.verdict == Verdict::Deny);
+        if !is_denied && is_guarded {
+            return Point::ask(format!("{} decides what may be done", path.display()));
+        }
+        if let Some(point) = point {
+            return point;
+        }
+        let is_secret = is_secret(path, places);
+        if is_secret {
+            self.judged.needs.reads.push(path.to_owned());
+        }
+        let point = match (is_secret, is_inside) {
+            (true, _) => Point::ask(format!("{} may hold secrets", path.display())),
+            (false, true) => Point::ask(what).contained(contained),
+            (false, false) => Point::ask(format!("{} is outside the project", path.display())),
+        };
+        let pattern = if is_secret { self.shown(path) } else { self.around(path) };
+        point.unless(Rule::new(tool, Some(&pattern), Verdict::Allow))
+    }
+
+    /// Deleting is writing. What can't be meant, or can't be brought back, is asked whatever a rule says.
+    fn delete(&mut self, tool: &str, path: &Path, contained: Contained) -> Point {
+        let places = self.policy.places;
+        let point = self.write(tool, path, contained);
+        if point.verdict == Verdict::Deny {
+            return point;
+        }
+        let is_inside = places.is_inside(path);
+        if is_inside {
+            self.judged.deletes.push(path.to_owned());
+        }
+        match self.is_everything(path) {
+            true => Point::ask(format!("it would delete {}", path.display())).grave(),
+            false if !is_inside && !self.is_scratch(path, contained) => {
+                Point::ask(format!("it would delete {}, outside the project", path.display())).grave()
+            }
+            false => point,
+        }
+    }
+
+    fn fetch(&self, address: &str) -> Point {
+        let what = format!("fetching {address}");
+        let point =
+            self.rules(self.tool, &Subject::Address(address.to_owned()), &what).unwrap_or_else(|| {
+                let pattern = host(address).map(|host| format!("domain:{host}"));
+                Point::ask(what).unless(Rule::new(self.tool, pattern.as_deref(), Verdict::Allow))
+            });
+        point.look()
+    }
+
+    fn other(&self, what: &str, is_confined: bool) -> Point {
+        let shown = format!("{} {what}", self.tool);
+        let contained = if is_confined { Contained::ByConfinement } else { Contained::No };
+        self.rules(self.tool, &Subject::Text(what.to_owned()), &shown).unwrap_or_else(|| {
+            let rule = Rule::new(self.tool, None, Verdict::Allow);
+            Point::ask(shown).contained(contained).unless(rule)
+        })
+    }
+
+    fn run(&mut self, reading: &Reading, folder: &Path) {
+        for unknown in &reading.unknown {
+            self.push(Point::ask(format!("it can't be known what it runs: {}", unknown.reason)));
+        }
+        for simple in &reading.commands {
+            self.simple(simple, reading, folder);
+        }
+        for target in reading.writes.iter().chain(&reading.reads) {
+            self.target(target, reading, folder);
+        }
+        if reading.commands.is_empty() && self.judged.points.is_empty() {
+            self.push(Point::allow("it runs nothing").look());
+        }
+    }
+
+    fn words(&self, simple: &Simple) -> Vec<Option<String>> {
+        let word = |word: &Word| match word {
+            Word::Known(text) | Word::Pattern(text) => Some(text.clone()),
+            Word::Home(rest) => {
+                let home = self.policy.places.home.as_ref()?;
+                Some(format!("{}{rest}", home.display()))
+            }
+            Word::Begins(_) | Word::One | Word::Any => None,
+        };
+        simple.argv.iter().map(word).collect()
+    }
+
+    fn simple(&mut self, simple: &Simple, reading: &Reading, folder: &Path) {
+        for (name, _) in simple.assignments.iter().filter(|(name, _)| changes_programs(name)) {
+            self.push(Point::ask(format!("{name} decides which programs run")));
+        }
+        for via in &simple.via {
+            let program = &via.program;
+            let why = match &via.manner {
+                Manner::Plain => continue,
+                Manner::OtherUser => format!("{program} gives the rights of another user"),
+                Manner::Elsewhere(_) => format!("{program} runs it elsewhere"),
+                Manner::Later => format!("{program} runs it later"),
+            };
+            self.judged.needs.unconfined = true;
+            self.push(Point::ask(why));
+        }
+        let words = self.words(simple);
+        if !words.is_empty() {
+            self.program(simple, &words, reading, folder);
+        }
+    }
+
+    fn program(&mut self, simple: &Simple, words: &[Option<String>], reading: &Reading, folder: &Path) {
+        let what = format!("`{}`", shown(words));
+        let is_out = goes_out(words);
+        self.judged.needs.network |= is_out;
+        self.judged.needs.unconfined |= runs_outside(words);
+        if let Some(home) = &self.policy.places.home {
+            self.judged.needs.reads.extend(credentials(words).iter().map(|secret| home.join(secret)));
+        }
+        let suggestion = suggestion(self.tool, words);
+        let unless = |point: Point| match &suggestion {
+            Some(rule) => point.unless(rule.clone()),
+            None => point,
+        };
+        let by_rule = self.rules(self.tool, &Subject::Command(words.to_vec()), &what);
+        let point = match (by_rule, reaches_out(words)) {
+            (Some(point), _) => point,
+            (None, _) if simple.only_runs_others => return,
+            (None, Some(why)) => unless(Point::ask(format!("{what} {why}"))),
+            (None, None) if is_out => match self.network(&what) {
+                // That the network may be used is not yet that the program may be run.
+                point if point.verdict == Verdict::Allow => {
+                    unless(Point::ask(point.reason).contained(Contained::ByConfinement))
+                }
+                point if !self.policy.trusts_confinement() => unless(point),
+                point => point,
+            },
+            (None, None) if only_looks(words) => return self.look_at(words, reading, folder),
+            (None, None) => {
+                let why = format!("{what} is not allowed by a rule");
+                unless(Point::ask(why).contained(Contained::ByConfinement))
+            }
+        };
+        self.push(point);
+    }
+
+    fn network(&self, what: &str) -> Point {
+        self.rules(NETWORK, &Subject::Text(String::new()), &format!("the network, for {what},"))
+            .unwrap_or_else(|| {
+                let rule = Rule::new(NETWORK, None, Verdict::Allow);
+                Point::ask(format!("{what} goes to the network")).unless(rule)
+            })
+    }
+
+    /// What a program that only looks may look at.
+    fn look_at(&mut self, words: &[Option<String>], reading: &Reading, folder: &Path) {
+        self.push(Point::allow("it only looks").look());
+        let arguments = words.iter().skip(1).flatten().filter(|word| !word.starts_with('-'));
+        for argument in arguments {
+            for path in self.places_of(argument, reading, folder) {
+                if self.is_scratch(&path, Contained::ByConfinement) {
+                    continue;
+                }
+                let point = self.read("read", &path);
+                if point.verdict != Verdict::Allow {
+                    self.push(point);
+                }
+            }
+        }
+    }
+
+    fn target(&mut self, target: &Target, reading: &Reading, folder: &Path) {
+        let text = match (&target.path, &self.policy.places.home) {
+            (Word::Known(text) | Word::Pattern(text), _) => text.clone(),
+            (Word::Home(rest), Some(home)) => format!("{}{rest}", home.display()),
+            _ => return self.push(Point::ask("it can't be known which file it writes")),
+        };
+        if target.access == Access::Network {
+            self.judged.needs.network = true;
+            let point = self.network(&text);
+            return self.push(point);
+        }
+        for path in self.places_of(&text, reading, folder) {
+            let point = match target.access {
+                Access::Read => self.read("read", &path),
+                Access::Delete => self.delete("write", &path, Contained::ByConfinement),
+                _ => self.write("write", &path, Contained::ByConfinement),
+            };
+            self.push(point);
+        }
+    }
+
+    /// The places that a path may mean: from the folder, or from one that the command goes to.
+    fn places_of(&self, text: &str, reading: &Reading, folder: &Path) -> Vec<PathBuf> {
+        let gone_to = reading.folders.iter().map(|word| match word {
+            Word::Known(to) => plain(&folder.join(to).join(text)),
+            // Wherever that is, it is not known to be in the project.
+            _ => PathBuf::from("/").join(text),
+        });
+        let mut places: Vec<PathBuf> = [plain(&folder.join(text))].into_iter().chain(gone_to).collect();
+        places.dedup();
+        places
+    }
+
+    /// The project itself, or something that it is in.
+    fn is_everything(&self, path: &Path) -> bool {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_all = matches!(name.as_str(), "*" | ".*" | ".git");
+        let mut inside = self.policy.places.inside();
+        inside.any(|root| root.starts_with(path) || is_all && path.parent() == Some(root))
+    }
+
+    /// Where only the command itself and its like write, as they are confined.
+    fn is_scratch(&self, path: &Path, contained: Contained) -> bool {
+        let is_own = contained == Contained::ByConfinement && self.policy.level == Level::Fully;
+        is_own && ["/tmp", "/var/tmp"].iter().any(|scratch| path.starts_with(scratch))
+    }
+
+    /// The path as a pattern: from the project, if it is there.
+    fn shown(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.policy.places.root).ok();
+        inside.map_or_else(|| path.to_owned(), |inside| Path::new(".").join(inside)).display().to_string()
+    }
+
+    /// All that is beside a file.
+    fn around(&self, path: &Path) -> String {
+        match path.parent().map(|folder| self.shown(folder)) {
+            Some(folder) if folder == "." || folder == "./" => "./*".to_owned(),
+            Some(folder) if folder != "/" => format!("{}/**", folder.trim_end_matches('/')),
+            _ => self.shown(path),
+        }
+    }
+}
+
+/// The program with its verb, if it has one, and whatever follows.
+fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
+    let is_verb = |word: &str| {
+        !word.starts_with('-')
+            && word.chars().all(|letter| letter.is_alphanumeric() || "-_:".contains(letter))
+    };
+    let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?']))?;
+    let verb = words.get(1).and_then(Option::as_deref).filter(|word| is_verb(word));
+    let start = verb.map_or_else(|| program.to_owned(), |verb| format!("{program} {verb}"));
+    Some(Rule::new(tool, Some(&format!("{start}:*")), Verdict::Allow))
+}
+
+/// Variables that decide which programs run, or with what.
+fn changes_programs(name: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "PATH",
+        "IFS",
+        "BASH_ENV",
+        "ENV",
+        "SHELL",
+        "PAGER",
+        "EDITOR",
+        "VISUAL",
+        "PROMPT_COMMAND",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "PERL5OPT",
+    ];
+    const STARTS: [&str; 4] = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_"];
+    NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start)) || name.ends_with("_PRELOAD")
+}
+
+fn shown(words: &[Option<String>]) -> String {
+    let text: Vec<&str> = words.iter().map(|word| word.as_deref().unwrap_or("…")).collect();
+    let text = text.join(" ");
+    match text.char_indices().nth(120) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
+}
+
+/// The path without `.` and `..`, as far as that can be said without looking.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(plain.pop()),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
