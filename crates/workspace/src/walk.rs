@@ -12,7 +12,7 @@ use std::thread;
 use rustix::fs::{Dir, FileType};
 
 use crate::error::{Result, WorkspaceError};
-use crate::files::{Files, join, name_of, stat_in};
+use crate::files::{Files, folders_of, join, name_of, stat_in};
 use crate::rules::{RULE_FILES, Rules};
 use crate::stat::{Kind, Stat};
 use crate::tracked::Tracked;
@@ -103,6 +103,13 @@ impl Walker<'_> {
             with_tracked.map(|folder| Job { folder: folder.clone(), rules: Arc::clone(&rules) }).collect();
         if !jobs.is_empty() {
             let within = self.run(jobs, Some(tracked))?;
+            // An ignored folder with nothing but tracked files in it is in sight as a whole.
+            let unseen = within.unseen.iter().map(|unseen| &unseen.folder);
+            let hiding = within.ignored_folders.iter().chain(unseen);
+            let with_more: HashSet<&str> =
+                hiding.flat_map(|folder| folders_of(folder).chain([folder.as_str()])).collect();
+            walk.ignored_folders
+                .retain(|folder| !tracked.has_below(folder) || with_more.contains(folder.as_str()));
             walk.found.extend(within.found);
             walk.unseen.extend(within.unseen);
         }
@@ -213,7 +220,8 @@ impl Look<'_> {
             let reason = "its name is not Unicode".to_owned();
             self.walk.unseen.push(Unseen { folder: path, reason });
         } else if self.only.is_some_and(|tracked| !tracked.has_below(&path)) {
-            // Only the way to what is tracked is of interest.
+            // Only the way to what is tracked is of interest, and that there is something else.
+            self.walk.ignored_folders.insert(self.job.folder.clone());
         } else if self.only.is_none() && self.rules.ignores(&path, true) {
             self.walk.ignored_folders.insert(path);
         } else {
@@ -223,6 +231,7 @@ impl Look<'_> {
 
     fn at_file(&mut self, path: String, stat: Stat, is_sayable: bool) {
         if self.only.is_some_and(|tracked| !tracked.has(&path)) {
+            self.walk.ignored_folders.insert(self.job.folder.clone());
             return;
         }
         let is_ignored = self.only.is_none() && self.rules.ignores(&path, false);

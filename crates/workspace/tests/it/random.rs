@@ -183,7 +183,8 @@ fn expected(
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changes = Vec::new();
     for path in paths.into_iter().filter(|path| before.get(*path) != after.get(*path)) {
-        let was_seen = seen_before.contains(path);
+        // What git tracks need not be there.
+        let was_seen = before.contains_key(path) && seen_before.contains(path);
         let is_new = !before.contains_key(path) && seen_after.contains(path);
         if was_seen || is_new {
             changes.push(path.clone());
@@ -259,13 +260,16 @@ fn check(
     };
     let expected = expected(&old, &new, &seen_before, &seen_after);
     prop_assert_eq!(sure(changed(&effects)), sure(expected), "{:?}", effects);
-    for path in unsure.iter().map(|path| path.trim_end_matches('/')) {
-        let was_out_of_sight =
-            !seen_before.contains(path) && (old.contains_key(path) || is_in_any(path, &hidden));
-        prop_assert!(
-            was_out_of_sight || hidden.contains(path),
-            "{path} was in sight and is lost: {effects:?}"
-        );
+    let was_out_of_sight = |path: &str| {
+        let is_hidden = hidden.contains(path) || is_in_any(path, &hidden);
+        is_hidden || old.contains_key(path) && !seen_before.contains(path)
+    };
+    for path in &unsure {
+        // Of an ignored folder, what is not tracked: other things in it can be in sight.
+        let is_inside = |other: &&String| path.ends_with('/') && other.starts_with(path);
+        let inside = old.keys().chain(&hidden).filter(is_inside).map(String::as_str);
+        let has_any = inside.chain([path.trim_end_matches('/')]).any(was_out_of_sight);
+        prop_assert!(has_any, "{path} was in sight and is lost: {effects:?}");
     }
     for effect in &effects.changes {
         let side = |image: Option<helve_workspace::Image>| {
@@ -333,13 +337,7 @@ proptest! {
 }
 
 proptest! {
-    // Always the same cases: about one in some hundred of others is told differently by the next process, and it is not known yet why.
-    #![proptest_config(ProptestConfig {
-        cases: 60,
-        failure_persistence: None,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_a_process_did_not_see_the_next_one_does((before, during) in ops()) {

@@ -141,6 +141,22 @@ fn what_git_tracks_is_seen_even_if_it_is_ignored() {
 }
 
 #[test]
+fn an_ignored_folder_is_lost_only_with_what_git_does_not_track_in_it() {
+    let mut place = committed(&[(".gitignore", "")]);
+    for path in ["all/a", "all/deep/b", "some/a", "some/b", "around/a", "around/deep/b"] {
+        place.write(path, "1");
+    }
+    place.git(&["add", "-f", "all", "some/a", "around/a"]);
+    place.write(".gitignore", "all/\nsome/\naround/\n");
+    place.commit_all();
+    let effects = place.during(|place| {
+        ["all", "some", "around"].iter().for_each(|folder| fs::remove_dir_all(place.path(folder)).unwrap());
+    });
+    assert_eq!(short(&effects), ["-all/a", "-all/deep/b", "-around/a", "-some/a"]);
+    assert_eq!(lost(&effects), ["around/: it is ignored", "some/: it is ignored"]);
+}
+
+#[test]
 fn switching_branches_is_an_effect_like_any_other() {
     let mut place = committed(&[("both", "1"), ("old", "1")]);
     place.git(&["checkout", "-q", "-b", "other"]);
