@@ -1,14 +1,20 @@
-//! What confinement costs: a command that does nothing, beside the same one bare and in bubblewrap. `cargo xtask bench`
-//! runs it.
+//! What custody and confinement cost: a command that does nothing, beside the same one spawned without either, and in
+//! bubblewrap. `cargo xtask bench` runs it.
 #![expect(clippy::unwrap_used, reason = "a benchmark that can't run has nothing to say")]
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures time and prints it")]
 
-use std::process::{Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use helve_exec::{Confinement, Input, Level, Limits, Network, Order, Status, keeper_main, probe, start};
 
 const RUNS: usize = 200;
+const FULL: &str = "true, fully confined";
+const BUBBLEWRAP: &str = "true in bwrap";
+
+/// What is measured, and how it is done once.
+type Way<'w> = (&'w str, Box<dyn Fn() + 'w>);
 
 fn main() -> ExitCode {
     // The keeper is whatever program starts it.
@@ -16,44 +22,67 @@ fn main() -> ExitCode {
         return code;
     }
     let workspace = tempfile::tempdir().unwrap();
-    let bare = best(|| run(None));
+    let mut ways: Vec<Way<'_>> = vec![
+        ("true, spawned", Box::new(|| spawn(&mut Command::new("/bin/true")))),
+        ("true, bare", Box::new(|| run(None))),
+    ];
     let found = probe("/proc/self/exe".as_ref()).level;
-    for (level, name) in [(Level::Landlock, "true, Landlock"), (Level::Full, "true, fully confined")] {
-        if level > found {
+    for (level, name) in [(Level::Landlock, "true, Landlock"), (Level::Full, FULL)] {
+        let confinement = confinement(level, workspace.path());
+        if level <= found {
+            ways.push((name, Box::new(move || run(Some(confinement.clone())))));
+        } else {
             println!("skipped: {name}: not possible here");
-            continue;
         }
-        let confinement = Confinement {
-            level,
-            writable: vec![workspace.path().into()],
-            caches: Vec::new(),
-            protected: Vec::new(),
-            hidden: Vec::new(),
-            temporary: None,
-            scratch: 64 << 20,
-            network: Network::Off,
-        };
-        let confined = best(|| run(Some(confinement.clone())));
-        row(name, confined, "true, bare", bare, "≤ 5 ms more");
-        match bubblewrap() {
-            Some(baseline) if level == Level::Full => row(name, confined, "true in bwrap", baseline, ""),
-            None if level == Level::Full => {
-                println!("skipped: confinement beside bubblewrap: it is not installed")
-            }
-            _ => {}
+    }
+    if bubblewrap(workspace.path()).output().is_ok_and(|output| output.status.success()) {
+        ways.push((BUBBLEWRAP, Box::new(|| spawn(&mut bubblewrap(workspace.path())))));
+    } else {
+        println!("skipped: confinement beside bubblewrap: it is not installed, or does not work here");
+    }
+    let best = best_of_each(&ways);
+    let ((spawned_is, spawned), others) = best.split_first().unwrap();
+    let theirs = best.iter().find(|(what, _)| *what == BUBBLEWRAP);
+    for (what, time) in others {
+        row(what, *time, spawned_is, *spawned, if *what == FULL { "≤ 5 ms more" } else { "" });
+        if let Some((_, theirs)) = theirs.filter(|_| *what == FULL) {
+            row(what, *time, BUBBLEWRAP, *theirs, "");
         }
     }
     ExitCode::SUCCESS
 }
 
-/// The best of many runs: what the machine can do when nobody disturbs it.
-fn best(work: impl Fn()) -> Duration {
-    let time = || {
+/// The best of many runs: what the machine can do when nobody disturbs it. In turns, so that all meet the same machine.
+fn best_of_each<'w>(ways: &[Way<'w>]) -> Vec<(&'w str, Duration)> {
+    let time = |work: &dyn Fn()| {
         let begun = Instant::now();
         work();
         begun.elapsed()
     };
-    (0..RUNS).map(|_| time()).min().unwrap_or_default()
+    let mut best: Vec<_> = ways.iter().map(|(what, _)| (*what, Duration::MAX)).collect();
+    for _ in 0..RUNS {
+        for ((_, best), (_, work)) in best.iter_mut().zip(ways) {
+            *best = time(work).min(*best);
+        }
+    }
+    best
+}
+
+fn confinement(level: Level, workspace: &Path) -> Confinement {
+    Confinement {
+        level,
+        writable: vec![workspace.into()],
+        caches: Vec::new(),
+        protected: Vec::new(),
+        hidden: Vec::new(),
+        temporary: None,
+        scratch: 64 << 20,
+        network: Network::Off,
+    }
+}
+
+fn spawn(command: &mut Command) {
+    assert!(command.status().unwrap().success());
 }
 
 fn run(confinement: Option<Confinement>) {
@@ -74,15 +103,11 @@ fn run(confinement: Option<Confinement>) {
 }
 
 /// The same in bubblewrap, with about the same confinement.
-fn bubblewrap() -> Option<Duration> {
-    let run = || {
-        let flags =
-            ["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"];
-        let covers = ["--tmpfs", "/tmp", "--tmpfs", "/run", "/bin/true"];
-        Command::new("bwrap").args(flags).args(covers).stderr(Stdio::null()).status()
-    };
-    run().ok().filter(|status| status.success())?;
-    Some(best(|| drop(run())))
+fn bubblewrap(workspace: &Path) -> Command {
+    let mut command = Command::new("bwrap");
+    command.args(["--unshare-all", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind"]);
+    command.arg(workspace).arg(workspace).arg("/bin/true");
+    command
 }
 
 fn row(what: &str, ours: Duration, baseline_is: &str, baseline: Duration, target: &str) {

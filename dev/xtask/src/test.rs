@@ -7,8 +7,12 @@ use std::process::Command;
 use crate::docs;
 use crate::run::{cargo, cargo_has, is_there, root, show_and_run};
 
-/// Programs that some tests need: the program, how to see that it is there, and the package that brings it.
-const TOOLS: [(&str, &str, &str); 2] = [("strace", "-V", "strace"), ("unshare", "--version", "util-linux")];
+/// Programs that some tests and figures need: the program, how to see that it is there, and the package that brings it.
+const TOOLS: [(&str, &str, &str); 3] = [
+    ("strace", "-V", "strace"),
+    ("unshare", "--version", "util-linux"),
+    ("bwrap", "--version", "bubblewrap"),
+];
 
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     let install = options.contains(&"--install") || std::env::var_os("CI").is_some();
@@ -49,9 +53,8 @@ fn tools(install: bool) -> Vec<String> {
             let _ = Command::new("apt-get").args(["install", "--yes", package]).status();
         }
         if !is_there(tool, argument) {
-            missing.push(format!(
-                "tests that need {tool}: it is not installed (try `cargo xtask test --install`)"
-            ));
+            missing
+                .push(format!("what needs {tool}: it is not installed (try `cargo xtask test --install`)"));
         }
     }
     missing

@@ -13,6 +13,7 @@
 //! as ever. The holder ends with the keeper, however that ends, because the keeper holds the other end of a pipe. All of
 //! this is forked from the keeper before that has a second thread, so what is done after a fork is as safe as before.
 
+mod aliases;
 mod filter;
 mod loopback;
 mod mounts;
@@ -79,7 +80,8 @@ fn at_part<E: Into<io::Error>>(part: Part) -> impl FnOnce(E) -> Refusal {
 
 /// Starts a command that is confined. To be called only while this process has one thread.
 pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
-    let settled = plan.confinement.settled();
+    let hidden = aliases::with_aliases(&plan.confinement.hidden).map_err(at_part(Part::Mounts))?;
+    let settled = Confinement { hidden, ..plan.confinement.clone() }.settled();
     let confinement = &settled.ok_or_else(|| at_part(Part::Request)(Errno::INVAL))?;
     for cache in &confinement.caches {
         fs::create_dir_all(cache).map_err(at_part(Part::Mounts))?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::custody;
+use crate::{Mark, custody};
 
 /// An ordinary user, whom every system knows.
 const NOBODY: u32 = 65534;
@@ -38,8 +38,32 @@ pub(crate) struct Ground {
     victim: Child,
     port: u16,
     abstract_name: String,
-    _listeners: (UnixListener, UnixListener, TcpListener),
+    /// Stand-ins for an agent with keys and a daemon that does everything, where those usually are.
+    agent: Door,
+    docker: Option<Door>,
+    _listeners: (UnixListener, UnixDatagram, UnixListener, TcpListener),
     is_over: Arc<AtomicBool>,
+}
+
+/// A socket in a folder of its own, open to everybody.
+struct Door {
+    folder: TempDir,
+    _listener: UnixListener,
+}
+
+impl Door {
+    fn within(folder: &str) -> Option<Door> {
+        let folder = tempfile::Builder::new().prefix("helve-escape-").tempdir_in(folder).ok()?;
+        let listener = UnixListener::bind(folder.path().join("socket")).ok()?;
+        for path in [folder.path(), &folder.path().join("socket")] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).ok()?;
+        }
+        Some(Door { folder, _listener: listener })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
 }
 
 /// How a run ended, and what it said.
@@ -59,7 +83,17 @@ impl Ground {
         let folder = tempfile::Builder::new().prefix(".escape-").tempdir_in(place).unwrap();
         let path = folder.path();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-        for name in ["bin", "outside", "secret", "sockets", "work/private", "work/.git/hooks", "home"] {
+        for name in [
+            "bin",
+            "outside",
+            "secret",
+            "sockets",
+            "work/private",
+            "work/.git/hooks",
+            "home",
+            "mounted",
+            "around",
+        ] {
             fs::create_dir_all(path.join(name)).unwrap();
         }
         fs::write(path.join("outside/victim"), "old").unwrap();
@@ -67,6 +101,7 @@ impl Ground {
         fs::write(path.join("work/private/key"), "secret").unwrap();
         fs::write(path.join("work/.git/config"), "[core]\n").unwrap();
         let agent = UnixListener::bind(path.join("sockets/agent")).unwrap();
+        let log = UnixDatagram::bind(path.join("sockets/log")).unwrap();
         give(path, user);
         let examples = custody().parent().unwrap().to_owned();
         for (name, to) in [("custody", "custody"), ("escape", "escape"), ("escape", "setuid")] {
@@ -89,7 +124,9 @@ impl Ground {
             victim,
             port,
             abstract_name,
-            _listeners: (agent, abstract_socket, server),
+            agent: Door::within("/tmp").unwrap(),
+            docker: Door::within("/run"),
+            _listeners: (agent, log, abstract_socket, server),
             is_over,
         }
     }
@@ -119,6 +156,8 @@ impl Ground {
             .env("VICTIM", self.victim.id().to_string())
             .env("PORT", self.port.to_string())
             .env("ABSTRACT", &self.abstract_name)
+            .env("AGENT", self.agent.path())
+            .env("DOCKER", self.docker.as_ref().map(Door::path).unwrap_or_default())
             .current_dir("/")
             .stdin(Stdio::null());
         command
@@ -146,6 +185,32 @@ impl Ground {
             code == Some(0)
         };
         ["landlock", "full"].into_iter().filter(works).collect()
+    }
+
+    /// Runs a command that carries a mark, as Helve does.
+    pub(crate) fn run_marked(&self, mark: &Mark, settings: &[String], command: &[&str]) -> Outcome {
+        let mut helve = self.command(&self.path("bin/custody"));
+        let (name, value) = mark.variable();
+        Outcome::of(helve.env(name, value).arg("helve").args(settings).args(command))
+    }
+
+    /// The same, as anybody would.
+    pub(crate) fn without_helve(&self, mark: &Mark, command: &[&str]) -> Outcome {
+        let mut shell = self.command(Path::new("env"));
+        let (name, value) = mark.variable();
+        Outcome::of(shell.env(name, value).args(command))
+    }
+
+    /// Attacks where the secret, and all of this place, are mounted a second time. Only root can do that.
+    pub(crate) fn attack_with_mounts(&self, settings: &[String], attack: &str) -> Outcome {
+        let script = "mount --bind \"$GROUND/secret\" \"$GROUND/mounted\" && \
+                      mount --bind \"$GROUND\" \"$GROUND/around\" && exec \"$@\"";
+        let inner = self.command(&self.path("bin/custody"));
+        let mut outer = Command::new("unshare");
+        outer.args(["--mount", "sh", "-c", script, "sh"]).arg(inner.get_program()).args(inner.get_args());
+        outer.env_clear().envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let program = self.path("bin/escape");
+        Outcome::of(outer.current_dir("/").arg("helve").args(settings).arg(program).arg(attack))
     }
 
     /// Attacks through a file that whoever started Helve left open; without settings, without Helve.
