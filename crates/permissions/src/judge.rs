@@ -354,7 +354,9 @@ impl<'a> Judge<'a> {
 
     fn target(&mut self, target: &Target, reading: &Reading, folder: &Path) {
         let text = match (&target.path, &self.policy.places.home) {
-            (Word::Known(text) | Word::Pattern(text), _) => text.clone(),
+            (Word::Known(text), _) => text.clone(),
+            // What is only read is judged by how it is written; what is written could be a file that decides.
+            (Word::Pattern(text), _) if target.access == Access::Read || !may_be_hidden(text) => text.clone(),
             (Word::Home(rest), Some(home)) => format!("{}{rest}", home.display()),
             _ => return self.push(Point::ask("it can't be known which file it writes")),
         };
@@ -429,22 +431,15 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
 
 /// Variables that decide which programs run, or with what.
 fn changes_programs(name: &str) -> bool {
-    const NAMES: [&str; 12] = [
-        "PATH",
-        "IFS",
-        "BASH_ENV",
-        "ENV",
-        "SHELL",
-        "PAGER",
-        "EDITOR",
-        "VISUAL",
-        "PROMPT_COMMAND",
-        "PYTHONPATH",
-        "NODE_OPTIONS",
-        "PERL5OPT",
-    ];
-    const STARTS: [&str; 4] = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_"];
-    NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start)) || name.ends_with("_PRELOAD")
+    const NAMES: &str = "PATH IFS HOME SHELL ENV BASH_ENV ZDOTDIR PROMPT_COMMAND PAGER MANPAGER EDITOR VISUAL \
+                         SUDO_EDITOR BROWSER SSH_ASKPASS SUDO_ASKPASS LESSOPEN LESSCLOSE RSYNC_RSH TAR_OPTIONS \
+                         MAKEFLAGS MAKEFILES GNUMAKEFLAGS RUSTC RUSTFLAGS CARGO_HOME GCONV_PATH PYTHONPATH \
+                         PYTHONHOME PYTHONSTARTUP NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB RUBYOPT VIMINIT EXINIT";
+    const STARTS: [&str; 6] = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_", "XDG_CONFIG_", "npm_config_"];
+    const ENDS: [&str; 5] = ["_PRELOAD", "_WRAPPER", "_RUNNER", "_LINKER", "_RUSTC"];
+    NAMES.split_whitespace().any(|own| own == name)
+        || STARTS.iter().any(|start| name.starts_with(start))
+        || ENDS.iter().any(|end| name.ends_with(end))
 }
 
 fn shown(words: &[Option<String>]) -> String {
@@ -454,6 +449,14 @@ fn shown(words: &[Option<String>]) -> String {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
     }
+}
+
+/// Whether a pattern of files could mean one that begins with a dot, which a star alone does not.
+fn may_be_hidden(pattern: &str) -> bool {
+    let is_pattern = |name: &str| name.contains(['*', '?', '[', '(', '{']);
+    pattern.split('/').any(|name| {
+        is_pattern(name) && !name.starts_with(|c: char| c.is_alphanumeric() || c == '*' || c == '?')
+    })
 }
 
 /// The path without `.` and `..`, as far as that can be said without looking.

@@ -55,12 +55,16 @@ pub(super) fn judge(
         "set" => set(words),
         "enable" => leading("-a -n -p -s", words).map(|_| false),
         "hash" => leading("-r -l -d -t", words).map(|_| false),
+        "history" => leading("-c -d: -r -n -#", words).map(|_| false),
         "bind" | "complete" | "compopt" | "fc" => Err("what it runs is not read".to_owned()),
         "compgen" => leading("-a -b -c -d -e -f -g -j -k -s -u -v -A: -P: -S: -X:", words).map(|_| false),
         "cd" | "pushd" => cd(judge, words),
         "declare" | "typeset" | "local" | "export" | "readonly" => declare(judge, program, words, context),
         "read" => read(judge, words, context),
         "mapfile" | "readarray" => mapfile(judge, words, context),
+        "getopts" if matches!(words.first(), Some(Word::Any | Word::Pattern(_))) => {
+            Err("the variable that it sets can't be known".to_owned())
+        }
         "getopts" => names(judge, words.get(1..2).unwrap_or_default(), context),
         "printf" => printf(judge, words, context),
         "unset" => unset(judge, words, context),
@@ -201,7 +205,7 @@ fn declare(judge: &mut Judge<'_>, program: &str, words: &[Word], context: &Conte
                 if value.starts_with('(') && value.contains(['$', '`']) {
                     return Err("it sets an array from a text that could be code".to_owned());
                 }
-                (name, Flow::text(value))
+                (name, Flow::value(value))
             }
             Word::Begins(text) if text.contains('=') && !is_array => {
                 let (name, value) = text.split_once('=').unwrap_or((text, ""));
@@ -263,16 +267,25 @@ fn mapfile(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
 }
 
 fn printf(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+    let unknown = || Err("the variable that it sets can't be known".to_owned());
+    // What can be no word at all makes the next one the first.
+    let can_vanish =
+        |word: &&Word| **word == Word::Any || matches!(word, Word::Pattern(_)) && word.is_no_option();
+    let skipped = words.iter().take_while(can_vanish).count();
+    let (before, words) = words.split_at(skipped);
+    if before.contains(&Word::Any) {
+        calculate_sources(judge, context)?;
+    }
     match words.first() {
-        Some(Word::Known(first)) if first == "-v" => {
-            names(judge, words.get(1..2).unwrap_or_default(), context)
+        Some(Word::Known(text)) if text == "-v" => names(judge, words.get(1..2).unwrap_or_default(), context),
+        Some(Word::Known(text)) if text.starts_with("-v") => {
+            names(judge, &[Word::Known(text.get(2..).unwrap_or_default().to_owned())], context)
         }
-        Some(Word::Known(first)) if first.starts_with("-v") => {
-            let name = Word::Known(first.get(2..).unwrap_or_default().to_owned());
-            names(judge, &[name], context)
-        }
-        Some(word) if !word.is_no_option() && word.known().is_none() => calculate_sources(judge, context),
-        Some(_) | None => Ok(false),
+        Some(Word::Begins(text)) if text.starts_with("-v") || text == "-" => unknown(),
+        // A subscript looks like a pattern, and stays as it is where no file matches.
+        Some(Word::Pattern(_)) => unknown(),
+        Some(Word::One) => calculate_sources(judge, context),
+        _ => Ok(false),
     }
 }
 
@@ -307,21 +320,27 @@ fn calculate_sources(judge: &mut Judge<'_>, context: &Context) -> Judged {
     Ok(false)
 }
 
-/// `-v` looks at a variable by its name, and words that can't be known can be `-v`.
+/// `-v` looks at a variable by its name, whose subscript is calculated. Words that can't be known can be `-v`.
 fn test(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let names_variable = |pair: &[Word]| match pair {
-        [Word::Known(first), second] if first == "-v" || first == "-R" => Some(second.clone()),
-        [Word::One, Word::One] => Some(Word::One),
-        _ => None,
-    };
-    let named: Vec<Word> = words.windows(2).filter_map(names_variable).collect();
-    let is_unclear = words.iter().chain(&named).any(|word| *word == Word::Any) || named.contains(&Word::One);
-    if is_unclear {
+    let is_look = |word: &Word| matches!(word.known(), Some("-v" | "-R"));
+    let is_unknown = |word: &Word| matches!(word, Word::One | Word::Any | Word::Begins(_));
+    let has_look = words.iter().any(is_look);
+    let may_look = has_look || words.iter().any(|word| word.could_be("-v") || word.could_be("-R"));
+    let has_pair = words.windows(2).any(|pair| pair == [Word::One, Word::One]);
+    let has_subscript = |word: &Word| matches!(word, Word::Begins(text) if text.contains('['));
+    let may_name = has_look && words.iter().any(is_unknown) || may_look && words.iter().any(has_subscript);
+    if words.contains(&Word::Any) || has_pair || may_name {
         calculate_sources(judge, context)?;
     }
     if words.iter().any(|word| matches!(word, Word::Pattern(_)) && word.could_be("-v")) {
         judge.taint.calculate(Flow::Anywhere, context.span());
     }
-    let known: Vec<Word> = named.into_iter().filter(|word| word.known().is_some()).collect();
-    calculate(judge, &known, context)
+    for word in words.iter().filter(|_| may_look) {
+        // A subscript looks like a pattern. What stands between may be no word at all.
+        let (Word::Known(text) | Word::Pattern(text) | Word::Begins(text)) = word else { continue };
+        if has_look || text.contains('[') {
+            judge.taint.calculate(Flow::text(text), context.span());
+        }
+    }
+    Ok(false)
 }

@@ -13,6 +13,7 @@ pub(super) fn close(mut judge: Judge<'_>) -> Reading {
     }
     declared_arrays(&mut judge);
     written_programs(&mut judge);
+    written_settings(&mut judge);
     if judge.taint.is_assigned("HOME") {
         forget_home(&mut judge.reading);
     }
@@ -46,7 +47,7 @@ fn declared_arrays(judge: &mut Judge<'_>) {
 fn written_programs(judge: &mut Judge<'_>) {
     let reading = &judge.reading;
     let named = reading.commands.iter().filter_map(|command| Some((command.argv.first()?, &command.span)));
-    let scripts = judge.scripts.iter().map(|(script, span)| (script, span));
+    let scripts = judge.scripts.iter().chain(&judge.implied).map(|(script, span)| (script, span));
     let mut unknown = Vec::new();
     for (program, span) in named.chain(scripts) {
         let (Word::Known(path) | Word::Home(path)) = program else { continue };
@@ -63,6 +64,32 @@ fn written_programs(judge: &mut Judge<'_>) {
         }
     }
     judge.reading.unknown.extend(unknown);
+}
+
+/// Git runs what its settings and hooks say: those that the command itself writes nobody has read.
+fn written_settings(judge: &mut Judge<'_>) {
+    let reading = &judge.reading;
+    let is_gits = |word: &Word| match word {
+        Word::Known(path) | Word::Pattern(path) | Word::Home(path) | Word::Begins(path) => {
+            path.split('/').any(|name| {
+                matches!(name, ".git" | ".gitconfig") || name == "git" && path.contains(".config/git")
+            })
+        }
+        Word::One | Word::Any => false,
+    };
+    let has_content = |access| matches!(access, Access::Write | Access::Append);
+    let mut written =
+        reading.writes.iter().filter(|target| has_content(target.access)).map(|target| &target.path);
+    let is_within = reading.folders.iter().any(is_gits);
+    if !written.any(|path| is_within || is_gits(path)) {
+        return;
+    }
+    let is_git = |program: &str| program.rsplit('/').next() == Some("git");
+    let git = reading.commands.iter().find(|command| command.program().is_some_and(is_git));
+    if let Some(span) = git.map(|command| command.span.clone()) {
+        let reason = "git is run and its settings or hooks may be written by the same command".to_owned();
+        judge.reading.unknown.push(Unknown { reason, span });
+    }
 }
 
 /// Whether both could be the same file. Only a path can be one whose name is not known.

@@ -21,6 +21,7 @@ pub(super) fn read(command: &str, dialect: Dialect) -> Reading {
         taint: Taint::default(),
         functions: BTreeSet::new(),
         scripts: Vec::new(),
+        implied: Vec::new(),
         arrays: BTreeSet::new(),
         declared: Vec::new(),
         depth: 0,
@@ -40,6 +41,8 @@ pub(super) struct Judge<'b> {
     pub(super) functions: BTreeSet<String>,
     /// Files that are run by a shell or another interpreter, and where.
     pub(super) scripts: Vec<(Word, Span)>,
+    /// Files that a program runs without being told, if they are there.
+    pub(super) implied: Vec<(Word, Span)>,
     /// Arrays, and variables that `declare` gives a value that can't be known.
     pub(super) arrays: BTreeSet<String>,
     pub(super) declared: Vec<(String, Span)>,
@@ -208,12 +211,12 @@ impl Judge<'_> {
         match &assignment.value {
             Value::Scalar(word) => {
                 self.walk(word, context);
-                flow = word.literal().map_or_else(|| Flow::of(&word.parts), |text| Flow::value(&text));
+                flow = word.literal().map_or_else(|| Flow::of_value(&word.parts), |text| Flow::value(&text));
             }
             Value::Array(elements) => {
                 for element in elements {
                     self.walk(&element.word, context);
-                    flow = flow.and(Flow::of(&element.word.parts));
+                    flow = flow.and(Flow::of_value(&element.word.parts));
                     if expand::unsplit(&element.word).known().is_none() || has_pattern(&element.word) {
                         flow = Flow::Anywhere;
                     }
@@ -282,7 +285,7 @@ impl Judge<'_> {
             }
             Err(reason) => self.unknown(&format!("{program}: {reason}"), context),
         }
-        writers::judge(self, &program, arguments);
+        writers::judge(self, &program, arguments, context);
     }
 
     pub(super) fn push(

@@ -39,7 +39,15 @@ impl Flow {
 
     /// A value. What could be a pattern can become the name of any file where it is not quoted.
     pub(super) fn value(text: &str) -> Flow {
-        if text.contains(['*', '?', '[']) { Flow::Anywhere } else { Flow::text(text) }
+        if text.contains(['*', '?', '[']) || begins_option(text) { Flow::Anywhere } else { Flow::text(text) }
+    }
+
+    /// A value of several parts.
+    pub(super) fn of_value(parts: &[Part]) -> Flow {
+        match parts.first() {
+            Some(Part::Text(text) | Part::Quoted(text)) if begins_option(text) => Flow::Anywhere,
+            _ => Flow::of(parts),
+        }
     }
 
     /// What is split into words, which keeps only numbers as they are.
@@ -88,6 +96,14 @@ impl Flow {
 
     /// Whatever has a part in it, wherever it stands.
     pub(super) fn sources(parts: &[Part]) -> Flow {
+        let text = |part: &Part| match part {
+            Part::Text(text) | Part::Quoted(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            Part::Expansion { .. } => None,
+        };
+        // What stands before a text may be nothing.
+        if parts.iter().find_map(text).is_some_and(|first| begins_option(&first)) {
+            return Flow::Anywhere;
+        }
         parts.iter().fold(Flow::nothing(), |flow, part| match part {
             Part::Text(_) | Part::Quoted(_) => flow,
             Part::Expansion { what, .. } => flow.and(Flow::of_expansion(what)),
@@ -116,11 +132,22 @@ impl Flow {
         match parameter.operator {
             Operator::None => Flow::name(&parameter.name),
             Operator::Default | Operator::Assign => {
-                Flow::name(&parameter.name).and(Flow::of(&parameter.operand))
+                Flow::name(&parameter.name).and(Flow::of_value(&parameter.operand))
             }
             Operator::Substring | Operator::Pattern | Operator::Transform(_) => Flow::Anywhere,
         }
     }
+}
+
+/// Whether it could be the option by which `printf` sets a variable.
+fn begins_option(text: &str) -> bool {
+    text == "-" || text.starts_with("-v")
+}
+
+/// Whether a value names a variable that must not be set: `printf` sets the one after a `-v`, wherever that comes from.
+fn is_set(name: &str) -> bool {
+    let names = [Some(name), name.strip_prefix('v')];
+    names.into_iter().flatten().any(|name| name == "PATH" || variables::why_dangerous(name).is_some())
 }
 
 fn is_name(byte: u8) -> bool {
@@ -212,7 +239,9 @@ impl Taint {
         for (name, flow) in &self.values {
             match flow {
                 Flow::Anywhere => left.push(name),
-                Flow::Names(from) if from.iter().any(|from| variables::holds_text(from)) => left.push(name),
+                Flow::Names(from) if from.iter().any(|from| variables::holds_text(from) || is_set(from)) => {
+                    left.push(name)
+                }
                 Flow::Names(from) => {
                     from.iter().for_each(|from| leads_to.entry(from).or_default().push(name))
                 }

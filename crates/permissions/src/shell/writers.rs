@@ -1,6 +1,6 @@
 //! Programs that are known to write files, and which.
 
-use super::judge::Judge;
+use super::judge::{Context, Judge};
 use super::options::likely;
 use super::{Access, Word};
 
@@ -70,7 +70,7 @@ const WRITERS: &[Writer] = &[
     Writer { names: "cp ln install link", options: COPYING, which: Which::Last { moves: false } },
 ];
 
-pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word]) {
+pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word], context: &Context) {
     let name = program.rsplit('/').next().unwrap_or(program);
     match name {
         "dd" => return dd(judge, words),
@@ -88,6 +88,12 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word]) {
             downloads(judge, words);
             return output(judge, words, &["-O", "--output-document"]);
         }
+        "patch" => return patched(judge, context),
+        "git" if words.iter().any(|word| word.could_be("apply") || word.could_be("am")) => {
+            return patched(judge, context);
+        }
+        // The names are made by it.
+        "split" | "csplit" | "ed" | "red" => return judge.touches(Word::Any, Access::Write),
         "sort" => return output(judge, words, &["-o", "--output"]),
         _ => {}
     }
@@ -159,6 +165,16 @@ fn downloads(judge: &mut Judge<'_>, words: &[Word]) {
     }
 }
 
+/// The files that a patch writes, if it stands in the text.
+fn patched(judge: &mut Judge<'_>, context: &Context) {
+    for line in context.input.iter().flat_map(|input| input.lines()) {
+        if let Some(path) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("rename to ")) {
+            let path = path.split('\t').next().unwrap_or_default().trim();
+            judge.touches(Word::Known(path.to_owned()), Access::Write);
+        }
+    }
+}
+
 /// Programs that write to a file if an option says so.
 fn output(judge: &mut Judge<'_>, words: &[Word], names: &[&str]) {
     for (at, word) in words.iter().enumerate() {
@@ -166,11 +182,16 @@ fn output(judge: &mut Judge<'_>, words: &[Word], names: &[&str]) {
         let is_cluster = text.starts_with('-')
             && !text.starts_with("--")
             && names.iter().any(|name| text.ends_with(name.trim_start_matches('-')));
-        let attached =
-            names.iter().find_map(|name| text.strip_prefix(name).map(|rest| rest.trim_start_matches('=')));
+        let (begin, value) = text.split_once('=').map_or((text, None), |(begin, value)| (begin, Some(value)));
+        // A long option may be cut short.
+        let is_begin = begin.len() > 2 && names.iter().any(|name| name.starts_with(begin));
+        let attached = names
+            .iter()
+            .find_map(|name| text.strip_prefix(name).map(|rest| rest.trim_start_matches('=')))
+            .or(value.filter(|_| is_begin));
         if let Some(path) = attached.filter(|path| !path.is_empty()) {
             judge.touches(Word::Known(path.to_owned()), Access::Write);
-        } else if is_cluster || names.contains(&text) {
+        } else if is_cluster || is_begin || names.contains(&text) {
             judge.touches(words.get(at + 1).cloned().unwrap_or(Word::One), Access::Write);
         }
     }

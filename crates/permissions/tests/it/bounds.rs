@@ -139,6 +139,11 @@ fn texts_that_are_made_to_be_slow_come_to_an_end() {
     }
     let chain: String = (0..3000).map(|at| format!("v{}=v{at}; ((v{at}));", at + 1)).collect();
     read(&chain);
+    for start in ["printf ", "[ -v ", "make ", "git -c alias.x='!a' "] {
+        read(&(start.to_owned() + &long("$x ")));
+        read(&(start.to_owned() + &long("\"a[$x\" ")));
+        read(&(start.to_owned() + &long("z* ")));
+    }
 }
 
 #[test]

@@ -107,6 +107,24 @@ fn a_rule_for_one_command_is_none_for_its_neighbour() {
 }
 
 #[test]
+fn variables_by_which_programs_run_others_are_asked_about() {
+    let allow = |rule| (Layer::User, rule, Verdict::Allow);
+    let rules = [allow("Bash(git:*)"), allow("Bash(make:*)"), allow("Bash(tar:*)"), allow("Bash(cargo:*)")];
+    for (command, expected) in [
+        ("CARGO_TARGET_DIR=x cargo build", Verdict::Allow),
+        ("V=1 make", Verdict::Allow),
+        ("GIT_SSH_COMMAND=./x git fetch", Verdict::Ask),
+        ("HOME=. git status", Verdict::Ask),
+        ("MAKEFLAGS=--eval=x make", Verdict::Ask),
+        ("env TAR_OPTIONS=-I./x tar cf a b", Verdict::Ask),
+        ("export RUSTC_WRAPPER=./x; cargo build", Verdict::Ask),
+        ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=./x cargo test", Verdict::Ask),
+    ] {
+        assert_eq!(decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command)), expected, "{command}");
+    }
+}
+
+#[test]
 fn what_is_suggested_would_have_been_enough() {
     let places = places();
     for (tool, action) in [

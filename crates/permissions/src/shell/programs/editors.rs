@@ -2,6 +2,7 @@
 
 use crate::shell::Word;
 use crate::shell::builtins::Judged;
+use crate::shell::judge::Context;
 
 /// Editors and pagers.
 pub(super) fn judge(name: &str, words: &[Word]) -> Judged {
@@ -13,6 +14,16 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Judged {
         return Err("it may run what is not read here".to_owned());
     }
     Ok(false)
+}
+
+/// The line editor: what follows an exclamation mark runs, in its input and as the name of a file.
+pub(super) fn ed(words: &[Word], context: &Context) -> Judged {
+    let is_plain = |text: &str| !text.contains('!');
+    let are_plain = words.iter().all(|word| word.known().is_some_and(is_plain));
+    if are_plain && context.input.as_deref().is_some_and(is_plain) {
+        return Ok(false);
+    }
+    Err("it may run what it reads from its input".to_owned())
 }
 
 fn may_run(name: &str, text: &str) -> bool {
@@ -39,9 +50,17 @@ const HELPERS: &[(&str, &[&str])] = &[
     ("split", &["--filter"]),
     ("zip", &["-TT", "--unzip-command"]),
     ("cpio", &["--rsh-command"]),
-    ("make", &["--eval", "-E"]),
-    ("gmake", &["--eval", "-E"]),
-    ("wget", &["--use-askpass"]),
+    ("wget", &["--use-askpass", "--execute", "-e", "--config"]),
+    ("apt", &["--option", "-o", "--config-file", "-c"]),
+    ("apt-get", &["--option", "-o", "--config-file", "-c"]),
+    ("cargo", &["--config"]),
+    ("cc", &["-wrapper", "-specs", "-fplugin"]),
+    ("gcc", &["-wrapper", "-specs", "-fplugin"]),
+    ("g++", &["-wrapper", "-specs", "-fplugin"]),
+    ("go", &["-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"]),
+    ("nc", &["-e", "-c"]),
+    ("ncat", &["-e", "-c", "--exec", "--sh-exec", "--lua-exec"]),
+    ("tcpdump", &["-z"]),
     ("rg", &["--pre", "--hostname-bin"]),
     ("bat", &["--pager"]),
     ("batcat", &["--pager"]),
@@ -51,7 +70,8 @@ const HELPERS: &[(&str, &[&str])] = &[
 /// `None` if it is no such program. Many programs take the beginning of a long option for the whole.
 pub(super) fn helpers(name: &str, words: &[Word]) -> Option<Judged> {
     let (_, options) = HELPERS.iter().find(|(own, _)| *own == name)?;
-    for text in words.iter().filter_map(Word::known) {
+    let options_end = |text: &&str| *text != "--";
+    for text in words.iter().filter_map(Word::known).take_while(options_end) {
         let written = text.split('=').next().unwrap_or_default();
         let is_begin = |option: &&str| written.len() > 2 && option.starts_with(written);
         let is_short = |option: &&str| !option.starts_with("--") && written.starts_with(*option);

@@ -3,7 +3,7 @@
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
-use crate::shell::{Dialect, Manner, Word};
+use crate::shell::{Access, Dialect, Manner, Word};
 
 const GLOBAL: &str = "-C: -c: -p -P -h -v --paginate --no-pager --no-replace-objects --no-lazy-fetch \
                       --no-optional-locks --no-advice --bare --git-dir: --work-tree: --namespace: \
@@ -79,12 +79,12 @@ fn settle(judge: &mut Judge<'_>, name: &str, value: &str, context: &Context) -> 
     let inner = context.via("git", Manner::Plain).in_dialect(Dialect::Posix);
     let is_harmless = |own: &&str| *own == name || own.ends_with('.') && name.starts_with(*own);
     if let Some(command) = value.strip_prefix('!').filter(|_| name.starts_with("alias.")) {
-        judge.script(command, &inner);
+        judge.script(&with_arguments(command), &inner);
         return Ok(());
     }
     if COMMANDS.contains(&name.as_str()) || name.starts_with("pager.") {
         if !matches!(value, "" | "true" | "false") {
-            judge.script(value, &inner);
+            judge.script(&with_arguments(value), &inner);
         }
         return Ok(());
     }
@@ -92,6 +92,11 @@ fn settle(judge: &mut Judge<'_>, name: &str, value: &str, context: &Context) -> 
         return Ok(());
     }
     Err(format!("its setting {name} could run something"))
+}
+
+/// Git hands its own words to the shell that runs a command for it.
+fn with_arguments(command: &str) -> String {
+    format!("{command} \"$@\"")
 }
 
 fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Context) -> Judged {
@@ -102,8 +107,11 @@ fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Cont
         return Err("its address runs a command".to_owned());
     }
     match action {
-        "rebase" => for_each_value(judge, words, &["-x", "--exec"], context),
-        "difftool" => for_each_value(judge, words, &["-x", "--extcmd"], context),
+        "rebase" => run_each(judge, values(words, &["-x", "--exec"])?, context),
+        "difftool" => {
+            let scripts = values(words, &["-x", "--extcmd"])?;
+            run_each(judge, scripts.iter().map(|script| with_arguments(script)).collect(), context)
+        }
         "clone" | "fetch" | "pull" | "ls-remote" | "fetch-pack" => {
             refuse(words, &["--upload-pack", "--exec", "-u", "-c", "--config", "--template"])
         }
@@ -112,6 +120,11 @@ fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Cont
         "grep" => refuse(words, &["-O", "--open-files-in-pager"]),
         "init" => refuse(words, &["--template"]),
         "diff" | "log" | "show" => refuse_known(words, &["--ext-diff"]),
+        "mv" => {
+            let operands = words.iter().filter(|word| word.is_no_option());
+            operands.for_each(|path| judge.touches(path.clone(), Access::Write));
+            Ok(false)
+        }
         "bisect" => bisect(judge, words, context),
         "submodule" => submodule(judge, words, context),
         "config" => config(judge, words, context),
@@ -154,9 +167,15 @@ fn refuse_known(words: &[Word], options: &[&str]) -> Judged {
     refuse(&known, options)
 }
 
-/// Options whose value is a command for a shell.
-fn for_each_value(judge: &mut Judge<'_>, words: &[Word], options: &[&str], context: &Context) -> Judged {
+fn run_each(judge: &mut Judge<'_>, scripts: Vec<String>, context: &Context) -> Judged {
     let inner = context.via("git", Manner::Plain).in_dialect(Dialect::Posix);
+    scripts.iter().for_each(|script| judge.script(script, &inner));
+    Ok(false)
+}
+
+/// The values of these options.
+fn values(words: &[Word], options: &[&str]) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         let text = match word {
@@ -167,21 +186,18 @@ fn for_each_value(judge: &mut Judge<'_>, words: &[Word], options: &[&str], conte
         if text == "--" {
             break;
         }
-        let script = match text.split_once('=') {
-            Some((name, script)) if options.contains(&name) => Some(script.to_owned()),
+        match text.split_once('=') {
+            Some((name, value)) if options.contains(&name) => found.push(value.to_owned()),
             _ if options.contains(&text) => {
-                Some(rest.next().and_then(Word::known).ok_or("what it runs can't be known")?.to_owned())
+                let value = rest.next().and_then(Word::known).ok_or("what it runs can't be known")?;
+                found.push(value.to_owned());
             }
             _ => {
                 refuse(std::slice::from_ref(word), options)?;
-                None
             }
-        };
-        if let Some(script) = script {
-            judge.script(&script, &inner);
         }
     }
-    Ok(false)
+    Ok(found)
 }
 
 fn bisect(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {

@@ -8,6 +8,7 @@ mod containers;
 mod editors;
 mod find;
 mod git;
+mod make;
 mod remote;
 mod runners;
 mod sed;
@@ -60,12 +61,15 @@ fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
         "docker" | "podman" | "nerdctl" => containers::docker(judge, name, words, context),
         "kubectl" | "oc" => containers::kubectl(judge, name, words, context),
         "git" => git::git(judge, words, context),
+        "make" | "gmake" => make::make(judge, words, context),
         "tar" | "gtar" | "bsdtar" => tar::tar(judge, words, context),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::awk(judge, words, context),
         "sed" | "gsed" => sed::sed(judge, words, context),
         "vim" | "vi" | "nvim" | "view" | "ex" | "vimdiff" | "less" | "more" | "man" | "emacs" => {
             editors::judge(name, words)
         }
+        "ed" | "red" => editors::ed(words, context),
+        "gdb" | "lldb" | "run-parts" => Err("it may run what is not read here".to_owned()),
         _ if name.starts_with("ld-linux") || name.starts_with("ld.so") || name.starts_with("ld-musl") => {
             Err("it loads another program".to_owned())
         }

@@ -154,6 +154,10 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
         return Ok(false);
     };
     let taken = leading(runner.options, words)?;
+    let is_file = |word: &Word| word.known().is_some_and(|word| !word.starts_with(['|', '!']));
+    if name == "strace" && !taken.values(&["-o"]).all(is_file) {
+        return Err("its output may go to a program".to_owned());
+    }
     let (before, command) = taken.operands.split_at(runner.operands.min(taken.operands.len()));
     // A word that can't be known could be an option, or several words, and the command would begin elsewhere.
     if before

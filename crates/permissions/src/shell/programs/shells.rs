@@ -184,7 +184,7 @@ pub(super) fn run_with_variables(
             }
             _ => return Err("the command that it runs can't be known".to_owned()),
         };
-        let flow = value.as_deref().map_or(Flow::Anywhere, Flow::text);
+        let flow = value.as_deref().map_or(Flow::Anywhere, Flow::value);
         judge.assigned(&name, flow, context);
         assignments.push((name, value));
         rest.next();

@@ -37,6 +37,9 @@ pub(super) fn tar(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
             _ => return Err("what it does at a checkpoint is not understood".to_owned()),
         }
     }
+    if taken.has(&["--transform"]) {
+        judge.touches(Word::One, Access::Write);
+    }
     if taken.has(&["-x", "--extract", "--get"]) && !taken.has(&["-O", "--to-stdout"]) {
         let folder = taken.values(&["-C", "--directory"]).next_back().cloned();
         judge.touches(folder.unwrap_or_else(|| Word::Known(".".to_owned())), Access::Create);

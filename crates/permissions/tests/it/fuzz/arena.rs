@@ -42,6 +42,11 @@ pub(crate) struct Arena {
 impl Arena {
     /// `None` if there is no bash here.
     pub(crate) fn new(more_stubs: &[String]) -> Option<Arena> {
+        Arena::with(more_stubs, &REAL)
+    }
+
+    /// The same with these programs as they are.
+    pub(crate) fn with(more_stubs: &[String], real: &[&str]) -> Option<Arena> {
         Command::new("bash").arg("--version").stdout(Stdio::null()).status().ok()?;
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -50,7 +55,7 @@ impl Arena {
         let arena = Arena { folder, is_root };
         fs::create_dir(arena.path("bin")).unwrap();
         arena.install_stubs(more_stubs);
-        for name in REAL {
+        for name in real {
             let found = ["/usr/bin", "/bin"]
                 .iter()
                 .map(|folder| Path::new(folder).join(name))

@@ -35,7 +35,9 @@ impl Generator<'_> {
                 self.random.pick(&["-a", "-A", "-i", "-n", "-x"]),
                 self.random.pick(&["'($(aa d))'", "(1 2)", "x", "'q[$(aa e)]'", "($(aa))"])
             ),
-            12 => format!("printf -v {} y", self.random.pick(&["x", "'arr[$(aa p)]'", "\"$x\"", "$x"])),
+            12 => {
+                format!("printf {} {} y", self.variable_option(), self.variable_name())
+            }
             13 => format!(
                 "read {} <<< {}",
                 self.random.pick(&["x", "-r x", "'arr[$(aa r)]'", "$x"]),
@@ -43,10 +45,7 @@ impl Generator<'_> {
             ),
             14 => format!("unset {}", self.random.pick(&["x", "'arr[$(aa u)]'", "$x", "arr[0]"])),
             15 => format!("let {}", self.random.pick(&["n=1", "'n=arr[$(aa l)]'", "x", "\"n=$n+1\""])),
-            16 => format!(
-                "test {}",
-                self.random.pick(&["-v x", "-v 'arr[$(aa t)]'", "$x", "-n \"$x\"", "-v \"$x\""])
-            ),
+            16 => format!("test {} {}", self.variable_option(), self.variable_name()),
             17 => format!(
                 "[ {} ]",
                 self.random.pick(&[
@@ -55,7 +54,10 @@ impl Generator<'_> {
                     "$x",
                     "\"$x\" = y",
                     "\"$x\" \"$y\"",
-                    "$x -eq 1"
+                    "$x -eq 1",
+                    "\"$x-v\" 'arr[$(aa t)]'",
+                    "-v $y 'arr[$(aa t)]'",
+                    "-v arr['$(aa t)']"
                 ])
             ),
             18 => format!("printf {} z", self.word()),
@@ -84,6 +86,20 @@ impl Generator<'_> {
             22 => format!("jobs -x {}", self.plain_command()),
             _ => format!("wait -p {} -n", self.random.pick(&["x", "'arr[$(aa w)]'"])),
         }
+    }
+
+    /// `-v`, in one way or another, or something else.
+    fn variable_option(&mut self) -> String {
+        let ways =
+            ["-v", "-v", "$x", "\"$x\"", "\"$x-v\"", "$y -v", "-v $y", "-$x", "-?", "\"${y:--v}\"", "-n"];
+        self.random.pick(&ways).to_owned()
+    }
+
+    /// The name of a variable, perhaps with a subscript that is code.
+    fn variable_name(&mut self) -> String {
+        let ways =
+            ["x", "'arr[$(aa p)]'", "\"$x\"", "$x", "arr['$(aa q)']", "\"arr[$x]\"", "arr[n]", "\"a$y\""];
+        self.random.pick(&ways).to_owned()
     }
 
     pub(super) fn runner(&mut self) -> String {

@@ -189,7 +189,7 @@ impl Generator<'_> {
             8 => format!("{name}={}", self.name()),
             9 => format!("{name}=$((1+1))"),
             10 => format!("{name}=@"),
-            11 => "IFS=a".to_owned(),
+            11 => self.random.pick(&["IFS=a", "x=-v", "x=v", "x=-", "y='$(aa hidden)'"]).to_owned(),
             _ => format!("{name}={}", self.word()),
         }
     }
