@@ -241,8 +241,8 @@ fn the_network_is_asked_about_once() {
     let asked = talk.next(&["approval_requested"]);
     assert_eq!(asked["data"]["rules"], json!(["network"]), "{asked}");
     talk.answer(&asked, "session");
-    let next = talk.next(&["approval_requested"]);
-    assert_eq!(next["type"], "result", "it is not asked again: {next}");
+    let next = talk.next(&["approval_requested", "turn_ended"]);
+    assert_eq!(next["kind"], "turn_ended", "it is not asked again: {next}");
     talk.end();
 }
 
