@@ -12,8 +12,9 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Each crate of ours with those it may know. `protocol ← {config exec journal models permissions workspace} ← tools ← agent ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 10] = [
+const MAY_KNOW: [(&str, &[&str]); 11] = [
     ("helve-protocol", &[]),
+    ("helve-widgets", &[]),
     ("helve-config", &["helve-protocol"]),
     ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),

@@ -1,0 +1,201 @@
+//! How wide text is on a terminal, and text made harmless: what stands in a string from outside is shown, never obeyed.
+
+use std::borrow::Cow;
+use std::iter;
+
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::wrap::push;
+
+/// How far apart the tab stops are.
+pub(crate) const TAB: usize = 4;
+
+/// What is more than this in one cluster is marks upon marks.
+const MOST_OF_CLUSTER: usize = 64;
+
+const SPACES: &str = "    ";
+
+/// What stands in one place of the screen: a cluster as the reader sees it, and how many columns it takes, at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glyph<'a> {
+    pub text: Cow<'a, str>,
+    pub width: usize,
+    /// How many bytes of the source it stands for.
+    pub bytes: usize,
+}
+
+/// The glyphs of a text that begins at a column, which decides how wide its tabs are. What has no width is left out.
+pub fn glyphs(text: &str, column: usize) -> impl Iterator<Item = Glyph<'_>> {
+    let mut rest = text;
+    let mut column = column;
+    let mut skipped = 0;
+    iter::from_fn(move || {
+        loop {
+            let (cluster, after) = split_cluster(rest)?;
+            rest = after;
+            let (text, width) = shown(cluster, column);
+            if width == 0 {
+                skipped += cluster.len();
+                continue;
+            }
+            column += width;
+            let bytes = cluster.len() + skipped;
+            skipped = 0;
+            return Some(Glyph { text, width, bytes });
+        }
+    })
+}
+
+/// The first cluster and what comes after it.
+fn split_cluster(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    // Nothing joins two plain ASCII characters.
+    let is_plain = (b' '..0x7f).contains(&first) && bytes.get(1).is_none_or(u8::is_ascii);
+    let end = if is_plain { 1 } else { text.graphemes(true).next()?.len() };
+    text.split_at_checked(end)
+}
+
+/// What is shown of a cluster, and its width.
+fn shown(cluster: &str, column: usize) -> (Cow<'_, str>, usize) {
+    if cluster == "\t" {
+        let width = TAB - column % TAB;
+        return (SPACES.get(..width).unwrap_or(" ").into(), width);
+    }
+    let cluster = cluster.get(..cluster.floor_char_boundary(MOST_OF_CLUSTER)).unwrap_or(cluster);
+    let text = harmless(cluster);
+    let width = text.width();
+    (text, width)
+}
+
+/// The text with every character that could steer a terminal made visible; a tab too.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| visible(c) == c) {
+        return text.into();
+    }
+    text.chars().map(visible).collect::<String>().into()
+}
+
+fn visible(c: char) -> char {
+    match c {
+        '\0'..='\x1f' => char::from_u32(u32::from(c) + 0x2400).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\x7f' => '␡',
+        // C1 controls, separators of lines, and what turns the direction of the text around.
+        '\u{80}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            char::REPLACEMENT_CHARACTER
+        }
+        _ => c,
+    }
+}
+
+/// How many columns a text takes that begins at column zero.
+pub fn width(text: &str) -> usize {
+    glyphs(text, 0).map(|glyph| glyph.width).sum()
+}
+
+/// How many columns a line takes.
+pub fn line_width(line: &Line<'_>) -> usize {
+    line.spans.iter().fold(0, |column, span| {
+        column + glyphs(&span.content, column).map(|glyph| glyph.width).sum::<usize>()
+    })
+}
+
+/// The line, or as much of it as fits before a `…`.
+pub fn truncate(line: &Line<'_>, most: usize) -> Line<'static> {
+    let fits = line_width(line) <= most;
+    let room = if fits { most } else { most.saturating_sub(1) };
+    let mut spans = Vec::new();
+    let mut column = 0;
+    'line: for span in &line.spans {
+        let style = line.style.patch(span.style);
+        for glyph in glyphs(&span.content, column) {
+            if column + glyph.width > room {
+                break 'line;
+            }
+            column += glyph.width;
+            push(&mut spans, &glyph.text, style);
+        }
+    }
+    if !fits && most > 0 {
+        let style = spans.last().map_or(line.style, |span: &Span<'_>| span.style);
+        push(&mut spans, "…", style);
+    }
+    Line::from(spans)
+}
+
+/// [`truncate`] for a text without style.
+pub fn truncate_text(text: &str, most: usize) -> String {
+    truncate(&Line::from(text), most).spans.into_iter().map(|span| span.content).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn told(text: &str) -> String {
+        glyphs(text, 0).map(|glyph| glyph.text).collect()
+    }
+
+    #[test]
+    fn widths_are_those_of_a_terminal() {
+        let cases = [
+            ("", 0),
+            ("abc", 3),
+            ("日本", 4),
+            ("e\u{301}", 1),
+            ("👩‍💻", 2),
+            ("🇫🇷🇩🇪", 4),
+            ("a\tb", 5),
+            ("abcd\tb", 9),
+            ("\u{200b}", 0),
+            ("ｶﾞ", 2),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(width(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn controls_are_shown() {
+        assert_eq!(told("\x1b[2J\x07\r\n\x7f\u{9b}A\u{202e}x"), "␛[2J␇␍␊␡\u{fffd}A\u{fffd}x");
+    }
+
+    #[test]
+    fn marks_upon_marks_are_cut() {
+        let text = format!("a{}b", "\u{301}".repeat(10_000));
+        assert!(told(&text).len() <= MOST_OF_CLUSTER + 1);
+        assert_eq!(width(&text), 2);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_with_an_ellipsis() {
+        let cases =
+            [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 4, "日…"), ("abc", 1, "…"), ("abc", 0, "")];
+        for (text, most, expected) in cases {
+            assert_eq!(truncate_text(text, most), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_shown_steers_a_terminal(text in any::<String>()) {
+            let told = told(&text);
+            prop_assert!(!told.chars().any(char::is_control));
+        }
+
+        #[test]
+        fn every_byte_belongs_to_a_glyph_or_has_no_width(text in "[a-c\u{301}日\t\u{200b}\u{200d}👩💻]{0,20}") {
+            let bytes: usize = glyphs(&text, 0).map(|glyph| glyph.bytes).sum();
+            prop_assert_eq!(width(text.get(bytes..).unwrap()), 0);
+        }
+
+        #[test]
+        fn what_is_cut_fits(text in any::<String>(), most in 0usize..20) {
+            prop_assert!(width(&truncate_text(&text, most)) <= most);
+        }
+    }
+}
