@@ -3,14 +3,24 @@
 //! Nothing here knows what is drawn or why: values come in, lines and cells come out. No text from outside steers the
 //! terminal, whatever stands in it ([`width`]).
 
+mod chips;
 mod draw;
+mod edit;
+mod editor;
 mod frame;
 mod modes;
+mod rows;
 mod screen;
+mod theme;
+mod undo;
 pub mod width;
 mod wrap;
 
+pub use chips::{Chip, Part};
 pub use draw::put;
+pub use edit::{Edit, Effect};
+pub use editor::Editor;
 pub use modes::{Keys, RESTORE};
 pub use screen::{Cursor, Narrowing, Options, Screen, Shape};
+pub use theme::{Colours, Ground, Theme};
 pub use wrap::{wrap, wrap_after};

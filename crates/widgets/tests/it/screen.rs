@@ -320,7 +320,7 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_terminal_that_wraps_shows_all_once(steps in prop::collection::vec(step(60), 1..40)) {

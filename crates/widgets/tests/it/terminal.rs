@@ -96,7 +96,9 @@ impl Terminal {
             for (text, _) in &row.glyphs {
                 self.parser.process(text.as_bytes());
             }
-            if !row.goes_on && index + 1 < used {
+            // Rows are not joined with what has left the window: terminals differ there.
+            let is_joined = row.goes_on && index + 1 != top;
+            if !is_joined && index + 1 < used {
                 self.parser.process(b"\r\n");
             }
         }
