@@ -259,7 +259,6 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
     let mut printed = String::new();
     let mut waiting = String::new();
     let mut live: Vec<String> = Vec::new();
-    let mut live_width = 20;
     let mut may_haunt = false;
     let mut is_full = false;
     for (number, step) in steps.iter().enumerate() {
@@ -282,7 +281,6 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
                     continue;
                 }
                 let Size { width, height } = screen.size();
-                live_width = width;
                 live = rows;
                 live.truncate(height.into());
                 live.iter_mut().for_each(|row| row.truncate(width.into()));
@@ -290,10 +288,9 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
                 let all = shown(&terminal).concat();
                 prop_assert_eq!(of(&all, false), printed.as_str());
                 let (of_live, expected) = (of(&all, true), live.concat());
-                prop_assert!(of_live.ends_with(&expected), "{of_live} does not end with {expected}");
                 prop_assert!(
                     may_haunt || of_live == expected,
-                    "a ghost in {:?}, live is {:?}",
+                    "{:?} should show {:?}",
                     shown(&terminal),
                     live
                 );
@@ -301,8 +298,8 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
             // The emulator has no main screen while the other is shown.
             Step::Resize(width, height) if !is_full => {
                 let rows: usize = live.iter().map(|row| row.len().div_ceil((*width).into()).max(1)).sum();
-                may_haunt |= rows > usize::from(*height)
-                    || (*width < live_width && rows > live.len() && rows >= usize::from(*height));
+                // What leaves a window that is too small for the live area can't be called back.
+                may_haunt |= rows >= usize::from(*height);
                 terminal.borrow_mut().resize(*width, *height);
             }
             Step::Resize(..) => {}
