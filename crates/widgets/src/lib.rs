@@ -3,14 +3,19 @@
 //! Nothing here knows what is drawn or why: values come in, lines and cells come out. No text from outside steers the
 //! terminal, whatever stands in it ([`width`]).
 
+mod blocks;
 mod chips;
 mod draw;
 mod edit;
 mod editor;
 mod frame;
+mod highlight;
+mod markdown;
 mod modes;
+mod render;
 mod rows;
 mod screen;
+mod table;
 mod theme;
 mod undo;
 pub mod width;
@@ -20,6 +25,8 @@ pub use chips::{Chip, Part};
 pub use draw::put;
 pub use edit::{Edit, Effect};
 pub use editor::Editor;
+pub use highlight::Highlighter;
+pub use markdown::Markdown;
 pub use modes::{Keys, RESTORE};
 pub use screen::{Cursor, Narrowing, Options, Screen, Shape};
 pub use theme::{Colours, Ground, Theme};

@@ -7,5 +7,7 @@
 )]
 
 mod editing;
+mod markdown;
 mod screen;
+mod shot;
 mod terminal;
