@@ -130,6 +130,7 @@ impl Splitter {
             Open::Plain(Kind::Paragraph) => {
                 if is_underline(line) {
                     self.open = Open::Nothing;
+                    self.before = Some(Before { is_tight: false, item: None });
                     return true;
                 }
                 // Only a list that begins with one may interrupt a paragraph.

@@ -154,7 +154,10 @@ impl<'a> Renderer<'a> {
             Tag::TableHead | Tag::TableRow => self.table.iter_mut().for_each(Table::begin_row),
             Tag::Emphasis => self.push_style(self.theme.emphasis),
             Tag::Strong => self.push_style(self.theme.strong),
-            Tag::Strikethrough => self.push_style(self.theme.struck),
+            Tag::Strikethrough => {
+                self.push_style(self.theme.struck);
+                self.mark_struck();
+            }
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
                 self.push_style(self.theme.link);
                 self.links.push(Link { address: dest_url.into_string(), text: String::new() });
@@ -185,11 +188,22 @@ impl<'a> Renderer<'a> {
                 self.table.iter_mut().for_each(|table| table.add(cell.clone()));
             }
             TagEnd::Table => self.end_table(),
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => {
+            TagEnd::Emphasis | TagEnd::Strong => {
+                self.styles.pop();
+            }
+            TagEnd::Strikethrough => {
+                self.mark_struck();
                 self.styles.pop();
             }
             TagEnd::Link | TagEnd::Image => self.end_link(),
             _ => {}
+        }
+    }
+
+    /// Where nothing can be struck out, it is said: the text would mean the contrary.
+    fn mark_struck(&mut self) {
+        if self.theme.struck == Style::new() {
+            self.text("~~");
         }
     }
 

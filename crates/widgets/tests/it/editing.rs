@@ -319,6 +319,8 @@ fn is_between_clusters(editor: &Editor) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn it_does_what_a_naive_one_does(actions in prop::collection::vec(action(), 0..40)) {
         let (mut editor, mut naive) = (Editor::default(), Naive::default());

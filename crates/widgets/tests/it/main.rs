@@ -6,8 +6,12 @@
     reason = "a test fails by panicking, and its numbers are small"
 )]
 
+mod diff;
 mod editing;
+mod hostile;
+mod list;
 mod markdown;
+mod pager;
 mod screen;
 mod shot;
 mod terminal;

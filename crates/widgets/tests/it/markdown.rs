@@ -80,7 +80,7 @@ fn structure_is_read_as_commonmark_does() {
         ("a\n\n---\n\nb", "a\n\n────────────────────\n\nb\n"),
         ("- [x] done\n- [ ] open", "• [x] done\n• [ ] open\n"),
         ("~~~\n```\n~~~", "  ```\n"),
-        ("a `b` _c_ ~~d~~ <http://e> [f](g)", "a b c d http://e f\n(g)\n"),
+        ("a `b` _c_ ~~d~~ <http://e> [f](g)", "a b c ~~d~~ http://e\nf (g)\n"),
         ("[x]: http://y", "[x]: http://y\n"),
         ("line one\nline two", "line one\nline two\n"),
         ("- a\n\n- b", "• a\n\n• b\n"),

@@ -1,0 +1,104 @@
+//! Finding a text in lines. Capitals count if the text has any.
+
+use std::ops::Range;
+
+/// What is looked for; not empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Needle {
+    text: String,
+    folded: Vec<char>,
+    is_exact: bool,
+}
+
+impl Needle {
+    pub(crate) fn new(text: &str) -> Option<Needle> {
+        let is_exact = text.chars().any(char::is_uppercase);
+        let folded = text.chars().flat_map(char::to_lowercase).collect();
+        (!text.is_empty()).then(|| Needle { text: text.to_owned(), folded, is_exact })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_in(&self, line: &str) -> bool {
+        if self.is_exact { line.contains(&self.text) } else { self.next(line, 0).is_some() }
+    }
+
+    /// All places, none over another.
+    pub(crate) fn places(&self, line: &str) -> Vec<Range<usize>> {
+        let mut places = Vec::new();
+        let mut from = 0;
+        while let Some(place) = self.next(line, from) {
+            from = place.end;
+            places.push(place);
+        }
+        places
+    }
+
+    fn next(&self, line: &str, from: usize) -> Option<Range<usize>> {
+        let rest = line.get(from..)?;
+        if self.is_exact {
+            let at = from + rest.find(&self.text)?;
+            return Some(at..at + self.text.len());
+        }
+        let first = *self.folded.first()?;
+        if first.is_ascii() && line.is_ascii() {
+            return self.next_ascii(rest.as_bytes(), from);
+        }
+        let mut starts = rest.char_indices().filter(|(_, c)| c.to_lowercase().next() == Some(first));
+        starts.find_map(|(at, _)| Some(from + at..from + at + self.length_at(rest.get(at..)?)?))
+    }
+
+    fn next_ascii(&self, rest: &[u8], from: usize) -> Option<Range<usize>> {
+        let wanted = self.text.as_bytes();
+        let at = rest.windows(wanted.len()).position(|window| window.eq_ignore_ascii_case(wanted))?;
+        Some(from + at..from + at + wanted.len())
+    }
+
+    /// How many bytes of the text it takes, if it stands at the beginning.
+    fn length_at(&self, text: &str) -> Option<usize> {
+        let mut wanted = self.folded.iter();
+        for (at, c) in text.char_indices() {
+            if wanted.len() == 0 {
+                return Some(at);
+            }
+            for lower in c.to_lowercase() {
+                if wanted.next() != Some(&lower) {
+                    return None;
+                }
+            }
+        }
+        (wanted.len() == 0).then_some(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn capitals_count_if_there_are_any() {
+        let places = |needle: &str, line: &str| Needle::new(needle).unwrap().places(line);
+        assert_eq!(places("err", "Error and ERR"), [0..3, 10..13]);
+        assert_eq!(places("ERR", "Error and ERR"), [10..13]);
+        assert_eq!(places("éa", "xÉa éA"), [1..4, 5..8]);
+        assert_eq!(places("aa", "aaaaa"), [0..2, 2..4]);
+        assert_eq!(Needle::new(""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_found_is_what_was_looked_for(needle in "[a-bé日A ]{1,3}", line in "[a-bé日AÉ ]{0,20}") {
+            let needle = Needle::new(&needle).unwrap();
+            let places = needle.places(&line);
+            prop_assert_eq!(!places.is_empty(), needle.is_in(&line));
+            prop_assert_eq!(needle.is_in(&line), if needle.is_exact { line.contains(needle.text()) } else { line.to_lowercase().contains(&needle.text().to_lowercase()) });
+            for place in places {
+                prop_assert_eq!(line[place].to_lowercase(), needle.text().to_lowercase());
+            }
+        }
+    }
+}

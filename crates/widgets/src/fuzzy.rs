@@ -1,0 +1,212 @@
+//! Fuzzy matching: the characters of the pattern must occur in this order; where and how closely decides the score.
+//!
+//! Bytes are compared, so that a hundred thousand paths take milliseconds. Capital letters count if the pattern has any;
+//! letters beyond ASCII match themselves only.
+
+use std::ops::Range;
+
+/// For each character that is found.
+const FOUND: i32 = 16;
+const AFTER_SEPARATOR: i32 = 10;
+const WORD_START: i32 = 8;
+const HUMP: i32 = 7;
+const CONSECUTIVE: i32 = 6;
+const GAP: i32 = -3;
+const LONGER_GAP: i32 = -1;
+/// All of it is in the last part of a path.
+const IN_NAME: i32 = 24;
+
+/// What is looked for: parts that must all be found, in any order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    parts: Vec<Vec<u8>>,
+    is_exact: bool,
+    letters: u64,
+}
+
+impl Pattern {
+    pub fn new(text: &str) -> Pattern {
+        let is_exact = text.bytes().any(|byte| byte.is_ascii_uppercase());
+        let parts: Vec<Vec<u8>> = text.split_whitespace().map(|part| part.as_bytes().to_vec()).collect();
+        let letters = parts.iter().fold(0, |all, part| all | letters(part));
+        Pattern { parts, is_exact, letters }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// A quick no, from the [`letters`] of a text.
+    pub(crate) fn may_match(&self, letters: u64) -> bool {
+        letters & self.letters == self.letters
+    }
+
+    /// How well the text matches, if it does.
+    pub fn score(&self, text: &str) -> Option<i32> {
+        self.parts.iter().try_fold(0i32, |sum, part| {
+            let (place, bonus) = self.place(part, text.as_bytes())?;
+            Some(sum + bonus + self.walk(part, text.as_bytes(), place, |_| ()))
+        })
+    }
+
+    /// The places of the bytes that are found, in order.
+    pub fn places(&self, text: &str) -> Vec<usize> {
+        let mut places = Vec::new();
+        for part in &self.parts {
+            if let Some((place, _)) = self.place(part, text.as_bytes()) {
+                self.walk(part, text.as_bytes(), place, |at| places.push(at));
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        places
+    }
+
+    fn is_same(&self, wanted: u8, found: u8) -> bool {
+        if self.is_exact { wanted == found } else { wanted.eq_ignore_ascii_case(&found) }
+    }
+
+    /// The shortest stretch that ends where the part is first complete: in the name if it is there, else in the whole path.
+    fn place(&self, part: &[u8], text: &[u8]) -> Option<(Range<usize>, i32)> {
+        let name = text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+        if name > 0
+            && let Some(place) = self.stretch(part, text, name)
+        {
+            return Some((place, IN_NAME));
+        }
+        let bonus = if name == 0 { IN_NAME } else { 0 };
+        Some((self.stretch(part, text, 0)?, bonus))
+    }
+
+    fn stretch(&self, part: &[u8], text: &[u8], from: usize) -> Option<Range<usize>> {
+        let mut wanted = part.iter();
+        let mut next = *wanted.next()?;
+        let mut end = None;
+        for (at, byte) in text.iter().enumerate().skip(from) {
+            if self.is_same(next, *byte) {
+                match wanted.next() {
+                    Some(byte) => next = *byte,
+                    None => {
+                        end = Some(at + 1);
+                        break;
+                    }
+                }
+            }
+        }
+        let end = end?;
+        let mut wanted = part.iter().rev();
+        let mut next = *wanted.next()?;
+        for (at, byte) in text.get(from..end)?.iter().enumerate().rev() {
+            if self.is_same(next, *byte) {
+                match wanted.next() {
+                    Some(byte) => next = *byte,
+                    None => return Some(from + at..end),
+                }
+            }
+        }
+        None
+    }
+
+    /// The score of a stretch, telling each place that counts.
+    fn walk(&self, part: &[u8], text: &[u8], place: Range<usize>, mut found: impl FnMut(usize)) -> i32 {
+        let mut score = 0;
+        let mut wanted = part.iter();
+        let mut next = wanted.next();
+        let mut gap = 0;
+        let mut before = place.start.checked_sub(1).and_then(|at| text.get(at)).copied();
+        for (at, byte) in text.iter().enumerate().take(place.end).skip(place.start) {
+            let Some(byte_wanted) = next else { break };
+            if self.is_same(*byte_wanted, *byte) {
+                let is_consecutive = gap == 0 && at > place.start;
+                score += FOUND + bonus(before, *byte).max(if is_consecutive { CONSECUTIVE } else { 0 });
+                found(at);
+                next = wanted.next();
+                gap = 0;
+            } else {
+                score += if gap == 0 { GAP } else { LONGER_GAP };
+                gap += 1;
+            }
+            before = Some(*byte);
+        }
+        score
+    }
+}
+
+/// What a byte gets for where it stands.
+fn bonus(before: Option<u8>, byte: u8) -> i32 {
+    match before {
+        None | Some(b'/' | b'\\') => AFTER_SEPARATOR,
+        Some(before)
+            if !before.is_ascii_alphanumeric() && before.is_ascii() && byte.is_ascii_alphanumeric() =>
+        {
+            WORD_START
+        }
+        Some(before) if before.is_ascii_lowercase() && byte.is_ascii_uppercase() => HUMP,
+        Some(before) if !before.is_ascii_digit() && byte.is_ascii_digit() => HUMP,
+        Some(_) => 0,
+    }
+}
+
+/// Which letters occur, as bits.
+pub(crate) fn letters(text: &[u8]) -> u64 {
+    text.iter().fold(0, |all, byte| all | 1 << (byte.to_ascii_lowercase() & 63))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The texts that match, best first.
+    fn ranked<'a>(pattern: &str, texts: &[&'a str]) -> Vec<&'a str> {
+        let pattern = Pattern::new(pattern);
+        let mut found: Vec<(i32, &str)> =
+            texts.iter().filter_map(|text| Some((pattern.score(text)?, *text))).collect();
+        found.sort_by_key(|(score, text)| (-score, text.len()));
+        found.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn names_and_beginnings_come_first() {
+        assert_eq!(
+            ranked("main", &["src/domain.rs", "src/main.rs", "main/x.rs"]),
+            ["src/main.rs", "src/domain.rs", "main/x.rs"]
+        );
+        assert_eq!(
+            ranked("ev", &["believe.rs", "event.rs", "my_event.rs"]),
+            ["event.rs", "my_event.rs", "believe.rs"]
+        );
+        assert_eq!(ranked("fb", &["afab", "foo_bar", "fooBar"]), ["fooBar", "foo_bar", "afab"]);
+        assert_eq!(ranked("xyz", &["xy"]), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn capitals_count_if_there_are_any() {
+        assert_eq!(ranked("readme", &["README.md", "readme.txt"]).len(), 2);
+        assert_eq!(ranked("README", &["README.md", "readme.txt"]), ["README.md"]);
+    }
+
+    #[test]
+    fn all_parts_must_be_there() {
+        assert_eq!(ranked("rs src", &["src/a.rs", "lib/a.rs", "src/a.md"]), ["src/a.rs"]);
+    }
+
+    #[test]
+    fn places_are_those_that_are_found() {
+        assert_eq!(Pattern::new("mn").places("src/main.rs"), [4, 7]);
+        assert_eq!(Pattern::new("").places("abc"), Vec::<usize>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn exactly_the_texts_match_that_have_the_letters_in_order(pattern in "[a-c]{1,4}", text in "[a-cA-C/_日]{0,12}") {
+            let mut rest = text.to_lowercase().into_bytes().into_iter();
+            let expected = pattern.bytes().all(|wanted| rest.any(|byte| byte == wanted));
+            let pattern = Pattern::new(&pattern);
+            prop_assert_eq!(pattern.score(&text).is_some(), expected);
+            prop_assert!(!expected || pattern.may_match(letters(text.as_bytes())));
+            prop_assert!(pattern.places(&text).iter().all(|at| *at < text.len()));
+        }
+    }
+}
