@@ -6,9 +6,8 @@ use std::ops::Range;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::editor::grouped;
 use crate::theme::Theme;
-use crate::width::truncate;
+use crate::width::{grouped, truncate};
 use crate::words::changed_parts;
 use crate::wrap::wrap_after;
 

@@ -6,14 +6,15 @@ use std::ops::Range;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use unicode_segmentation::GraphemeCursor;
 
-use crate::chips::{Chip, Content, MARK, Part};
+use crate::chips::{Chip, Content, Part};
 use crate::draw::put;
 use crate::edit::{Edit, Effect};
+use crate::motion::{after, before, is_of_word, snapped, word_after, word_before};
 use crate::rows::{Laid, column_of, lay, line_at, place_at, row_pieces};
 use crate::theme::Theme;
 use crate::undo::{Change, History};
+use crate::width::grouped;
 
 /// A paste of more is a chip.
 const MOST_PASTED_CHARS: usize = 1_000;
@@ -134,23 +135,23 @@ impl Editor {
         let goal = self.goal.take();
         let (at, line) = (self.cursor, line_at(self.content.text(), self.cursor));
         match edit {
-            Edit::Left => self.go(self.before(at)),
-            Edit::Right => self.go(self.after(at)),
+            Edit::Left => self.go(before(self.content.text(), at)),
+            Edit::Right => self.go(after(self.content.text(), at)),
             Edit::Up => self.go_vertically(goal, Direction::Up),
             Edit::Down => self.go_vertically(goal, Direction::Down),
-            Edit::WordLeft => self.go(self.word_before(at)),
-            Edit::WordRight => self.go(self.word_after(at)),
+            Edit::WordLeft => self.go(word_before(self.content.text(), at)),
+            Edit::WordRight => self.go(word_after(self.content.text(), at)),
             Edit::LineStart => self.go(line.start),
             Edit::LineEnd => self.go(line.end),
             Edit::TextStart => self.go(0),
             Edit::TextEnd => self.go(self.content.len()),
             Edit::NewLine => self.delete(at..at, "\n"),
-            Edit::DeleteLeft => self.delete(self.before(at)..at, ""),
-            Edit::DeleteRight => self.delete(at..self.after(at), ""),
-            Edit::KillWordLeft => self.kill(self.word_before(at)..at, &last),
-            Edit::KillWordRight => self.kill(at..self.word_after(at), &last),
+            Edit::DeleteLeft => self.delete(before(self.content.text(), at)..at, ""),
+            Edit::DeleteRight => self.delete(at..after(self.content.text(), at), ""),
+            Edit::KillWordLeft => self.kill(word_before(self.content.text(), at)..at, &last),
+            Edit::KillWordRight => self.kill(at..word_after(self.content.text(), at), &last),
             Edit::KillToStart => self.kill(line.start..at, &last),
-            Edit::KillToEnd if at == line.end => self.kill(at..self.after(at), &last),
+            Edit::KillToEnd if at == line.end => self.kill(at..after(self.content.text(), at), &last),
             Edit::KillToEnd => self.kill(at..line.end, &last),
             Edit::KillAll => self.kill(0..self.content.len(), &last),
             Edit::Yank => self.yank(at..at, 0),
@@ -273,7 +274,7 @@ impl Editor {
                 .map(|start| (lay(&self.content, start, self.width), 0)),
         };
         let place = target.map(|(laid, number)| place_at(&self.content, &laid, number, goal, self.width));
-        place.map_or(Effect::Nothing, |place| self.go(self.snapped(place)))
+        place.map_or(Effect::Nothing, |place| self.go(snapped(self.content.text(), place)))
     }
 
     /// Replaces a range and puts the cursor behind what is new.
@@ -281,7 +282,7 @@ impl Editor {
         let cursor_before = self.cursor;
         let removed = self.content.cut(range.clone());
         self.content.replace(range.clone(), &with);
-        self.cursor = self.snapped(range.start + with.len());
+        self.cursor = snapped(self.content.text(), range.start + with.len());
         self.goal = None;
         Change { at: range.start, removed, inserted: with, cursor_before, cursor_after: self.cursor }
     }
@@ -338,11 +339,12 @@ impl Editor {
 
     fn transpose(&mut self) -> Effect {
         let line = line_at(self.content.text(), self.cursor);
-        let middle = if self.cursor == line.end { self.before(self.cursor) } else { self.cursor };
+        let middle =
+            if self.cursor == line.end { before(self.content.text(), self.cursor) } else { self.cursor };
         if middle <= line.start {
             return Effect::Nothing;
         }
-        let (start, end) = (self.before(middle), self.after(middle));
+        let (start, end) = (before(self.content.text(), middle), after(self.content.text(), middle));
         let mut swapped = self.content.cut(middle..end);
         swapped.append(&self.content.cut(start..middle));
         self.replace(start..end, swapped);
@@ -354,65 +356,10 @@ impl Editor {
         self.cursor = cursor;
         Effect::Changed
     }
-
-    fn before(&self, at: usize) -> usize {
-        let text = self.content.text();
-        GraphemeCursor::new(at, text.len(), true).prev_boundary(text, 0).ok().flatten().unwrap_or(0)
-    }
-
-    fn after(&self, at: usize) -> usize {
-        let text = self.content.text();
-        GraphemeCursor::new(at, text.len(), true).next_boundary(text, 0).ok().flatten().unwrap_or(text.len())
-    }
-
-    /// The place, or the end of the cluster that it is in: what was put together may have become one.
-    fn snapped(&self, at: usize) -> usize {
-        let text = self.content.text();
-        let is_between = GraphemeCursor::new(at, text.len(), true).is_boundary(text, 0).unwrap_or(true);
-        if is_between { at } else { self.after(at) }
-    }
-
-    fn word_before(&self, at: usize) -> usize {
-        let text = self.content.text().get(..at).unwrap_or_default();
-        let to_word = text.trim_end_matches(|c| !is_of_word(c) && c != MARK);
-        let start = match to_word.strip_suffix(MARK) {
-            Some(before) => before.len(),
-            None => to_word.trim_end_matches(is_of_word).len(),
-        };
-        // Never into a cluster: its beginning is before.
-        if self.snapped(start) == start { start } else { self.before(start) }
-    }
-
-    fn word_after(&self, at: usize) -> usize {
-        let text = self.content.text().get(at..).unwrap_or_default();
-        let from_word = text.trim_start_matches(|c| !is_of_word(c) && c != MARK);
-        let rest = match from_word.strip_prefix(MARK) {
-            Some(after) => after,
-            None => from_word.trim_start_matches(is_of_word),
-        };
-        self.snapped(self.content.len() - rest.len())
-    }
 }
 
 #[derive(Clone, Copy)]
 enum Direction {
     Up,
     Down,
-}
-
-fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// 2341 as `2,341`.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut told = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            told.push(',');
-        }
-        told.push(digit);
-    }
-    told
 }

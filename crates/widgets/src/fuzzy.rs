@@ -16,20 +16,23 @@ const LONGER_GAP: i32 = -1;
 /// All of it is in the last part of a path.
 const IN_NAME: i32 = 24;
 
+/// The two bytes that a byte of the pattern stands for: small and capital, or twice itself.
+type Wanted = [u8; 2];
+
 /// What is looked for: parts that must all be found, in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
-    parts: Vec<Vec<u8>>,
-    is_exact: bool,
+    parts: Vec<Vec<Wanted>>,
     letters: u64,
 }
 
 impl Pattern {
     pub fn new(text: &str) -> Pattern {
         let is_exact = text.bytes().any(|byte| byte.is_ascii_uppercase());
-        let parts: Vec<Vec<u8>> = text.split_whitespace().map(|part| part.as_bytes().to_vec()).collect();
-        let letters = parts.iter().fold(0, |all, part| all | letters(part));
-        Pattern { parts, is_exact, letters }
+        let wanted = |byte: u8| [byte, if is_exact { byte } else { byte.to_ascii_uppercase() }];
+        let parts = text.split_whitespace().map(|part| part.bytes().map(wanted).collect()).collect();
+        let letters = text.split_whitespace().fold(0, |all, part| all | letters(part.as_bytes()));
+        Pattern { parts, letters }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -44,8 +47,8 @@ impl Pattern {
     /// How well the text matches, if it does.
     pub fn score(&self, text: &str) -> Option<i32> {
         self.parts.iter().try_fold(0i32, |sum, part| {
-            let (place, bonus) = self.place(part, text.as_bytes())?;
-            Some(sum + bonus + self.walk(part, text.as_bytes(), place, |_| ()))
+            let (place, bonus) = place(part, text.as_bytes())?;
+            Some(sum + bonus + walk(part, text.as_bytes(), place, |_| ()))
         })
     }
 
@@ -53,83 +56,72 @@ impl Pattern {
     pub fn places(&self, text: &str) -> Vec<usize> {
         let mut places = Vec::new();
         for part in &self.parts {
-            if let Some((place, _)) = self.place(part, text.as_bytes()) {
-                self.walk(part, text.as_bytes(), place, |at| places.push(at));
+            if let Some((place, _)) = place(part, text.as_bytes()) {
+                walk(part, text.as_bytes(), place, |at| places.push(at));
             }
         }
         places.sort_unstable();
         places.dedup();
         places
     }
+}
 
-    fn is_same(&self, wanted: u8, found: u8) -> bool {
-        if self.is_exact { wanted == found } else { wanted.eq_ignore_ascii_case(&found) }
+/// The shortest stretch that ends where the part is first complete: in the name if it is there, else in the whole path.
+fn place(part: &[Wanted], text: &[u8]) -> Option<(Range<usize>, i32)> {
+    let name = text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    match stretch(part, text, name) {
+        Some(place) => Some((place, IN_NAME)),
+        None if name > 0 => Some((stretch(part, text, 0)?, 0)),
+        None => None,
     }
+}
 
-    /// The shortest stretch that ends where the part is first complete: in the name if it is there, else in the whole path.
-    fn place(&self, part: &[u8], text: &[u8]) -> Option<(Range<usize>, i32)> {
-        let name = text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-        if name > 0
-            && let Some(place) = self.stretch(part, text, name)
-        {
-            return Some((place, IN_NAME));
-        }
-        let bonus = if name == 0 { IN_NAME } else { 0 };
-        Some((self.stretch(part, text, 0)?, bonus))
-    }
+fn stretch(part: &[Wanted], text: &[u8], from: usize) -> Option<Range<usize>> {
+    let rest = text.get(from..)?;
+    let end = last_of(part.iter(), rest.iter())?;
+    let back = last_of(part.iter().rev(), rest.get(..=end)?.iter().rev())?;
+    Some(from + end - back..from + end + 1)
+}
 
-    fn stretch(&self, part: &[u8], text: &[u8], from: usize) -> Option<Range<usize>> {
-        let mut wanted = part.iter();
-        let mut next = *wanted.next()?;
-        let mut end = None;
-        for (at, byte) in text.iter().enumerate().skip(from) {
-            if self.is_same(next, *byte) {
-                match wanted.next() {
-                    Some(byte) => next = *byte,
-                    None => {
-                        end = Some(at + 1);
-                        break;
-                    }
-                }
+/// After how many bytes all of the part has been met, counted from zero.
+fn last_of<'a>(
+    mut part: impl Iterator<Item = &'a Wanted>,
+    text: impl Iterator<Item = &'a u8>,
+) -> Option<usize> {
+    let mut wanted = part.next()?;
+    for (at, byte) in text.enumerate() {
+        if wanted.contains(byte) {
+            match part.next() {
+                Some(next) => wanted = next,
+                None => return Some(at),
             }
         }
-        let end = end?;
-        let mut wanted = part.iter().rev();
-        let mut next = *wanted.next()?;
-        for (at, byte) in text.get(from..end)?.iter().enumerate().rev() {
-            if self.is_same(next, *byte) {
-                match wanted.next() {
-                    Some(byte) => next = *byte,
-                    None => return Some(from + at..end),
-                }
-            }
-        }
-        None
     }
+    None
+}
 
-    /// The score of a stretch, telling each place that counts.
-    fn walk(&self, part: &[u8], text: &[u8], place: Range<usize>, mut found: impl FnMut(usize)) -> i32 {
-        let mut score = 0;
-        let mut wanted = part.iter();
-        let mut next = wanted.next();
-        let mut gap = 0;
-        let mut before = place.start.checked_sub(1).and_then(|at| text.get(at)).copied();
-        for (at, byte) in text.iter().enumerate().take(place.end).skip(place.start) {
-            let Some(byte_wanted) = next else { break };
-            if self.is_same(*byte_wanted, *byte) {
-                let is_consecutive = gap == 0 && at > place.start;
-                score += FOUND + bonus(before, *byte).max(if is_consecutive { CONSECUTIVE } else { 0 });
-                found(at);
-                next = wanted.next();
-                gap = 0;
-            } else {
-                score += if gap == 0 { GAP } else { LONGER_GAP };
-                gap += 1;
-            }
-            before = Some(*byte);
+/// The score of a stretch, telling each place that counts.
+fn walk(part: &[Wanted], text: &[u8], place: Range<usize>, mut found: impl FnMut(usize)) -> i32 {
+    let mut score = 0;
+    let mut part = part.iter();
+    let mut next = part.next();
+    let mut gap = 0;
+    let mut before = place.start.checked_sub(1).and_then(|at| text.get(at)).copied();
+    for (at, byte) in (place.start..).zip(text.get(place.clone()).unwrap_or_default()) {
+        let Some(wanted) = next else { break };
+        if wanted.contains(byte) {
+            let is_consecutive = gap == 0 && at > place.start;
+            score += FOUND + bonus(before, *byte).max(if is_consecutive { CONSECUTIVE } else { 0 });
+            found(at);
+            next = part.next();
+            gap = 0;
+        } else {
+            score += if gap == 0 { GAP } else { LONGER_GAP };
+            gap += 1;
         }
-        score
+        before = Some(*byte);
     }
+    score
 }
 
 /// What a byte gets for where it stands.

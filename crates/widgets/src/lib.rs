@@ -16,6 +16,7 @@ mod highlight;
 mod list;
 mod markdown;
 mod modes;
+mod motion;
 mod pager;
 mod render;
 mod rows;

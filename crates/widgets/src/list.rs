@@ -6,14 +6,16 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::draw::put;
-use crate::editor::grouped;
 use crate::fuzzy::{Pattern, letters};
 use crate::theme::Theme;
-use crate::width::{line_width, truncate};
+use crate::width::{grouped, line_width, truncate};
 use crate::wrap::push;
 
 /// Below this, a list has no room for a preview or a count beside its rows.
 const FEW_ROWS: u16 = 4;
+
+/// So many are in order; nobody reads further.
+const MOST_SORTED: usize = 1_000;
 
 /// One row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,7 +113,12 @@ impl Picker {
             Some(worse << 48 | length << 32 | u64::from(index))
         };
         let mut keys: Vec<u64> = candidates.iter().filter_map(|index| key(*index)).collect();
-        keys.sort_unstable();
+        if keys.len() > MOST_SORTED {
+            let (best, ..) = keys.select_nth_unstable(MOST_SORTED);
+            best.sort_unstable();
+        } else {
+            keys.sort_unstable();
+        }
         keys.into_iter().filter_map(|key| u32::try_from(key & 0xffff_ffff).ok()).collect()
     }
 

@@ -8,10 +8,9 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use crate::draw::put;
-use crate::editor::grouped;
 use crate::find::Needle;
 use crate::theme::Theme;
-use crate::width::truncate;
+use crate::width::{grouped, truncate};
 use crate::wrap::wrap;
 
 /// Where lines come from.
@@ -308,7 +307,7 @@ impl<D: Document> Pager<D> {
 
     fn draw_status(&self, area: Rect, last: usize, buffer: &mut Buffer, theme: &Theme) {
         let count = self.document.count();
-        let percent = if count == 0 { 100 } else { (last + 1) * 100 / count };
+        let percent = ((last + 1) * 100).checked_div(count).unwrap_or(100);
         let place = format!(
             "{}-{} of {} ({percent}%)",
             grouped(self.top.line + 1),

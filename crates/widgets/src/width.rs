@@ -130,6 +130,19 @@ pub fn truncate_text(text: &str, most: usize) -> String {
     truncate(&Line::from(text), most).spans.into_iter().map(|span| span.content).collect()
 }
 
+/// 2341 as `2,341`.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut told = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            told.push(',');
+        }
+        told.push(digit);
+    }
+    told
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -178,6 +191,11 @@ mod tests {
         for (text, most, expected) in cases {
             assert_eq!(truncate_text(text, most), expected);
         }
+    }
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     }
 
     proptest! {

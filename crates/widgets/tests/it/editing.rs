@@ -1,10 +1,12 @@
 //! The text input against a naive one.
 
-use helve_widgets::{Colours, Edit, Editor, Effect, Ground, Part, Theme};
+use helve_widgets::{Edit, Editor, Effect, Part, Theme};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
+
+use crate::shot::{plain, shot};
 
 fn editor(text: &str) -> Editor {
     let mut editor = Editor::default();
@@ -20,15 +22,12 @@ fn apply(editor: &mut Editor, edits: &[Edit]) {
 
 /// The rows as drawn, with `|` where the cursor stands.
 fn drawn(editor: &mut Editor, width: u16, height: u16) -> String {
-    let area = Rect::new(0, 0, width, height);
-    let mut buffer = Buffer::empty(area);
-    let cursor = editor.draw(area, &mut buffer, &Theme::new(Colours::None, Ground::Dark));
-    if let Some(at) = cursor {
-        buffer.cell_mut(at).unwrap().set_symbol("|");
-    }
-    let rows = buffer.content.chunks(width.into());
-    let told = |row: &[ratatui::buffer::Cell]| row.iter().map(|cell| cell.symbol()).collect::<String>();
-    rows.map(|row| told(row).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    let told = shot(width, height, |area, buffer| {
+        if let Some(at) = editor.draw(area, buffer, &plain()) {
+            buffer.cell_mut(at).unwrap().set_symbol("|");
+        }
+    });
+    told.strip_suffix('\n').unwrap().to_owned()
 }
 
 #[test]
@@ -126,6 +125,31 @@ fn the_cursor_is_always_among_the_rows() {
     apply(&mut editor, &[Edit::TextStart]);
     assert_eq!(drawn(&mut editor, 10, 3), "|\n1\n2");
     assert_eq!(drawn(&mut editor, 1, 1), "|");
+}
+
+/// A text with everything that an input can hold.
+fn sample() -> Editor {
+    let mut editor = editor("Please look at the 日本語 file and tell me what is wrong with it:\n\t");
+    editor.paste(&"x\n".repeat(40));
+    editor.insert(" and ");
+    editor.insert_chip("image 1", "a.png");
+    editor.insert("\nThanks 👩‍💻");
+    editor
+}
+
+#[test]
+fn at_80_by_24() {
+    insta::assert_snapshot!(drawn(&mut sample(), 80, 24));
+}
+
+#[test]
+fn at_40_by_10() {
+    insta::assert_snapshot!(drawn(&mut sample(), 40, 10));
+}
+
+#[test]
+fn at_10_by_3() {
+    insta::assert_snapshot!(drawn(&mut sample(), 10, 3));
 }
 
 #[test]
