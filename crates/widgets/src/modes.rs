@@ -35,6 +35,10 @@ pub(crate) const RESET_KEYS: &str = "\x1b[=0u";
 pub(crate) const OPEN_FULL: &str = "\x1b[?1049h\x1b[2J\x1b[H";
 pub(crate) const CLOSE_FULL: &str = "\x1b[?1049l";
 
-/// All of a frame appears at once; nothing wraps even if the window has become smaller meanwhile; no cursor runs about.
+/// All of a frame appears at once; no row wraps even if the window has become smaller meanwhile; no cursor runs about.
 pub(crate) const BEGIN_FRAME: &str = "\x1b[?2026h\x1b[?7l\x1b[?25l";
+
+/// Finished lines may wrap in that case: what is cut would be lost.
+pub(crate) const WRAP: &str = "\x1b[?7h";
+pub(crate) const DONT_WRAP: &str = "\x1b[?7l";
 pub(crate) const END_FRAME: &str = "\x1b[?7h\x1b[?2026l";

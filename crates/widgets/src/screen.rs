@@ -10,8 +10,8 @@ use ratatui::text::Line;
 use crate::draw::put;
 use crate::frame::{Frame, content_width, rows_when_wrapped};
 use crate::modes::{
-    BEGIN_FRAME, CLOSE_FULL, END_FRAME, ENTER, Keys, LEAVE, OPEN_FULL, POP_KEYS, PUSH_KEYS, RESET_KEYS,
-    SET_KEYS,
+    BEGIN_FRAME, CLOSE_FULL, DONT_WRAP, END_FRAME, ENTER, Keys, LEAVE, OPEN_FULL, POP_KEYS, PUSH_KEYS,
+    RESET_KEYS, SET_KEYS, WRAP,
 };
 use crate::width::harmless;
 use crate::wrap::wrap;
@@ -69,6 +69,8 @@ struct Shown {
     /// Where the cursor was left, seen from the first row.
     at: Position,
     cursor: Option<Cursor>,
+    /// The window changed while it was drawn: nobody knows at which width.
+    is_torn: bool,
 }
 
 /// A terminal: `W` takes the bytes, `S` says how large the window is.
@@ -126,7 +128,9 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
             None => {
                 let lines = std::mem::take(&mut self.waiting);
                 let frame = self.live.below(&lines, window, buffer, self.options.narrowing);
-                self.end_frame(frame, cursor)
+                self.end_frame(frame, cursor)?;
+                self.live.is_torn = self.size() != window;
+                Ok(())
             }
             Some(_) if self.waiting.len() > MOST_WAITING => {
                 self.print_behind(window)?;
@@ -261,7 +265,8 @@ impl Shown {
     /// what left it at the top can't be reached any more.
     fn row_after_resize(&self, window: Size, narrowing: Narrowing) -> u16 {
         let width = usize::from(self.buffer.area.width).max(1);
-        let row = if narrowing == Narrowing::Wraps && window.width < self.window.width {
+        // In doubt a ghost stays, rather than that a finished line goes.
+        let row = if narrowing == Narrowing::Wraps && window.width < self.window.width && !self.is_torn {
             let mut rows = self.buffer.content.chunks(width);
             let above: u16 =
                 rows.by_ref().take(self.at.y.into()).map(|row| rows_when_wrapped(row, window.width)).sum();
@@ -284,6 +289,10 @@ fn blank(window: Size, height: u16) -> Buffer {
 }
 
 fn print(frame: &mut Frame, lines: &[Line<'_>], width: u16) {
+    if lines.is_empty() {
+        return;
+    }
+    frame.raw(WRAP);
     for row in lines.iter().flat_map(|line| wrap(line, width.into())) {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, 1));
         put(&mut buffer, Position::ORIGIN, width, &row);
@@ -291,6 +300,7 @@ fn print(frame: &mut Frame, lines: &[Line<'_>], width: u16) {
         frame.change_row(0, &[], &buffer.content);
         frame.newline();
     }
+    frame.raw(DONT_WRAP);
 }
 
 fn shape(shape: Shape) -> &'static str {

@@ -213,6 +213,29 @@ fn the_smallest_window_works() {
     assert_eq!(shown(&terminal), ["a", "b", "…", "x", "y"]);
 }
 
+/// The window is narrower when the frame has been written, and the terminal has cut its rows.
+#[test]
+fn no_finished_line_goes_if_the_window_changes_within_a_frame() {
+    let (emulator, _) = terminal(20, 6, Options::default());
+    let mut sizes = [20, 8].into_iter().chain(std::iter::repeat(8)).map(|width| Size::new(width, 6));
+    let mut screen = Screen::new(Tap(emulator.clone()), move || sizes.next().unwrap(), Options::default());
+    screen.print(lines(&["one", "two"]));
+    draw(&mut screen, &["LIVE LIVE LIVE", "LIVE"]);
+    draw(&mut screen, &["LIVE", "LIVE"]);
+    assert_eq!(shown(&emulator), ["one", "two", "LIVE", "LIVE"]);
+}
+
+#[test]
+fn finished_lines_may_wrap_and_live_rows_may_not() {
+    let (terminal, mut screen) = terminal(20, 6, Options::default());
+    screen.print(lines(&["one"]));
+    draw(&mut screen, &["LIVE"]);
+    let bytes = terminal.borrow_mut().take_bytes();
+    let parts: Vec<&str> = bytes.split("\x1b[?7").collect();
+    assert!(parts[2].starts_with('h') && parts[2].contains("one"), "{parts:?}");
+    assert!(parts[3].starts_with('l') && parts[3].contains("LIVE"), "{parts:?}");
+}
+
 /// One step of a random session.
 #[derive(Clone, Debug)]
 enum Step {

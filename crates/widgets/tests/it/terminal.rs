@@ -44,7 +44,7 @@ pub(crate) fn terminal(
     (shared.clone(), Screen::new(Tap(shared), size, options))
 }
 
-pub(crate) struct Tap(Shared);
+pub(crate) struct Tap(pub(crate) Shared);
 
 impl io::Write for Tap {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
