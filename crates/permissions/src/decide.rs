@@ -7,7 +7,7 @@
 //! | bypass mode | run, unless the administrator denies it |
 //! | settings, hooks and rules that decide what may be done (`.git/hooks`, `.helve` …) are written | asked, whatever a rule allows |
 //! | something outside the project is deleted, or the project, or very many files of it | asked, whatever a rule allows |
-//! | rules allow all of it, or it only looks inside the project | run |
+//! | rules allow all of it, or it only looks inside the project (in ask mode, programs that look are asked too) | run |
 //! | accept-edits or auto: a file tool writes in the project | run |
 //! | accept-edits or auto: a command, confined, understood, with nothing but the project to write, without the network | run |
 //! | anything else: not understood, network, places outside, secrets, another user, another machine, no confinement | asked |
@@ -107,8 +107,8 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
     };
     let is_of_administrator =
         |point: &&Point| point.proof.as_ref().is_some_and(|proof| proof.layer == Layer::Administrator);
-    let denied = points.iter().filter(|point| point.verdict == Verdict::Deny);
-    if let Some(point) = denied.filter(|point| mode != Mode::Bypass || is_of_administrator(point)).next() {
+    let mut denied = points.iter().filter(|point| point.verdict == Verdict::Deny);
+    if let Some(point) = denied.find(|point| mode != Mode::Bypass || is_of_administrator(point)) {
         return decision(Verdict::Deny, Some(point), &point.reason);
     }
     if mode == Mode::Bypass {

@@ -2,11 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use helve_protocol::{Action, Needs};
+use helve_protocol::{Action, Mode, Needs};
 
 use crate::decide::{Contained, Level, Policy};
 use crate::pattern::{Subject, host};
-use crate::programs::{credentials, goes_out, only_looks, reaches_out, runs_outside};
+use crate::programs::{credentials, goes_out, is_of_the_shell, only_looks, reaches_out, runs_outside};
 use crate::rule::{Rule, Verdict};
 use crate::rules::{Judgement, Proof};
 use crate::secrets::{is_guarded, is_secret};
@@ -318,7 +318,14 @@ impl<'a> Judge<'a> {
                 point if !self.policy.trusts_confinement() => unless(point),
                 point => point,
             },
-            (None, None) if only_looks(words) => return self.look_at(words, reading, folder),
+            (None, None) if only_looks(words) => {
+                self.look_at(words, reading, folder);
+                if self.policy.mode != Mode::Ask || is_of_the_shell(words) {
+                    return;
+                }
+                let why = format!("{what} is not allowed by a rule");
+                unless(Point::ask(why).look())
+            }
             (None, None) => {
                 let why = format!("{what} is not allowed by a rule");
                 unless(Point::ask(why).contained(Contained::ByConfinement))
@@ -340,6 +347,10 @@ impl<'a> Judge<'a> {
         self.push(Point::allow("it only looks").look());
         let arguments = words.iter().skip(1).flatten().filter(|word| !word.starts_with('-'));
         for argument in arguments {
+            // Where commands are a world of their own, secrets look empty to them.
+            if self.policy.level < Level::Fully && may_mean_secrets(argument) {
+                self.push(Point::ask(format!("{argument} may mean files with secrets")).look());
+            }
             for path in self.places_of(argument, reading, folder) {
                 if self.is_scratch(&path, Contained::ByConfinement) {
                     continue;
@@ -457,6 +468,15 @@ fn may_be_hidden(pattern: &str) -> bool {
     pattern.split('/').any(|name| {
         is_pattern(name) && !name.starts_with(|c: char| c.is_alphanumeric() || c == '*' || c == '?')
     })
+}
+
+/// Whether a pattern of files could mean one that holds secrets.
+fn may_mean_secrets(pattern: &str) -> bool {
+    let name = pattern.rsplit('/').next().unwrap_or(pattern);
+    let is_pattern = name.contains(['*', '?', '[', '(', '{']);
+    is_pattern
+        && (may_be_hidden(name)
+            || [".pem", ".key", ".p12", ".pfx", ".json", "*"].iter().any(|end| name.ends_with(end)))
 }
 
 /// The path without `.` and `..`, as far as that can be said without looking.

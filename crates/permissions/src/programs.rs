@@ -224,6 +224,12 @@ pub(crate) fn only_looks(words: &[Option<String>]) -> bool {
     is_known && !forbidden.into_iter().any(|option| does_more(option))
 }
 
+/// Whether a command that only looks is one of the shell's own: no program runs.
+pub(crate) fn is_of_the_shell(words: &[Option<String>]) -> bool {
+    const OWN: [&str; 10] = ["[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type"];
+    words.first().and_then(Option::as_deref).is_some_and(|program| OWN.contains(&program))
+}
+
 /// The first word that is neither an option nor the value of one that may stand before it.
 fn verb(words: &[Option<String>]) -> Option<&String> {
     const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--prefix", "--manifest-path"];

@@ -48,6 +48,9 @@ const TRIAL_SAID: usize = 2 << 10;
 /// A folder's path is no longer.
 const MAX_PATH: u64 = 64 << 10;
 
+/// No file that anybody means is larger.
+const MAX_FILE_BYTES: u64 = 64 << 30;
+
 const SIZE: WindowSize = WindowSize { rows: 40, columns: 120 };
 
 /// How commands are run.
@@ -110,7 +113,12 @@ impl Commands {
             env: self.env.clone(),
             input: Input::Nothing,
             terminal: None,
-            limits: Limits { processes: Some(self.processes), memory: self.memory, ..Limits::default() },
+            limits: Limits {
+                processes: Some(self.processes),
+                memory: self.memory,
+                file_size: Some(MAX_FILE_BYTES),
+                ..Limits::default()
+            },
             confinement: None,
             keeper: self.keeper.clone(),
         }

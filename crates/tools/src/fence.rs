@@ -96,10 +96,8 @@ impl Fence {
                 let (name, kind) = (entry.file_name(), entry.file_type());
                 let Some(name) = name.to_str() else { continue };
                 match kind {
-                    Ok(kind) if kind.is_dir() => {
-                        if depth < DEPTH && !NOT_LOOKED_AT.contains(&name) {
-                            folders.push((entry.path(), depth + 1));
-                        }
+                    Ok(kind) if kind.is_dir() && depth < DEPTH && !NOT_LOOKED_AT.contains(&name) => {
+                        folders.push((entry.path(), depth + 1));
                     }
                     Ok(kind) if kind.is_file() && (self.is_secret)(name) => hidden.push(entry.path()),
                     _ => {}

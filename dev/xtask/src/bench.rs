@@ -22,6 +22,7 @@ pub(crate) fn run() -> Result<(), String> {
     rows.extend(of_bench("helve-journal", "journal", &[])?);
     rows.extend(of_bench("helve-models", "models", &[])?);
     rows.extend(of_bench("helve-tools", "search", &[])?);
+    rows.extend(of_bench("helve-widgets", "widgets", &[])?);
     rows.extend(of_bench("helve-workspace", "workspace", &[])?);
     print(&rows);
     Ok(())

@@ -1,9 +1,11 @@
 //! Commands from other projects and torture lists, with what bash really ran, where they are at hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use helve_permissions::shell::read;
+use helve_permissions::{Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
+use helve_protocol::{Action, Mode};
 use helve_testkit::skip;
 use serde::Deserialize;
 
@@ -52,4 +54,35 @@ fn whatever_bash_ran_was_foreseen() {
     eprintln!("{unknown} of {parsable} commands that bash reads are not known for sure");
     assert_eq!(missed, Vec::<String>::new());
     assert!(unknown * 8 <= parsable, "too much is unknown");
+}
+
+/// Whoever allows half of the programs has not allowed the other half.
+#[test]
+fn with_half_of_the_programs_allowed_nothing_of_the_other_half_runs_unasked() {
+    let cases = cases("with_half_of_the_programs_allowed_nothing_of_the_other_half_runs_unasked");
+    let names: BTreeSet<&str> =
+        cases.iter().flat_map(|case| &case.execs).map(|argv| argv[0].as_str()).collect();
+    let (half, mut rules) = (names.len() / 2, Rules::default());
+    let allowed: BTreeSet<&str> = names.iter().take(half).copied().collect();
+    for name in &allowed {
+        let rule = Rule::new("shell", Some(&format!("{name}:*")), Verdict::Allow);
+        rules.add(Layer::User, "settings", rule);
+    }
+    let places = Places { home: Some("/home/me".into()), ..Places::of("/p") };
+    let (mut run, mut wrong) = (0, Vec::new());
+    for level in [Level::None, Level::Fully] {
+        let policy = Policy { rules: &rules, places: &places, mode: Mode::Ask, level };
+        for case in &cases {
+            let (command, folder) = (case.command.clone(), "/p".into());
+            let action = Action::Run { command, folder, network: false };
+            if decide("shell", &[action], policy).verdict == Verdict::Allow {
+                run += 1;
+                let other = case.execs.iter().find(|argv| !allowed.contains(argv[0].as_str()));
+                wrong.extend(other.map(|argv| format!("{:?} ran {argv:?}", case.command)));
+            }
+        }
+    }
+    eprintln!("{run} of {} run unasked", 2 * cases.len());
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(cases.is_empty() || run > 0, "a rule must allow something");
 }

@@ -99,7 +99,8 @@ fn a_rule_for_one_command_is_none_for_its_neighbour() {
         ("npm run test > /etc/x", Verdict::Ask),
         ("npm run test | sh", Verdict::Ask),
         ("npm run tests", Verdict::Ask),
-        ("git commit -m \"$(date)\"", Verdict::Allow),
+        ("git commit -m \"$(echo now)\"", Verdict::Allow),
+        ("git commit -m \"$(date)\"", Verdict::Ask),
         ("git -c core.pager=./x log", Verdict::Ask),
     ] {
         assert_eq!(decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command)), expected, "{command}");
