@@ -6,7 +6,9 @@ use helve_protocol::{Action, Mode, Needs};
 
 use crate::decide::{Contained, Level, Policy};
 use crate::pattern::{Subject, host};
-use crate::programs::{credentials, goes_out, is_of_the_shell, only_looks, reaches_out, runs_outside};
+use crate::programs::{
+    credentials, goes_out, is_local, is_of_the_shell, only_looks, reaches_out, runs_outside,
+};
 use crate::rule::{Rule, Verdict};
 use crate::rules::{Judgement, Proof};
 use crate::secrets::{is_guarded, is_secret};
@@ -294,7 +296,8 @@ impl<'a> Judge<'a> {
 
     fn program(&mut self, simple: &Simple, words: &[Option<String>], reading: &Reading, folder: &Path) {
         let what = format!("`{}`", shown(words));
-        let is_out = goes_out(words);
+        // Commands that are a world of their own have a loopback of their own, and nothing else.
+        let is_out = goes_out(words) && !(self.policy.level == Level::Fully && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= runs_outside(words);
         if let Some(home) = &self.policy.places.home {

@@ -249,6 +249,25 @@ pub(crate) fn goes_out(words: &[Option<String>]) -> bool {
     is_in(&NETWORK, words)
 }
 
+/// Whether a program that speaks with servers names only those of this machine.
+pub(crate) fn is_local(words: &[Option<String>]) -> bool {
+    const SPEAKERS: [&str; 7] = ["curl", "wget", "nc", "ncat", "telnet", "ping", "ftp"];
+    let is_speaker = words.first().and_then(Option::as_deref).is_some_and(|p| SPEAKERS.contains(&name(p)));
+    let host = |word: &String| {
+        let rest = word.split_once("://").map_or(word.as_str(), |(_, rest)| rest);
+        let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        match host.strip_prefix('[') {
+            Some(address) => address.split(']').next().unwrap_or(address).to_owned(),
+            None => host.split(':').next().unwrap_or(host).to_owned(),
+        }
+    };
+    let is_own =
+        |host: &str| host == "localhost" || host == "::1" || host == "0.0.0.0" || host.starts_with("127.");
+    let mut arguments = words.iter().skip(1).flatten();
+    let names_own = words.iter().skip(1).flatten().any(|word| is_own(&host(word)));
+    is_speaker && names_own && arguments.all(|word| !word.contains("://") || is_own(&host(word)))
+}
+
 /// Programs that act on other machines in the user's name, or change this one, with all their words or only with these. That the
 /// network may be used is not enough for them.
 const REACH_OUT: [(&str, &[&str]); 32] = [
@@ -380,6 +399,22 @@ mod tests {
         }
         for text in ["git commit", "npm test", "cargo build", "pip list"] {
             assert!(!goes_out(&words(text)), "{text}");
+        }
+        for text in [
+            "curl -s http://127.0.0.1:8099/x",
+            "curl localhost:3000",
+            "nc 127.0.0.1 80",
+            "curl http://[::1]:1/",
+        ] {
+            assert!(is_local(&words(text)), "{text}");
+        }
+        for text in [
+            "curl http://localhost.evil.com",
+            "curl http://a.com http://localhost",
+            "curl x",
+            "git push localhost",
+        ] {
+            assert!(!is_local(&words(text)), "{text}");
         }
     }
 }

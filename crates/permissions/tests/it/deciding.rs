@@ -145,7 +145,7 @@ fn what_is_suggested_would_have_been_enough() {
             rules.add(Layer::Session, "asked", Rule::parse(&rule.to_string(), Verdict::Allow).unwrap());
         }
         assert_eq!(
-            decide(tool, &[action.clone()], Policy { rules: &rules, ..policy }).verdict,
+            decide(tool, std::slice::from_ref(&action), Policy { rules: &rules, ..policy }).verdict,
             Verdict::Allow,
             "{action:?}"
         );

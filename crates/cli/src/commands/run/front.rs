@@ -374,7 +374,7 @@ impl Front {
             }
         }
         if !self.denials.is_empty() && self.form == OutputForm::Text {
-            let hint = "Nobody could be asked. --permission-mode auto lets it work in the project, --allow RULE allows more.";
+            let hint = "Nobody could be asked: --allow RULE allows it beforehand, --permission-mode auto all that stays in the project.";
             screen::complain(&format!("{WARN}{hint}{WARN:#}"));
         }
         Ok(exit)
