@@ -317,9 +317,13 @@ impl Gate {
             (_, Who::Person(_) | Who::Caller(_)) => {
                 let reason = if is_same_again { SAME_AGAIN.to_owned() } else { decision.reason };
                 let rules = if is_same_again { Vec::new() } else { decision.suggestions };
-                let effects =
+                let mut needs = decision.needs;
+                let mut lines: Vec<String> =
                     std::iter::once(question.intent.clone()).chain(effects(&question.actions)).collect();
-                Judged::Open(Opened { effects, reason, rules, needs: decision.needs })
+                if question.actions.iter().any(|action| matches!(action, Action::Run { .. })) {
+                    lines.extend(scope::opened(&mut needs, ruled.home(), question.root));
+                }
+                Judged::Open(Opened { effects: lines, reason, rules, needs })
             }
             _ if is_same_again => refused(format!(
                 "{SAME_AGAIN}, with the same result, and nobody is there to be asked. Try another way."
@@ -410,6 +414,10 @@ impl Ruled {
             None => (Places { added: added.to_owned(), ..Places::of(root) }, Level::None),
         };
         Rights::new(rules, state.mode.min(loosest), places, level)
+    }
+
+    fn home(&self) -> Option<&Path> {
+        self.grounds.as_ref().and_then(|grounds| grounds.places.home.as_deref())
     }
 
     fn keep(&self, rules: &[Rule], record: &Recorder) -> Result<(), Error> {

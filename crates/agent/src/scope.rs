@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helve_protocol::Action;
+use helve_protocol::{Action, Needs};
 
 /// The actions, and those that they amount to where a path leads elsewhere.
 pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
@@ -70,6 +70,27 @@ fn resolved(path: &Path, left: &mut u32) -> PathBuf {
         }
         _ => resolved(folder, left).join(name),
     }
+}
+
+/// What a yes to a command gives beyond the paths that it names, in lines: to make something in a folder is to write the folder.
+/// Where that would be the home folder or more, the command is not confined at all.
+pub(crate) fn opened(needs: &mut Needs, home: Option<&Path>, root: &Path) -> Vec<String> {
+    let mut lines = Vec::new();
+    for path in needs.writes.iter().filter(|path| !path.exists()) {
+        let folder = path.parent().filter(|folder| folder.is_dir());
+        let is_too_much =
+            |folder: &Path| home.is_some_and(|home| home.starts_with(folder)) || folder.parent().is_none();
+        match folder {
+            Some(folder) if !is_too_much(folder) && !folder.starts_with(root) => {
+                lines.push(format!("may write all of {} meanwhile", folder.display()));
+            }
+            Some(folder) if folder.starts_with(root) => {}
+            _ => needs.unconfined = true,
+        }
+    }
+    lines.extend(needs.unconfined.then(|| "runs without confinement".to_owned()));
+    lines.dedup();
+    lines
 }
 
 /// Whether these places hold more files than that. A place may be a pattern of the shell.

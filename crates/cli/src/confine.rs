@@ -8,23 +8,25 @@ use helve_tools::Fence;
 
 use crate::setup::{Setup, home};
 
-/// What tools keep below the home folder, and may write. Nothing that would be run later is among it.
-const CACHES: [&str; 22] = [
-    ".cargo/registry",
-    ".cargo/git",
-    ".npm/_cacache",
-    ".npm/_logs",
+/// What tools keep below the home folder for building, and may write.
+const CACHES: [&str; 8] = [
     ".cache/pip",
     ".cache/uv",
-    ".cache/pypoetry",
-    ".cache/pre-commit",
     ".cache/yarn",
-    ".cache/pnpm",
     ".cache/go-build",
-    ".cache/node",
-    ".cache/bazel",
     ".cache/ccache",
     ".cache/sccache",
+    ".npm/_cacache",
+    ".npm/_logs",
+];
+
+/// What they write only when they fetch something. It is run later, so that nobody else shall write it.
+const FETCHED: [&str; 12] = [
+    ".cargo/registry",
+    ".cargo/git",
+    ".cache/pypoetry",
+    ".cache/pnpm",
+    ".cache/node",
     ".local/share/pnpm/store",
     ".yarn/berry/cache",
     "go/pkg/mod",
@@ -66,9 +68,11 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
         level,
         // Only where the tool is used: no folders are made for others.
         caches: below(&CACHES).into_iter().filter(|cache| is_used(cache)).collect(),
+        fetched: below(&FETCHED).into_iter().filter(|cache| is_used(cache)).collect(),
         hidden: below(&SECRETS_AT_HOME).into_iter().chain(setup.places.own()).collect(),
         protected: GUARDED.iter().map(PathBuf::from).collect(),
         is_secret: is_secret_name,
+        home: home.clone(),
         agent: agent.map(|(socket, home)| (home.join(".ssh"), socket)),
     })
 }

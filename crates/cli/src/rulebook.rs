@@ -110,6 +110,11 @@ impl Rulebook for SettingsBook {
         }
         rules.iter().for_each(|rule| text.push_str(&written(rule)));
         write(file, &text).map_err(shown)?;
+        // It is this user's, and none of the repository's.
+        let ignores = file.with_file_name(".gitignore");
+        if !ignores.exists() {
+            write(&ignores, "local.toml\n").map_err(shown)?;
+        }
         match self.origins.load(&trust) {
             Ok(config) => trust
                 .trust(&self.origins.project.root, config.digest())

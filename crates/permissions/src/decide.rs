@@ -94,7 +94,11 @@ pub fn decide(tool: &str, actions: &[Action], policy: Policy<'_>) -> Decision {
 
 /// Puts the points together, by the table above.
 fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
-    let Judged { points, needs, deletes } = judged;
+    let Judged { points, mut needs, deletes, credentials, is_single } = judged;
+    // Unasked, who the user is goes with nothing but the one program that needs it.
+    let mut unasked = needs.clone();
+    unasked.reads.extend(credentials.iter().filter(|_| is_single).cloned());
+    needs.reads.extend(credentials);
     let mode = policy.mode;
     let decision = |verdict: Verdict, point: Option<&Point>, reason: &str| Decision {
         verdict,
@@ -132,11 +136,8 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
             _ => "it is confined to the project",
         });
         let first = points.first();
-        return decision(
-            Verdict::Allow,
-            first,
-            how.unwrap_or_else(|| first.map_or("it does nothing", |p| &p.reason)),
-        );
+        let how = how.unwrap_or_else(|| first.map_or("it does nothing", |point| &point.reason));
+        return Decision { needs: unasked, ..decision(Verdict::Allow, first, how) };
     };
     Decision {
         suggestions: suggestions(&asking),

@@ -7,12 +7,16 @@ use helve_protocol::{Action, Mode, Needs};
 use crate::decide::{Contained, Level, Policy};
 use crate::pattern::{Subject, host};
 use crate::programs::{
-    credentials, goes_out, is_local, is_of_the_shell, only_looks, reaches_out, runs_outside,
+    cleans, credentials, goes_out, is_local, is_of_the_shell, only_looks, reaches_out, runs_outside,
+    writes_settings_of_git,
 };
 use crate::rule::{Rule, Verdict};
 use crate::rules::{Judgement, Proof};
 use crate::secrets::{is_guarded, is_secret};
 use crate::shell::{self, Access, Manner, Reading, Simple, Target, Word};
+
+/// More folders that a command goes to are not followed.
+const MAX_FOLDERS: usize = 20;
 
 /// A rule about this name is one about the network as such.
 const NETWORK: &str = "network";
@@ -85,6 +89,10 @@ pub(crate) struct Judged {
     pub(crate) points: Vec<Point>,
     pub(crate) needs: Needs,
     pub(crate) deletes: Vec<PathBuf>,
+    /// By which it says who the user is.
+    pub(crate) credentials: Vec<PathBuf>,
+    /// It runs one program, and nothing that could do anything else with those.
+    pub(crate) is_single: bool,
 }
 
 pub(crate) struct Judge<'a> {
@@ -95,7 +103,13 @@ pub(crate) struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     pub(crate) fn new(tool: &'a str, policy: Policy<'a>) -> Judge<'a> {
-        let judged = Judged { points: Vec::new(), needs: Needs::default(), deletes: Vec::new() };
+        let judged = Judged {
+            points: Vec::new(),
+            needs: Needs::default(),
+            deletes: Vec::new(),
+            credentials: Vec::new(),
+            is_single: true,
+        };
         Judge { tool, policy, judged }
     }
 
@@ -165,7 +179,7 @@ impl<'a> Judge<'a> {
             self.judged.needs.reads.push(path.to_owned());
         }
         let what = format!("reading {}", path.display());
-        if let Some(point) = self.rules(tool, &Subject::Path(path.to_owned()), &what) {
+        if let Some(point) = self.rules(tool, &subject(path, is_secret), &what) {
             return point.look();
         }
         let point = match (is_secret, places.is_inside(path)) {
@@ -173,9 +187,11 @@ impl<'a> Judge<'a> {
             (false, true) => return Point::allow("it only reads, in the project").look(),
             (false, false) => Point::ask(format!("{} is outside the project", path.display())),
         };
-        // One file, not its folder: there may be other secrets.
-        let pattern = if is_secret { self.shown(path) } else { self.around(path) };
-        point.unless(Rule::new(tool, Some(&pattern), Verdict::Allow)).look()
+        // One file, not its folder: who knows what else is there.
+        match self.shown(path) {
+            Some(pattern) => point.unless(Rule::new(tool, Some(&pattern), Verdict::Allow)).look(),
+            None => point.look(),
+        }
     }
 
     fn write(&mut self, tool: &str, path: &Path, contained: Contained) -> Point {
@@ -186,7 +202,8 @@ impl<'a> Judge<'a> {
             self.judged.needs.writes.push(path.to_owned());
         }
         let what = format!("writing {}", path.display());
-        let point = self.rules(tool, &Subject::Path(path.to_owned()), &what);
+        let is_secret = is_secret(path, places);
+        let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == Verdict::Deny);
         if !is_denied && is_guarded {
             return Point::ask(format!("{} decides what may be done", path.display()));
@@ -194,17 +211,19 @@ impl<'a> Judge<'a> {
         if let Some(point) = point {
             return point;
         }
-        let is_secret = is_secret(path, places);
         if is_secret {
             self.judged.needs.reads.push(path.to_owned());
         }
         let point = match (is_secret, is_inside) {
             (true, _) => Point::ask(format!("{} may hold secrets", path.display())),
-            (false, true) => Point::ask(what).contained(contained),
+            (false, true) => Point::ask(format!("no rule allows {what}")).contained(contained),
             (false, false) => Point::ask(format!("{} is outside the project", path.display())),
         };
-        let pattern = if is_secret { self.shown(path) } else { self.around(path) };
-        point.unless(Rule::new(tool, Some(&pattern), Verdict::Allow))
+        let pattern = if is_secret || !is_inside { self.shown(path) } else { self.around(path) };
+        match pattern {
+            Some(pattern) => point.unless(Rule::new(tool, Some(&pattern), Verdict::Allow)),
+            None => point,
+        }
     }
 
     /// Deleting is writing. What can't be meant, or can't be brought back, is asked whatever a rule says.
@@ -232,7 +251,8 @@ impl<'a> Judge<'a> {
         let point =
             self.rules(self.tool, &Subject::Address(address.to_owned()), &what).unwrap_or_else(|| {
                 let pattern = host(address).map(|host| format!("domain:{host}"));
-                Point::ask(what).unless(Rule::new(self.tool, pattern.as_deref(), Verdict::Allow))
+                let why = format!("no rule allows {what}");
+                Point::ask(why).unless(Rule::new(self.tool, pattern.as_deref(), Verdict::Allow))
             });
         point.look()
     }
@@ -242,11 +262,13 @@ impl<'a> Judge<'a> {
         let contained = if is_confined { Contained::ByConfinement } else { Contained::No };
         self.rules(self.tool, &Subject::Text(what.to_owned()), &shown).unwrap_or_else(|| {
             let rule = Rule::new(self.tool, None, Verdict::Allow);
-            Point::ask(shown).contained(contained).unless(rule)
+            Point::ask(format!("no rule allows {shown}")).contained(contained).unless(rule)
         })
     }
 
     fn run(&mut self, reading: &Reading, folder: &Path) {
+        let has_variables = reading.commands.iter().any(|simple| !simple.assignments.is_empty());
+        self.judged.is_single &= reading.commands.len() == 1 && !has_variables && reading.unknown.is_empty();
         for unknown in &reading.unknown {
             self.push(Point::ask(format!("it can't be known what it runs: {}", unknown.reason)));
         }
@@ -275,7 +297,10 @@ impl<'a> Judge<'a> {
 
     fn simple(&mut self, simple: &Simple, reading: &Reading, folder: &Path) {
         for (name, _) in simple.assignments.iter().filter(|(name, _)| changes_programs(name)) {
-            self.push(Point::ask(format!("{name} decides which programs run")));
+            let why = format!("{name} decides which programs run");
+            let is_everyday = EVERYDAY.contains(&name.as_str());
+            let contained = if is_everyday { Contained::ByConfinement } else { Contained::No };
+            self.push(Point::ask(why).contained(contained));
         }
         for via in &simple.via {
             let program = &via.program;
@@ -301,7 +326,15 @@ impl<'a> Judge<'a> {
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= runs_outside(words);
         if let Some(home) = &self.policy.places.home {
-            self.judged.needs.reads.extend(credentials(words).iter().map(|secret| home.join(secret)));
+            self.judged.credentials.extend(credentials(words).iter().map(|secret| home.join(secret)));
+        }
+        if writes_settings_of_git(words) {
+            let config = self.policy.places.root.join(".git/config");
+            let point = self.write("write", &config, Contained::ByConfinement);
+            self.push(point);
+        }
+        if cleans(words) {
+            self.push(Point::ask(format!("{what} deletes files that git does not know")).grave());
         }
         let suggestion = suggestion(self.tool, words);
         let unless = |point: Point| match &suggestion {
@@ -326,11 +359,11 @@ impl<'a> Judge<'a> {
                 if self.policy.mode != Mode::Ask || is_of_the_shell(words) {
                     return;
                 }
-                let why = format!("{what} is not allowed by a rule");
+                let why = format!("{what} is allowed by no rule");
                 unless(Point::ask(why).look())
             }
             (None, None) => {
-                let why = format!("{what} is not allowed by a rule");
+                let why = format!("{what} is allowed by no rule");
                 unless(Point::ask(why).contained(Contained::ByConfinement))
             }
         };
@@ -348,7 +381,14 @@ impl<'a> Judge<'a> {
     /// What a program that only looks may look at.
     fn look_at(&mut self, words: &[Option<String>], reading: &Reading, folder: &Path) {
         self.push(Point::allow("it only looks").look());
-        let arguments = words.iter().skip(1).flatten().filter(|word| !word.starts_with('-'));
+        // What an option is given counts too.
+        let arguments = words.iter().skip(1).flatten().filter_map(|word| match word.strip_prefix('-') {
+            None => Some(word.as_str()),
+            Some(option) => match option.split_once('=') {
+                Some((_, value)) => Some(value),
+                None => option.find('/').and_then(|at| option.get(at..)),
+            },
+        });
         for argument in arguments {
             // Where commands are a world of their own, secrets look empty to them.
             if self.policy.level < Level::Fully && may_mean_secrets(argument) {
@@ -391,6 +431,10 @@ impl<'a> Judge<'a> {
 
     /// The places that a path may mean: from the folder, or from one that the command goes to.
     fn places_of(&self, text: &str, reading: &Reading, folder: &Path) -> Vec<PathBuf> {
+        // Who goes to so many places could be anywhere.
+        if reading.folders.len() > MAX_FOLDERS {
+            return vec![PathBuf::from("/").join(text)];
+        }
         let gone_to = reading.folders.iter().map(|word| match word {
             Word::Known(to) => plain(&folder.join(to).join(text)),
             // Wherever that is, it is not known to be in the project.
@@ -412,21 +456,22 @@ impl<'a> Judge<'a> {
     /// Where only the command itself and its like write, as they are confined.
     fn is_scratch(&self, path: &Path, contained: Contained) -> bool {
         let is_own = contained == Contained::ByConfinement && self.policy.level == Level::Fully;
-        is_own && ["/tmp", "/var/tmp"].iter().any(|scratch| path.starts_with(scratch))
+        is_own && ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|scratch| path.starts_with(scratch))
     }
 
-    /// The path as a pattern: from the project, if it is there.
-    fn shown(&self, path: &Path) -> String {
+    /// The path as a pattern: from the project, if it is there. None if the path itself looks like one.
+    fn shown(&self, path: &Path) -> Option<String> {
         let inside = path.strip_prefix(&self.policy.places.root).ok();
-        inside.map_or_else(|| path.to_owned(), |inside| Path::new(".").join(inside)).display().to_string()
+        let shown = inside.map_or_else(|| path.to_owned(), |inside| Path::new(".").join(inside));
+        Some(shown.display().to_string()).filter(|shown| !shown.contains(['*', '?', '[', '(', ')']))
     }
 
-    /// All that is beside a file.
-    fn around(&self, path: &Path) -> String {
-        match path.parent().map(|folder| self.shown(folder)) {
-            Some(folder) if folder == "." || folder == "./" => "./*".to_owned(),
-            Some(folder) if folder != "/" => format!("{}/**", folder.trim_end_matches('/')),
-            _ => self.shown(path),
+    /// All that is in the folder of a file of the project; of one at its top, or elsewhere, only the file.
+    fn around(&self, path: &Path) -> Option<String> {
+        let root = &self.policy.places.root;
+        match path.parent().filter(|folder| folder != root && folder.starts_with(root)) {
+            Some(folder) => self.shown(folder).map(|folder| format!("{folder}/**")),
+            None => self.shown(path),
         }
     }
 }
@@ -437,17 +482,44 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
         !word.starts_with('-')
             && word.chars().all(|letter| letter.is_alphanumeric() || "-_:".contains(letter))
     };
-    let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?']))?;
+    let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?', '(', ')']))?;
+    // Where options come first, the verb is not known, and the program alone would be too much.
+    let is_verbed = ["git", "npm", "pnpm", "yarn", "cargo", "docker", "podman", "kubectl", "go", "pip", "gh"];
+    let is_option = |word: &Option<String>| word.as_ref().is_none_or(|word| word.starts_with(['-', '+']));
+    if is_verbed.contains(&program) && words.get(1).is_some_and(is_option) {
+        return None;
+    }
     let verb = words.get(1).and_then(Option::as_deref).filter(|word| is_verb(word));
     let start = verb.map_or_else(|| program.to_owned(), |verb| format!("{program} {verb}"));
     Some(Rule::new(tool, Some(&format!("{start}:*")), Verdict::Allow))
 }
 
+fn subject(path: &Path, is_secret: bool) -> Subject {
+    if is_secret { Subject::Secret(path.to_owned()) } else { Subject::Path(path.to_owned()) }
+}
+
+/// Those that people set every day: what they let run is as confined as the rest.
+const EVERYDAY: [&str; 13] = [
+    "PYTHONPATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "RUSTFLAGS",
+    "MAKEFLAGS",
+    "PERL5LIB",
+    "RUBYOPT",
+    "PAGER",
+    "MANPAGER",
+    "GIT_PAGER",
+    "GIT_EDITOR",
+    "EDITOR",
+    "VISUAL",
+];
+
 /// Variables that decide which programs run, or with what.
 fn changes_programs(name: &str) -> bool {
     const NAMES: &str = "PATH IFS HOME SHELL ENV BASH_ENV ZDOTDIR PROMPT_COMMAND PAGER MANPAGER EDITOR VISUAL \
                          SUDO_EDITOR BROWSER SSH_ASKPASS SUDO_ASKPASS LESSOPEN LESSCLOSE RSYNC_RSH TAR_OPTIONS \
-                         MAKEFLAGS MAKEFILES GNUMAKEFLAGS RUSTC RUSTFLAGS CARGO_HOME GCONV_PATH PYTHONPATH \
+                         MAKEFLAGS MAKEFILES GNUMAKEFLAGS RUSTC RUSTFLAGS CARGO_HOME GCONV_PATH RIPGREP_CONFIG_PATH PYTHONPATH \
                          PYTHONHOME PYTHONSTARTUP NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB RUBYOPT VIMINIT EXINIT";
     const STARTS: [&str; 6] = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_", "XDG_CONFIG_", "npm_config_"];
     const ENDS: [&str; 5] = ["_PRELOAD", "_WRAPPER", "_RUNNER", "_LINKER", "_RUSTC"];

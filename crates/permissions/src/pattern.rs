@@ -9,6 +9,8 @@ pub enum Subject {
     Command(Vec<Option<String>>),
     /// A file, absolute and without `..`.
     Path(PathBuf),
+    /// A file that may hold secrets: a rule allows it only if it means just such files.
+    Secret(PathBuf),
     Address(String),
     /// A query, or whatever else a tool is about.
     Text(String),
@@ -54,10 +56,16 @@ pub(crate) enum Reach {
 pub(crate) struct Pattern(pub(crate) String);
 
 impl Pattern {
+    /// Whether it names what it means, and not just everything in a folder.
+    pub(crate) fn is_specific(&self) -> bool {
+        let name = self.0.rsplit('/').next().unwrap_or_default();
+        name.chars().filter(|letter| !matches!(letter, '*' | '?')).count() >= 2
+    }
+
     pub(crate) fn matches(&self, subject: &Subject, places: &Places, reach: Reach) -> bool {
         match subject {
             Subject::Command(words) => command(&self.0, words),
-            Subject::Path(path) => self.path(path, places, reach),
+            Subject::Path(path) | Subject::Secret(path) => self.path(path, places, reach),
             Subject::Address(address) => self.address(address),
             Subject::Text(text) => glob(&self.0, text, Star::Anything),
         }

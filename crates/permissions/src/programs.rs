@@ -66,7 +66,7 @@ const LOOKERS: [&str; 61] = [
 ];
 
 /// Programs that only look if these words, and no others, come first.
-const LOOKING: [(&str, &[&str]); 40] = [
+const LOOKING: [(&str, &[&str]); 31] = [
     ("git", &["status"]),
     ("git", &["log"]),
     ("git", &["diff"]),
@@ -83,30 +83,32 @@ const LOOKING: [(&str, &[&str]); 40] = [
     ("git", &["merge-base"]),
     ("git", &["stash", "list"]),
     ("git", &["stash", "show"]),
-    ("git", &["remote", "-v"]),
-    ("git", &["worktree", "list"]),
-    ("git", &["branch", "--show-current"]),
-    ("git", &["branch", "-a"]),
-    ("git", &["branch", "--list"]),
-    ("git", &["tag", "--list"]),
     ("git", &["config", "--get"]),
     ("git", &["--version"]),
     ("rg", &[]),
     ("fd", &[]),
     ("find", &[]),
     ("sort", &[]),
-    ("uniq", &[]),
     ("command", &["-v"]),
     ("type", &[]),
     ("cargo", &["--version"]),
-    ("cargo", &["tree"]),
-    ("cargo", &["metadata"]),
     ("rustc", &["--version"]),
     ("node", &["--version"]),
     ("npm", &["--version"]),
     ("npm", &["ls"]),
     ("python3", &["--version"]),
     ("go", &["version"]),
+];
+
+/// Programs that only look if these are all their words.
+const LOOKING_EXACTLY: [(&str, &[&str]); 7] = [
+    ("git", &["remote", "-v"]),
+    ("git", &["worktree", "list"]),
+    ("git", &["branch", "--show-current"]),
+    ("git", &["branch", "-a"]),
+    ("git", &["branch", "--list"]),
+    ("git", &["tag", "--list"]),
+    ("git", &["branch"]),
 ];
 
 /// Options with which a program that looks does more.
@@ -203,8 +205,14 @@ pub(crate) fn only_looks(words: &[Option<String>]) -> bool {
     };
     let starts =
         |first: &[&str]| first.iter().zip(&arguments).filter(|(a, b)| *a == b).count() == first.len();
-    let is_known =
-        LOOKERS.contains(&program) || LOOKING.iter().any(|(name, first)| *name == program && starts(first));
+    let is_exactly = |all: &[&str]| all.len() == arguments.len() && starts(all);
+    let is_known = LOOKERS.contains(&program)
+        || LOOKING.iter().any(|(name, first)| *name == program && starts(first))
+        || LOOKING_EXACTLY.iter().any(|(name, all)| *name == program && is_exactly(all));
+    // With a word of their own they set what they else tell.
+    let sets =
+        matches!(program, "date" | "hostname") && arguments.iter().any(|word| !word.starts_with(['-', '+']));
+    let is_known = is_known && !sets;
     let forbidden = BUT.iter().filter(|(name, _)| *name == program).flat_map(|(_, options)| *options);
     let does_more = |option: &str| {
         arguments.iter().any(|argument| {
@@ -222,6 +230,17 @@ pub(crate) fn only_looks(words: &[Option<String>]) -> bool {
         })
     };
     is_known && !forbidden.into_iter().any(|option| does_more(option))
+}
+
+/// The same command without the folder of its program, and without the options before its verb.
+pub(crate) fn other_forms(words: &[Option<String>]) -> Vec<Vec<Option<String>>> {
+    let Some(Some(program)) = words.first() else { return Vec::new() };
+    let bare = Some(name(program).to_owned());
+    let plain: Vec<Option<String>> =
+        std::iter::once(bare.clone()).chain(words.iter().skip(1).cloned()).collect();
+    let at = verb(words).and_then(|verb| words.iter().position(|word| word.as_ref() == Some(verb)));
+    let short = at.map(|at| std::iter::once(bare).chain(words.iter().skip(at).cloned()).collect());
+    std::iter::once(plain).chain(short).collect()
 }
 
 /// Whether a command that only looks is one of the shell's own: no program runs.
@@ -329,6 +348,15 @@ const CREDENTIALS: [(&str, &[&str]); 16] = [
     ("helm", &[".kube"]),
 ];
 
+/// Wherever the verb stands: options before it may have values.
+fn is_among(table: &[(&str, &[&str])], words: &[Option<String>]) -> bool {
+    let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return false };
+    let mut arguments = words.iter().skip(1).flatten();
+    table.iter().any(|(known, verbs)| {
+        *known == program && (verbs.is_empty() || arguments.any(|word| verbs.contains(&word.as_str())))
+    })
+}
+
 fn is_in(table: &[(&str, &[&str])], words: &[Option<String>]) -> bool {
     let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return false };
     let verb = verb(words);
@@ -341,7 +369,7 @@ fn is_in(table: &[(&str, &[&str])], words: &[Option<String>]) -> bool {
 pub(crate) fn reaches_out(words: &[Option<String>]) -> Option<&'static str> {
     let why =
         if runs_outside(words) { "works outside of any confinement" } else { "acts in your name elsewhere" };
-    is_in(&REACH_OUT, words).then_some(why)
+    is_among(&REACH_OUT, words).then_some(why)
 }
 
 /// Whether a command can't do its work confined.
@@ -349,9 +377,48 @@ pub(crate) fn runs_outside(words: &[Option<String>]) -> bool {
     words.first().and_then(Option::as_deref).is_some_and(|program| OUTSIDE.contains(&name(program)))
 }
 
+/// Whether a command of git's writes its settings.
+pub(crate) fn writes_settings_of_git(words: &[Option<String>]) -> bool {
+    if words.first().and_then(Option::as_deref).map(name) != Some("git") {
+        return false;
+    }
+    let has = |wanted: &[&str]| words.iter().flatten().any(|word| wanted.contains(&word.as_str()));
+    match verb(words).map(String::as_str) {
+        Some("config") => !has(&["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"]),
+        Some("remote") => has(&["add", "remove", "rm", "rename", "set-url", "set-branches", "set-head"]),
+        Some("branch") => has(&[
+            "-m",
+            "-M",
+            "--move",
+            "-u",
+            "--set-upstream-to",
+            "--track",
+            "-t",
+            "--unset-upstream",
+            "--edit-description",
+        ]),
+        Some("checkout" | "switch") => has(&["--track", "-t"]),
+        Some("push") => has(&["-u", "--set-upstream"]),
+        Some("submodule") => has(&["add", "init", "sync", "deinit", "update"]),
+        Some("init" | "sparse-checkout" | "maintenance") => true,
+        _ => false,
+    }
+}
+
+/// Whether a command of git's deletes files that git does not know.
+pub(crate) fn cleans(words: &[Option<String>]) -> bool {
+    let is_git = words.first().and_then(Option::as_deref).map(name) == Some("git");
+    let is_dry = words.iter().flatten().any(|word| {
+        word == "--dry-run" || word.starts_with('-') && !word.starts_with("--") && word.contains('n')
+    });
+    is_git && verb(words).is_some_and(|verb| verb == "clean") && !is_dry
+}
+
 /// What a command that goes to the network needs to say who the user is, below the home folder.
 pub(crate) fn credentials(words: &[Option<String>]) -> &'static [&'static str] {
-    let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return &[] };
+    // A program that is named by its place could be anybody's.
+    let program = words.first().and_then(Option::as_deref).filter(|program| !program.contains('/'));
+    let Some(program) = program else { return &[] };
     let known = CREDENTIALS.iter().find(|(known, _)| *known == program && goes_out(words));
     known.map_or(&[], |(_, files)| files)
 }

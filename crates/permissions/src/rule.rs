@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::names;
 use crate::pattern::{Pattern, Places, Reach, Star, Subject, glob};
+use crate::programs::other_forms;
 
 /// What shall happen, from free to strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -99,8 +100,20 @@ impl Rule {
     /// Whether the rule is about this.
     pub fn covers(&self, tool: &str, subject: &Subject, places: &Places) -> bool {
         let reach = if self.verdict == Verdict::Allow { Reach::Project } else { Reach::Everywhere };
+        let is_general = !self.pattern.as_ref().is_some_and(Pattern::is_specific);
+        if self.verdict == Verdict::Allow && matches!(subject, Subject::Secret(_)) && is_general {
+            return false;
+        }
+        let covers = |subject: &Subject| {
+            self.pattern.as_ref().is_none_or(|pattern| pattern.matches(subject, places, reach))
+        };
+        // Nobody gets around a rule that forbids by another name of the same program, or by options before its verb.
+        let others = match subject {
+            Subject::Command(words) if self.verdict != Verdict::Allow => other_forms(words),
+            _ => Vec::new(),
+        };
         self.is_about(tool)
-            && self.pattern.as_ref().is_none_or(|pattern| pattern.matches(subject, places, reach))
+            && (covers(subject) || others.into_iter().map(Subject::Command).any(|other| covers(&other)))
     }
 
     fn is_about(&self, tool: &str) -> bool {

@@ -5,7 +5,15 @@ use std::path::Path;
 use crate::pattern::{Places, Star, glob};
 
 /// Files that decide what may be done, below the project: whoever writes them could allow himself anything.
-pub const GUARDED: [&str; 4] = [".git/config", ".git/hooks", ".git/modules", ".helve"];
+pub const GUARDED: [&str; 7] = [
+    ".git/config",
+    ".git/hooks",
+    ".git/modules",
+    ".git/commondir",
+    ".git/config.worktree",
+    ".git/worktrees",
+    ".helve",
+];
 
 /// Names of files with secrets, wherever they are.
 const SECRET_NAMES: [&str; 14] = [
@@ -63,8 +71,10 @@ pub fn is_secret_name(name: &str) -> bool {
 /// Whether a file decides what may be done.
 pub(crate) fn is_guarded(path: &Path, places: &Places) -> bool {
     let is_below = |folder: &Path| {
-        path.strip_prefix(folder)
-            .is_ok_and(|inside| GUARDED.iter().any(|guarded| inside.starts_with(guarded)))
+        let Ok(inside) = path.strip_prefix(folder) else { return false };
+        // A repository within has settings and hooks too; where `.git` is a file, it leads to them.
+        let within = inside.ancestors().any(|part| GUARDED.iter().any(|guarded| part.ends_with(guarded)));
+        within || inside.ends_with(".git")
     };
     places.inside().any(is_below) || places.own.iter().any(|own| path.starts_with(own))
 }
@@ -93,12 +103,17 @@ mod tests {
             ..Places::of("/p")
         };
         let is_guarded = |path: &str| is_guarded(Path::new(path), &places);
-        for path in
-            ["/p/.git/hooks/pre-commit", "/lib/.helve/config.toml", "/home/me/.config/helve/config.toml"]
-        {
+        for path in [
+            "/p/.git/hooks/pre-commit",
+            "/p/sub/.git/hooks/x",
+            "/p/.git",
+            "/p/.git/commondir",
+            "/lib/.helve/config.toml",
+            "/home/me/.config/helve/config.toml",
+        ] {
             assert!(is_guarded(path), "{path}");
         }
-        for path in ["/p/.git/index", "/p/.gitignore", "/p/src/.helve", "/home/me/.config/other"] {
+        for path in ["/p/.git/index", "/p/.gitignore", "/p/src/.helver", "/home/me/.config/other"] {
             assert!(!is_guarded(path), "{path}");
         }
     }

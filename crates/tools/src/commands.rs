@@ -99,7 +99,8 @@ impl Commands {
         order.confinement = fence.and_then(|fence| fence.around(context, scratch, sheet.path()));
         if let Some(confinement) = &order.confinement {
             let folder = if confinement.temporary.is_some() { Path::new("/tmp") } else { scratch };
-            order.env.retain(|(name, _)| name != "TMPDIR");
+            let has_credentials = !context.granted.reads.is_empty();
+            order.env.retain(|(name, _)| name != "TMPDIR" && (has_credentials || !is_secret(name)));
             order.env.push(("TMPDIR".into(), folder.into()));
         }
         order
@@ -157,6 +158,24 @@ impl Commands {
         };
         Ok(Startup { script: fits.then(|| script.clone()), note })
     }
+}
+
+/// Whether a variable holds what is nobody's business, by its name.
+fn is_secret(name: &OsStr) -> bool {
+    const SIGNS: [&str; 10] = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "API_KEY",
+        "APIKEY",
+        "ACCESS_KEY",
+        "PRIVATE_KEY",
+    ];
+    let name = name.to_string_lossy().to_uppercase();
+    SIGNS.iter().any(|sign| name.contains(sign))
 }
 
 /// Whether the script can be read by a shell that shall go on after it, and what is wrong with it.
@@ -228,7 +247,11 @@ pub(crate) fn new_folder(temporary: &Path) -> Result<TempDir, ToolFailure> {
     })
 }
 
-fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// The beginning of a file. The command could have put anything else in its place.
+pub(crate) fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut io::Read::take(fs::File::open(path)?, most), &mut bytes)?;
     Ok(bytes)

@@ -1,11 +1,13 @@
 //! What the commands of the shell tool are confined to: the project, their caches, and what a person granted.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use helve_exec::{Confinement, Level, Network};
 
 use crate::Context;
+use crate::commands::read_up_to;
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
@@ -20,6 +22,9 @@ pub struct Fence {
     pub protected: Vec<PathBuf>,
     /// Whether a file by this name holds secrets, wherever it is.
     pub is_secret: fn(&str) -> bool,
+    pub home: Option<PathBuf>,
+    /// What is written only when something is fetched, too: `~/.cargo/registry`.
+    pub fetched: Vec<PathBuf>,
     /// The socket of the agent that has the user's keys, for commands that may read those.
     pub agent: Option<(PathBuf, PathBuf)>,
 }
@@ -29,6 +34,9 @@ const SCRATCH: u64 = 1 << 30;
 /// Secrets are looked for so deep in the project, in so many files and folders.
 const DEPTH: usize = 3;
 const LOOKED_AT: usize = 3_000;
+const MAX_INDEX: u64 = 256 << 20;
+/// What leads git elsewhere, besides its settings.
+const TRAPS: [&str; 2] = [".git/commondir", ".git/config.worktree"];
 /// Where there are many files, and none that anybody wrote.
 const NOT_LOOKED_AT: [&str; 5] = [".git", "node_modules", "target", ".venv", "vendor"];
 
@@ -57,7 +65,7 @@ impl Fence {
             granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
         };
         protected.retain(|path| is_full && !is_granted(path, &granted.writes));
-        writable.extend(granted.writes.iter().filter_map(|path| nearest(path)));
+        writable.extend(granted.writes.iter().filter_map(|path| nearest(path, self.home.as_deref())));
         if let Some((keys, socket)) = &self.agent
             && is_granted(keys, &granted.reads)
             && socket.exists()
@@ -66,17 +74,18 @@ impl Fence {
         }
         let mut hidden = self.hidden.clone();
         if is_full {
-            folders.iter().for_each(|folder| self.find_secrets(folder, &mut hidden));
+            folders.iter().for_each(|folder| self.find(folder, &mut hidden, &mut protected));
         } else {
             writable.push(temporary.to_owned());
         }
         hidden.retain(|path| path.exists() && !is_granted(path, &granted.reads));
         let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
         hidden.retain(|path| is_full || !is_inside(path));
+        let fetched = granted.network.then_some(&self.fetched);
         Some(Confinement {
             level: self.level,
             writable,
-            caches: self.caches.clone(),
+            caches: self.caches.iter().chain(fetched.into_iter().flatten()).cloned().collect(),
             protected,
             hidden,
             temporary: is_full.then(|| temporary.to_owned()),
@@ -85,43 +94,91 @@ impl Fence {
         })
     }
 
-    /// Files of the project that hold secrets, as far as they are found in a moment.
-    fn find_secrets(&self, root: &Path, hidden: &mut Vec<PathBuf>) {
-        let mut folders = vec![(root.to_owned(), 0)];
-        let mut left = LOOKED_AT;
-        while let Some((folder, depth)) = folders.pop() {
+    /// Files of the project that hold secrets, and the settings of repositories in it, as far as they are found in a moment.
+    fn find(&self, root: &Path, hidden: &mut Vec<PathBuf>, protected: &mut Vec<PathBuf>) {
+        let mut folders = VecDeque::from([(root.to_owned(), 0)]);
+        let (mut left, mut secrets) = (LOOKED_AT, Vec::new());
+        while let Some((folder, depth)) = folders.pop_front() {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                let Some(rest) = left.checked_sub(1) else { return };
+                let Some(rest) = left.checked_sub(1) else { break };
                 left = rest;
                 let (name, kind) = (entry.file_name(), entry.file_type());
                 let Some(name) = name.to_str() else { continue };
                 match kind {
-                    Ok(kind) if kind.is_dir() && depth < DEPTH && !NOT_LOOKED_AT.contains(&name) => {
-                        folders.push((entry.path(), depth + 1));
+                    Ok(kind) if kind.is_dir() && name == ".git" && depth > 0 => {
+                        let own = ["config", "hooks"].map(|name| entry.path().join(name));
+                        protected.extend(own.into_iter().filter(|path| path.exists()));
                     }
-                    Ok(kind) if kind.is_file() && (self.is_secret)(name) => hidden.push(entry.path()),
+                    Ok(kind) if kind.is_dir() && depth < DEPTH && !NOT_LOOKED_AT.contains(&name) => {
+                        folders.push_back((entry.path(), depth + 1));
+                    }
+                    Ok(kind) if kind.is_file() && (self.is_secret)(name) => secrets.push(entry.path()),
                     _ => {}
                 }
             }
         }
+        if secrets.is_empty() {
+            return;
+        }
+        let index = read_up_to(&root.join(".git/index"), MAX_INDEX).unwrap_or_default();
+        secrets.retain(|path| {
+            let inside = path.strip_prefix(root).ok().and_then(Path::to_str);
+            !inside.is_some_and(|inside| is_tracked(&index, inside))
+        });
+        hidden.extend(secrets);
+    }
+
+    /// What decides about what may be done and is not there, so that it can't be protected.
+    pub(crate) fn absent(&self, context: &Context) -> Vec<PathBuf> {
+        let folders = std::iter::once(&context.root).chain(&context.added);
+        let own = self.protected.iter().map(PathBuf::as_path).chain(TRAPS.map(Path::new));
+        let own: Vec<&Path> = own.collect();
+        let all = folders.flat_map(|folder| own.iter().map(move |path| folder.join(path)));
+        let is_granted =
+            |path: &PathBuf| context.granted.writes.iter().any(|granted| granted.starts_with(path));
+        all.filter(|path| path.symlink_metadata().is_err() && !is_granted(path)).collect()
     }
 }
 
-/// The path, or the nearest folder around it that is there: to make a file is to write its folder. Never everything.
-fn nearest(path: &Path) -> Option<PathBuf> {
-    let there = path.ancestors().find(|path| path.exists())?;
-    there.parent().map(|_| there.to_owned())
+/// Puts aside what a command made although it may not, so that nothing acts on it. Gives the new names.
+pub(crate) fn put_aside(absent: &[PathBuf]) -> Vec<PathBuf> {
+    let made = absent.iter().filter(|path| path.symlink_metadata().is_ok());
+    let aside = |path: &PathBuf| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".put-aside");
+        // What cannot be put aside is told as it is.
+        fs::rename(path, &name).map_or_else(|_| path.clone(), |()| PathBuf::from(name))
+    };
+    made.map(aside).collect()
 }
 
-/// Where git keeps what belongs to a work tree whose repository is elsewhere, if that repository knows it too.
+/// The path, or the folder that it would be made in. Never the home folder, nor anything that that is in.
+fn nearest(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let there = if path.exists() { path } else { path.parent().filter(|folder| folder.is_dir())? };
+    let is_too_much = home.is_some_and(|home| home.starts_with(there)) || there.parent().is_none();
+    (!is_too_much).then(|| there.to_owned())
+}
+
+/// Where git keeps what belongs to a work tree whose repository is elsewhere, if that repository says so too: what lies in
+/// the project says nothing, since commands write there.
 fn git_elsewhere(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
     let said = fs::read_to_string(&git).ok().filter(|_| git.is_file())?;
-    let own = root.join(said.strip_prefix("gitdir:")?.trim());
+    let own = root.join(said.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let back = fs::read_to_string(own.join("gitdir")).ok()?;
-    if Path::new(back.trim()).canonicalize().ok()? != git.canonicalize().ok()? {
-        return None;
-    }
-    let common = fs::read_to_string(own.join("commondir")).ok()?;
-    own.join(common.trim()).canonicalize().ok()
+    let common = own.parent().filter(|folder| folder.ends_with("worktrees"))?.parent()?;
+    let is_git = common.join("HEAD").is_file() && common.join("objects").is_dir();
+    let is_known = Path::new(back.trim()).canonicalize().ok()? == git.canonicalize().ok()?;
+    (is_git && is_known).then(|| common.to_owned())
+}
+
+/// Whether git tracks a file of the project: then it is no secret, and a commit must find it as it is.
+fn is_tracked(index: &[u8], path: &str) -> bool {
+    let name = [path.as_bytes(), b"\0"].concat();
+    let length = u16::try_from(path.len()).unwrap_or(u16::MAX).min(0xfff);
+    index.windows(name.len() + 2).any(|window| {
+        // Before a name stand its flags, with its length.
+        let flags = window.first_chunk::<2>().map_or(0, |flags| u16::from_be_bytes(*flags));
+        flags & 0xfff == length && window.get(2..) == Some(&name)
+    })
 }

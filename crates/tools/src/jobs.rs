@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use helve_exec::{Ended, InputError, Order, Output, Running, start};
+use helve_exec::{Ended, InputError, Network, Order, Output, Running, start};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -82,7 +82,8 @@ impl Jobs {
                 "{MAX_RUNNING} jobs run already. End one with shell_kill, then try again."
             )));
         }
-        let (has_terminal, is_confined) = (order.terminal.is_some(), order.confinement.is_some());
+        let (has_terminal, is_confined) =
+            (order.terminal.is_some(), order.confinement.as_ref().is_some_and(|c| c.network == Network::Off));
         let running = start(order).await.map_err(|error| ending::not_run(&error))?;
         let heard = Arc::new(Heard::new());
         let (asks, asked) = mpsc::channel(8);

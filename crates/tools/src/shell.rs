@@ -1,7 +1,7 @@
 //! `shell`
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status, start};
@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::cleaned::{Cleaner, Letters};
 use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup, new_folder};
+use crate::fence::put_aside;
 use crate::jobs::Jobs;
 use crate::kept::{Kept, Shown, shown};
 use crate::shell_output::report;
@@ -27,6 +28,8 @@ pub struct Shell {
     startup: OnceCell<Startup>,
     /// What the commands have as `/tmp`, together.
     scratch: OnceCell<TempDir>,
+    /// What jobs must not make.
+    forbidden: Mutex<Vec<PathBuf>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -84,14 +87,19 @@ impl TypedTool for Shell {
         let order = self.commands.confined(order, &sheet, scratch, context);
         let order = Connection::of(input.terminal).of_order(order);
         if input.background {
+            // The program itself writes rules to its own folder meanwhile.
+            let absent = self.absent(&order, context).into_iter().filter(|path| !path.ends_with(".helve"));
+            self.forbidden.lock().unwrap_or_else(PoisonError::into_inner).extend(absent);
             let order = Order { input: Typed::Open, ..order };
             return self.in_background(input.command, order, sheet, told, context).await;
         }
         let confinement = order.confinement.clone();
+        let absent = self.absent(&order, context);
         let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
         let followed = Followed { sheet, folder: &self.folder };
         let (heard, end) = hear(order, Duration::from_secs(seconds.into()), context).await?;
         drop(followed);
+        let aside = self.put_aside(&absent);
         let Shown { text, whole } = shown(heard.into_text(), &*context.blobs);
         told.push_str(&ending::lines(text));
         told.push_str(&match end {
@@ -103,6 +111,7 @@ impl TypedTool for Shell {
         if let Some(confinement) = confinement.filter(|_| !is_well) {
             told.push_str(why_confined(&told, &confinement));
         }
+        told.push_str(&aside);
         told.push_str(&self.whereabouts(&at, &context.root));
         told.truncate(told.trim_end_matches('\n').len());
         // What went well needs no word for people.
@@ -119,6 +128,7 @@ impl Shell {
             folder: Folder::default(),
             startup: OnceCell::new(),
             scratch: OnceCell::new(),
+            forbidden: Mutex::default(),
         }
     }
 
@@ -126,6 +136,26 @@ impl Shell {
     async fn scratch(&self) -> Result<&Path, ToolFailure> {
         let folder = self.scratch.get_or_try_init(async || new_folder(&self.commands.temporary)).await?;
         Ok(folder.path())
+    }
+
+    /// What a confined command must not make: what decides about it, and is not there to be protected.
+    fn absent(&self, order: &Order, context: &Context) -> Vec<PathBuf> {
+        let fence = self.commands.fence.as_ref().filter(|_| order.confinement.is_some());
+        fence.map(|fence| fence.absent(context)).unwrap_or_default()
+    }
+
+    /// Puts aside what was made all the same, by this command or by jobs, and says so.
+    fn put_aside(&self, absent: &[PathBuf]) -> String {
+        let by_jobs = self.forbidden.lock().unwrap_or_else(PoisonError::into_inner);
+        let aside = put_aside(absent).into_iter().chain(put_aside(&by_jobs));
+        let names: Vec<String> = aside.map(|path| path.display().to_string()).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => {
+                let names = names.join(", ");
+                format!("[commands may not make what decides what may be done; put aside: {names}]\n")
+            }
+        }
     }
 
     /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
@@ -191,10 +221,19 @@ fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
     let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
     if confinement.network == Network::Off && says(&NO_NETWORK) {
         "[it had no network; with `network` set, the user can allow it]\n"
+    } else if confinement.network == Network::Off && says(&["Connection refused", "ECONNREFUSED"]) {
+        "[each command has a network of its own: a server is reached by the command that started it]\n"
     } else if says(&NO_WRITING) {
         "[it can write only in the project and in /tmp]\n"
     } else {
         ""
+    }
+}
+
+/// Whatever a job made at last.
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.put_aside(&[]);
     }
 }
 

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -97,7 +98,7 @@ impl Git {
 
     fn read_index(&self, written: Moment) -> io::Result<Tracked> {
         let mut index = Vec::new();
-        std::fs::File::open(self.index_file())?.take(MAX_INDEX_BYTES).read_to_end(&mut index)?;
+        self.open_index()?.take(MAX_INDEX_BYTES).read_to_end(&mut index)?;
         let strange = || io::Error::other("git's index is of a kind that Helve can't read");
         let mut tracked = Tracked::read(&index, &self.prefix, written).ok_or_else(strange)?;
         self.mark_converted(&mut tracked)?;
@@ -178,6 +179,17 @@ impl Git {
         })
     }
 
+    /// The index, if it is a file: whoever writes to this folder could have put a pipe there.
+    fn open_index(&self) -> io::Result<std::fs::File> {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits();
+        let flags = i32::try_from(flags).unwrap_or_default();
+        let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(self.index_file())?;
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::other("git's index is no file")),
+        }
+    }
+
     /// Keeps the objects of the index from being forgotten, whatever a call does to the index, the branches and their
     /// logs, by a private reference to a tree of them.
     pub(crate) fn hold(&mut self) -> io::Result<()> {
@@ -185,12 +197,13 @@ impl Git {
             return Ok(());
         }
         // A copy: to make a tree of the index itself would lock it.
-        let copy = self.git_folder.join("helve-index");
-        std::fs::copy(self.index_file(), &copy)?;
+        // By a name that nobody has put anything at: commands write in this folder too.
+        let mut copy = tempfile::Builder::new().prefix("helve-index").tempfile_in(&self.git_folder)?;
+        io::copy(&mut self.open_index()?, &mut copy)?;
         let mut write_tree = self.command(&["write-tree", "--missing-ok"]);
-        write_tree.env("GIT_INDEX_FILE", &copy);
+        write_tree.env("GIT_INDEX_FILE", copy.path());
         let tree = write_tree.output().and_then(successful);
-        std::fs::remove_file(&copy)?;
+        drop(copy);
         let tree = String::from_utf8_lossy(&tree?).trim().to_owned();
         self.output(&["update-ref", HELD, &tree])?;
         self.held = self.index;
@@ -214,6 +227,7 @@ impl Git {
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
+            .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"])
             .arg("-C")
             .arg(&self.folder)
             .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])

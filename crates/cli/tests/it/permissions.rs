@@ -280,3 +280,82 @@ fn rules_are_read_again_at_each_message() {
     assert_eq!(ended["data"]["end"]["type"], "denied", "{ended}");
     talk.end();
 }
+
+/// Runs commands confined, unasked, in a project with a real repository. None where nothing can be confined.
+fn confined(files: &[(&str, &str)], commands: &[&str], env: &[(&str, &str)]) -> Option<(Home, String)> {
+    let home = home(&commands.iter().map(|command| shell(command)).collect::<Vec<_>>());
+    if !is_confined(&home) {
+        return None;
+    }
+    fs::remove_dir(home.project().join(".git")).unwrap();
+    git(&home, &["init", "-q", "."]);
+    for (name, text) in files {
+        home.write(&format!("project/{name}"), text);
+        git(&home, &["add", "-f", name]);
+    }
+    git(&home, &["commit", "-qm", "begin", "--allow-empty"]);
+    let flags = [
+        "run",
+        "--model",
+        "script:calls.toml",
+        "go",
+        "--permission-mode",
+        "auto",
+        "--allow",
+        "shell(python3:*)",
+    ];
+    let mut command = home.helve(&flags);
+    command.stdin(Stdio::null()).envs(env.iter().copied());
+    let ran = home.run_command(command);
+    assert!(ran.code == 0 || ran.code == 13, "{}", ran.err);
+    let told = told(&home);
+    Some((home, told))
+}
+
+fn git(home: &Home, words: &[&str]) -> String {
+    let mut command = std::process::Command::new("git");
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "safe.directory=*"]).args(words);
+    let output = command.current_dir(home.project()).env("HOME", home.path()).output().unwrap();
+    assert!(output.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_git_tracks_is_committed_as_it_is_and_what_it_does_not_is_hidden() {
+    let commit = "echo x >> a.txt; git -c user.name=a -c user.email=a@b commit -qam work; cat .env other.pem";
+    let files = [(".env", "TRACKED=1\n"), ("a.txt", "a\n")];
+    let Some((home, told)) = confined(&files, &["printf HIDDEN > other.pem", commit], &[]) else { return };
+    assert_eq!(git(&home, &["show", "HEAD:.env"]), "TRACKED=1\n", "{told}");
+}
+
+#[test]
+fn what_leads_git_elsewhere_is_put_aside_or_asked() {
+    let make = "python3 -c \"import os; open('.git/commondir','w').write('../ev'); os.makedirs('.helve'); open('.helve/config.toml','w')\"";
+    let Some((home, told)) = confined(&[], &[make, "git remote add x /tmp/y", "git clean -fdx"], &[]) else {
+        return;
+    };
+    assert!(told.contains("put aside"), "{told}");
+    assert!(!home.project().join(".git/commondir").exists() && !home.project().join(".helve").exists());
+    assert!(told.contains(".git/config decides what may be done"), "{told}");
+    assert!(told.contains("deletes files that git does not know"), "{told}");
+}
+
+#[test]
+fn a_work_tree_that_nobody_knows_opens_nothing() {
+    let outside = tempfile::tempdir_in("/var").or_else(|_| tempfile::tempdir()).unwrap();
+    let target = outside.path().display().to_string();
+    let link = format!(
+        "python3 -c \"import os,shutil; shutil.rmtree('.git'); os.mkdir('.x'); open('.x/gitdir','w').write(os.path.abspath('.git')); \
+         open('.x/commondir','w').write('{target}'); open('.git','w').write('gitdir: .x')\""
+    );
+    let escape = format!("python3 -c \"open('{target}/out','w').write('x')\"");
+    let Some((_, told)) = confined(&[], &[&link, &escape], &[]) else { return };
+    assert!(!outside.path().join("out").exists(), "{told}");
+}
+
+#[test]
+fn secrets_in_the_environment_do_not_reach_commands() {
+    let env = [("GITHUB_TOKEN", "hunter2"), ("AWS_SECRET_ACCESS_KEY", "hunter2"), ("EDITOR", "vi")];
+    let Some((_, told)) = confined(&[], &["env"], &env) else { return };
+    assert!(told.contains("EDITOR=vi") && !told.contains("hunter2"), "{told}");
+}

@@ -151,3 +151,92 @@ fn what_is_suggested_would_have_been_enough() {
         );
     }
 }
+
+/// What is suggested covers what was shown, and not more.
+#[test]
+fn suggestions_are_small() {
+    let suggested = |tool: &str, action: Action, mode: Mode| -> Vec<String> {
+        let (rules, places) = (Rules::default(), places());
+        let policy = Policy { rules: &rules, places: &places, mode, level: Level::Fully };
+        decide(tool, &[action], policy).suggestions.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(suggested("write", Action::Write("/p/a.txt".into()), Mode::Ask), ["write(./a.txt)"]);
+    assert_eq!(suggested("write", Action::Write("/p/src/a.rs".into()), Mode::Ask), ["write(./src/**)"]);
+    assert_eq!(suggested("write", Action::Write("/home/me/x".into()), Mode::Ask), ["write(//home/me/x)"]);
+    assert_eq!(suggested("read", Action::Read("/home/me".into()), Mode::Ask), ["read(//home/me)"]);
+    assert_eq!(suggested("read", Action::Read("/p/**/.env".into()), Mode::Ask), [""; 0]);
+    assert_eq!(suggested("shell", run("git -C . commit"), Mode::Ask), [""; 0]);
+    assert_eq!(suggested("shell", run("git commit -m x"), Mode::Ask), ["shell(git commit:*)"]);
+    assert_eq!(suggested("shell", run("curl x"), Mode::Auto), ["network"]);
+}
+
+#[test]
+fn a_folder_that_may_be_read_shows_no_secrets() {
+    let read = |rule: &str, path: &str| {
+        decided(
+            &[(Layer::Session, rule, Verdict::Allow)],
+            Mode::Auto,
+            Level::Fully,
+            "read",
+            &Action::Read(path.into()),
+        )
+    };
+    assert_eq!(read("read(//home/me)", "/home/me/notes"), Verdict::Allow);
+    assert_eq!(read("read(//home/me/**)", "/home/me/.ssh/id_rsa"), Verdict::Ask);
+    assert_eq!(read("read", "/p/.env"), Verdict::Ask);
+    assert_eq!(read("read(./.env)", "/p/.env"), Verdict::Allow);
+    assert_eq!(read("read(*.pem)", "/p/a.pem"), Verdict::Allow);
+}
+
+#[test]
+fn nobody_gets_around_a_deny_by_another_name() {
+    let deny =
+        [(Layer::User, "shell(rm:*)", Verdict::Deny), (Layer::User, "shell(git push:*)", Verdict::Deny)];
+    for command in
+        ["rm x", "/bin/rm x", "./rm x", "git push", "git -C . push", "/usr/bin/git --no-pager push -f"]
+    {
+        assert_eq!(
+            decided(&deny, Mode::Auto, Level::Fully, "shell", &run(command)),
+            Verdict::Deny,
+            "{command}"
+        );
+    }
+    let allow = [(Layer::User, "shell(make:*)", Verdict::Allow)];
+    assert_eq!(decided(&allow, Mode::Ask, Level::Fully, "shell", &run("./make")), Verdict::Ask);
+}
+
+#[test]
+fn keys_go_with_one_program_only_unless_somebody_says_yes() {
+    let mut rules = Rules::default();
+    rules.add(Layer::Session, "asked", Rule::parse("network", Verdict::Allow).unwrap());
+    let places = places();
+    let policy = Policy { rules: &rules, places: &places, mode: Mode::Auto, level: Level::Fully };
+    let needs = |command: &str| {
+        let decision = decide("shell", &[run(command)], policy);
+        (decision.verdict, decision.needs.reads.contains(&"/home/me/.ssh".into()))
+    };
+    assert_eq!(needs("git fetch"), (Verdict::Allow, true));
+    assert_eq!(needs("git fetch; python3 x.py"), (Verdict::Allow, false));
+    assert_eq!(needs("./git fetch"), (Verdict::Allow, false));
+    assert_eq!(needs("git add . && git push"), (Verdict::Ask, true));
+}
+
+#[test]
+fn looking_is_looking_only() {
+    for command in [
+        "cargo tree",
+        "uniq a b",
+        "git remote -v add x y",
+        "hostname evil",
+        "date 010100002030",
+        "RIPGREP_CONFIG_PATH=./rc rg foo",
+        "git branch -m x",
+    ] {
+        let came = decided(&[], Mode::Plan, Level::Fully, "shell", &run(command));
+        assert_eq!(came, Verdict::Deny, "{command}");
+    }
+    for command in ["date --file=/etc/shadow", "grep -f/etc/passwd x", "diff --from-file=/etc/shadow a"] {
+        let came = decided(&[], Mode::Auto, Level::Fully, "shell", &run(command));
+        assert_eq!(came, Verdict::Ask, "{command}");
+    }
+}
