@@ -43,7 +43,7 @@ fn main() {
             &["needle_1\\d*9\\(", "-tpy", "-c"],
         ),
         ("glob, a few", glob("**/d77*/*7.rs"), &["--files", "-g", "**/d77*/*7.rs"]),
-        ("glob, a name", glob("f3.md"), &["--files", "-g", "f3.md"]),
+        ("glob, a name", glob("f12.md"), &["--files", "-g", "f12.md"]),
     ];
     for (what, (tool, input), args) in table {
         compare(folder.path(), what, &*tool, &input, args);

@@ -171,7 +171,7 @@ impl Comparison {
 
     fn meet(&mut self, found: Found, old: &mut Index, now: Moment) {
         let fresh = Entry::new(found.stat, now, first_source(&found));
-        let before = old.entries.remove(&found.path);
+        let before = if old.entries.is_empty() { None } else { old.entries.remove(&found.path) };
         match before {
             None => self.meet_unknown(found, fresh, old),
             Some(before) if before.is_ignored() => {
