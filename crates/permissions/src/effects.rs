@@ -22,7 +22,11 @@ pub fn effects(actions: &[Action]) -> Vec<String> {
 
 fn of_command(command: &str) -> Vec<String> {
     let reading = shell::read(command);
-    let own: Vec<&Simple> = reading.commands.iter().filter(|simple| !simple.only_runs_others).collect();
+    let own: Vec<&Simple> = reading
+        .commands
+        .iter()
+        .filter(|simple| !simple.only_runs_others && !simple.argv.is_empty())
+        .collect();
     let mut lines = Vec::new();
     if own.len() > 1 || own.len() < reading.commands.len() {
         lines.extend(own.iter().map(|simple| format!("runs {}", words(&simple.argv))));
@@ -69,6 +73,7 @@ mod tests {
         assert!(lines("cargo test").is_empty());
         assert_eq!(lines("make > log"), ["writes log"]);
         assert_eq!(lines("a && b -x"), ["runs a", "runs b -x"]);
+        assert_eq!(lines("for i in 1 2; do a $i; done"), ["runs a …"]);
         assert_eq!(lines("sudo rm -r x"), ["runs rm -r x", "deletes x"]);
         assert_eq!(lines("make; ".repeat(20).as_str()).len(), 1);
     }

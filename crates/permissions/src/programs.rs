@@ -199,6 +199,10 @@ pub(crate) fn only_looks(words: &[Option<String>]) -> bool {
     else {
         return false;
     };
+    // Whatever they are given, they only say it.
+    if matches!(program, "echo" | "true" | "false" | "pwd") {
+        return true;
+    }
     let Some(arguments) = words.get(1..).unwrap_or_default().iter().cloned().collect::<Option<Vec<String>>>()
     else {
         return false;
