@@ -56,9 +56,8 @@ impl Judge<'_> {
     pub(super) fn redirects(&mut self, redirects: &[Redirect], context: &Context) -> Option<String> {
         let mut input = None;
         for redirect in redirects {
-            // The number goes into a variable, or an element whose subscript is calculated.
-            if let Some((_, subscript)) = redirect.variable.as_deref().and_then(|name| name.split_once('[')) {
-                self.taint.calculate(Flow::text(subscript), context.span());
+            if let Some(variable) = &redirect.variable {
+                self.number_into(variable, context);
             }
             let mut text = None;
             match &redirect.kind {
@@ -92,6 +91,21 @@ impl Judge<'_> {
             }
         }
         input
+    }
+
+    /// `{variable}>`: the number of the descriptor goes into the variable, or into an element whose subscript is
+    /// calculated. A number can be dangerous too: it can be the name of a file.
+    fn number_into(&mut self, variable: &str, context: &Context) {
+        let name = match variable.split_once('[') {
+            Some((name, subscript)) => {
+                self.taint.calculate(Flow::text(subscript), context.span());
+                self.arrays.insert(name.to_owned());
+                name
+            }
+            None => variable,
+        };
+        self.assigned(name, Flow::nothing(), context);
+        self.push(Vec::new(), vec![(name.to_owned(), None)], context);
     }
 
     fn target(&mut self, word: &RawWord, access: Access, context: &Context) {

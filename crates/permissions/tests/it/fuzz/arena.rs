@@ -100,7 +100,8 @@ impl Arena {
             Shell::Sh => "sh",
             Shell::BashAsSh => "-a sh bash",
         };
-        let run = format!("{limit}exec {program} -c \"$1\"");
+        // Scripts must not be saved by what the tests happen to have open: the first descriptor that bash gives is 10.
+        let run = format!("{limit}exec 10<&- 11<&- 12<&-; exec {program} -c \"$1\"");
         bash.args(["--noprofile", "--norc", "-c", &run, "bash", script])
             .env_clear()
             .env("PATH", place.path().join("bin"))
