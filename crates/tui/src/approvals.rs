@@ -220,7 +220,7 @@ impl Approvals {
                     text.push_str(&format!("\n\nrules:\n{}", asked.rules.join("\n")));
                 }
                 let mut sections = vec![Section::Text(text)];
-                sections.extend(asked.diff.clone().map(Section::Diff));
+                sections.extend(asked.diff.as_deref().map(|diff| Section::Diff(without_count(diff).to_owned())));
                 Some(Entry { title: "may it do this?".to_owned(), sections })
             }
             Request::Question(asked) => {
@@ -289,14 +289,14 @@ impl Approvals {
         }
         asked.rules.iter().for_each(|rule| add("rule", &one_line(rule)));
         if let Some(diff) = &asked.diff {
-            let lines = diff_lines(diff, width.saturating_sub(2), DIFF_ROWS, theme);
+            let lines = diff_lines(without_count(diff), width.saturating_sub(2), DIFF_ROWS, theme);
             rows.body.extend(lines.iter().flat_map(|line| wrap_after(line, width, &Line::raw("  "), &Line::raw("  "))));
         }
         let key = |action, about: &str| (keys.key(action).to_owned(), about.to_owned());
         let mut choices = vec![key(Action::AllowOnce, "yes")];
         if !asked.rules.is_empty() {
-            choices.push(key(Action::AllowSession, "by the rule, this session"));
-            choices.push(key(Action::AllowProject, "in this project"));
+            choices.push(key(Action::AllowSession, "for this session"));
+            choices.push(key(Action::AllowProject, "for this project"));
         }
         choices.push(key(Action::Reject, "no"));
         choices.push(key(Action::RejectWithMessage, "no, and say why"));
@@ -333,6 +333,14 @@ struct Rows {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
     foot: Vec<Line<'static>>,
+}
+
+/// Tools that write files tell a count in the first line, which the drawn diff tells too.
+fn without_count(diff: &str) -> &str {
+    match diff.split_once('\n') {
+        Some((_, rest)) if rest.starts_with("--- ") => rest,
+        _ => diff,
+    }
 }
 
 fn offered(choices: &[(String, String)], width: usize, theme: &Theme) -> Vec<Line<'static>> {

@@ -42,7 +42,7 @@ impl Plan {
             app.composer.height(window.width, (room / 2).max(1))
         };
         let room = usize::from(room.saturating_sub(input));
-        let mut above = app.status.above(columns, now, keys, theme);
+        let mut above = app.status.above(columns, now, app.approvals.is_open(), keys, theme);
         above.truncate(room);
         let mut live = app.transcript.live(columns, now, theme);
         // A blank line keeps what is going on apart from what was said.

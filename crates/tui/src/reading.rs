@@ -10,6 +10,9 @@ use crate::composer::typed;
 use crate::kept::{Entry, Kept};
 use crate::keys::{Action, Context, KeyMap};
 
+/// So many columns of a title are shown.
+const TITLE: usize = 24;
+
 /// A text that is read page by page.
 pub(crate) struct Reading {
     entry: Entry,
@@ -98,7 +101,7 @@ impl Reading {
         let is_new = self.pager.as_ref().is_none_or(|(width, _)| *width != area.width);
         if is_new {
             let top = self.pager.as_ref().map(|(_, pager)| pager.top_line());
-            let mut pager = Pager::new(self.title(kept), self.entry.lines(area.width.into(), theme));
+            let mut pager = Pager::new(self.title(keys, kept), self.entry.lines(area.width.into(), theme));
             top.into_iter().for_each(|top| pager.go_to_line(top));
             self.pager = Some((area.width, pager));
         }
@@ -108,18 +111,19 @@ impl Reading {
         if let Some(search) = &self.search {
             let line = Line::styled(format!("/{search}▏{:1$}", "", usize::from(area.width)), theme.accent);
             put(buffer, last, area.width, &line);
-        } else if area.width > 60 {
-            let hint = format!(" {} closes · ←→ other items · / searches ", keys.key(Action::Close));
-            let width = u16::try_from(helve_widgets::width::width(&hint)).unwrap_or(0);
-            let at = Position::new(area.right().saturating_sub(width + 24), last.y);
-            put(buffer, at, width, &Line::styled(hint, theme.muted));
         }
     }
 
-    fn title(&self, kept: &Kept) -> String {
+    fn title(&self, keys: &KeyMap, kept: &Kept) -> String {
+        let (close, search) = (keys.key(Action::Close), keys.key(Action::Search));
+        let title = helve_widgets::width::truncate_text(&self.entry.title, TITLE);
         match self.number {
-            Some(number) => format!("{}/{} {}", number + 1, kept.len(), self.entry.title),
-            None => self.entry.title.clone(),
+            Some(number) => {
+                let (older, newer) = (keys.key(Action::Older), keys.key(Action::Newer));
+                let count = format!("{} of {}", number + 1, kept.len());
+                format!("{count} · {title} · {close} closes · {older}/{newer} others · {search} searches")
+            }
+            None => format!("{title} · {close} closes · {search} searches"),
         }
     }
 }

@@ -90,9 +90,9 @@ impl Status {
     }
 
     /// What is pinned above the composer: the plan, what waits, and what is going on.
-    pub(crate) fn above(&self, width: usize, now: Instant, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
+    pub(crate) fn above(&self, width: usize, now: Instant, is_asking: bool, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = self.tasks(theme);
-        if let Some(since) = self.turn {
+        if let Some(since) = self.turn.filter(|_| !is_asking) {
             let time = now.saturating_duration_since(since);
             let doing = match self.doing {
                 Doing::RunningTools => "working",
