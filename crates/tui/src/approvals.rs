@@ -60,11 +60,6 @@ impl Approvals {
         !self.waiting.is_empty()
     }
 
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// Follows the session. Says whether something new waits.
     pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> bool {
         match &event.body {
