@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    BlobId, Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged, Queued,
-    Reply, RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
+    BlobId, Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged,
+    Queued, Reply, RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};

@@ -32,6 +32,9 @@ pub(crate) struct Interactive {
     /// Go on with the last session of this project
     #[arg(long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
+    /// Print plain lines and read lines, for screen readers and simple terminals
+    #[arg(long)]
+    pub(crate) plain: bool,
     #[command(flatten)]
     pub(crate) permitting: Permitting,
 }
@@ -41,7 +44,7 @@ impl Interactive {
     pub(crate) fn is_wanted(&self) -> bool {
         let Permitting { permission_mode, allow, ask, deny } = &self.permitting;
         let has_rules = [allow, ask, deny].iter().any(|rules| !rules.is_empty());
-        self.resume.is_some() || self.continue_last || permission_mode.is_some() || has_rules
+        self.resume.is_some() || self.continue_last || self.plain || permission_mode.is_some() || has_rules
     }
 
     /// What to do first. A single word is rather a command that was misspelt.
@@ -548,6 +551,8 @@ pub(crate) enum Page {
     Environment,
     /// Events, commands and queries in their JSON form
     Events,
+    /// Keys of the interface
+    Keys,
     /// Settings
     Settings,
 }

@@ -91,7 +91,11 @@ impl App {
 
     fn greet(&mut self, opened: &Opened) {
         if opened.recent.is_empty() {
-            let text = format!("helve {} · {} · /help tells more", self.facts.version, one_line(&self.facts.project));
+            let text = format!(
+                "helve {} · {} · /help tells more",
+                self.facts.version,
+                one_line(&self.facts.project)
+            );
             self.transcript.remark(Tone::Note, text);
         }
         if opened.earlier > 0 {
@@ -186,7 +190,9 @@ impl App {
             match self.approvals.key(key, &self.look.keys, now) {
                 Choice::Send(command) => self.orders.push(Order::Do(command)),
                 Choice::Interrupt => self.interrupt(now),
-                Choice::ReadAll => self.full = self.approvals.entry().map(|entry| Full::Reading(Reading::new(entry))),
+                Choice::ReadAll => {
+                    self.full = self.approvals.entry().map(|entry| Full::Reading(Reading::new(entry)))
+                }
                 Choice::Nothing => {}
             }
         } else {
@@ -238,7 +244,8 @@ impl App {
             Wish::Submit { pieces, delivery } => self.submit(pieces, delivery),
             Wish::Slash(does, argument) => self.slash(does, &argument),
             Wish::Unknown(word) => {
-                self.transcript.remark(Tone::Warning, format!("there is no command /{word}; /help lists them"));
+                self.transcript
+                    .remark(Tone::Warning, format!("there is no command /{word}; /help lists them"));
             }
             Wish::Shell(command) => self.errands.push(Errand::Shell(command)),
             Wish::Remember(fact) => self.errands.push(Errand::Remember(fact)),
@@ -251,7 +258,9 @@ impl App {
     fn act(&mut self, action: Action, now: Instant) {
         match action {
             Action::Interrupt if self.status.is_busy() => self.interrupt(now),
-            Action::Leave if self.leaving.is_some() && self.composer.is_empty() => self.ending = Some(Ending::Quit),
+            Action::Leave if self.leaving.is_some() && self.composer.is_empty() => {
+                self.ending = Some(Ending::Quit)
+            }
             Action::Leave if !self.composer.is_empty() => self.composer.clear(),
             Action::Leave if self.status.is_busy() => self.interrupt(now),
             Action::Leave => self.leaving = Some(now),
@@ -314,7 +323,8 @@ impl App {
                 self.transcript.remark(Tone::Note, "nothing was changed since the session was opened");
             }
             Does::Diff => {
-                let entry = Entry::new("changed since the session was opened", Section::Diff(self.diff.clone()));
+                let entry =
+                    Entry::new("changed since the session was opened", Section::Diff(self.diff.clone()));
                 self.full = Some(Full::Reading(Reading::new(entry)));
             }
             Does::Resume => self.orders.push(Order::Ask(Query::Sessions)),
@@ -327,7 +337,8 @@ impl App {
             }
             Does::Copy => {
                 self.errands.push(Errand::Copy(self.transcript.last_answer.clone()));
-                self.transcript.remark(Tone::Note, "the last answer is in the clipboard, if your terminal allows it");
+                self.transcript
+                    .remark(Tone::Note, "the last answer is in the clipboard, if your terminal allows it");
             }
             Does::Permissions => self.errands.push(Errand::Permissions),
             Does::Doctor => self.errands.push(Errand::Doctor),
@@ -371,11 +382,16 @@ impl App {
     }
 
     fn choose_session(&mut self, sessions: &[SessionSummary]) {
-        let shown: Vec<&SessionSummary> = sessions.iter().filter(|summary| summary.parent.is_none()).collect();
+        let shown: Vec<&SessionSummary> =
+            sessions.iter().filter(|summary| summary.parent.is_none()).collect();
         let row = |summary: &&SessionSummary| {
-            Row::new(one_line(&summary.title), format!("{} turns · {}", summary.turns, one_line(&summary.workspace)))
+            Row::new(
+                one_line(&summary.title),
+                format!("{} turns · {}", summary.turns, one_line(&summary.workspace)),
+            )
         };
-        let (rows, ids) = (shown.iter().map(row).collect(), shown.iter().map(|summary| summary.session).collect());
+        let (rows, ids) =
+            (shown.iter().map(row).collect(), shown.iter().map(|summary| summary.session).collect());
         self.full = Some(Full::Sessions(Choosing::new("resume", rows), ids));
     }
 
@@ -402,7 +418,9 @@ impl App {
             }
             Done::Remembered(Ok(place)) => self.transcript.remark(Tone::Good, place),
             Done::Edited(Ok(text)) => self.composer.set_text(text.trim_end()),
-            Done::Remembered(Err(why)) | Done::Edited(Err(why)) => self.transcript.remark(Tone::Warning, one_line(&why)),
+            Done::Remembered(Err(why)) | Done::Edited(Err(why)) => {
+                self.transcript.remark(Tone::Warning, one_line(&why))
+            }
             Done::Attached(Ok(prompt)) => self.orders.push(Order::Do(Command::Submit(prompt))),
             Done::Attached(Err((why, text))) => {
                 self.transcript.remark(Tone::Warning, one_line(&why));
@@ -415,7 +433,12 @@ impl App {
     }
 
     /// Prints what is final, and draws the rest.
-    pub fn draw<W: io::Write, S: FnMut() -> Size>(&mut self, screen: &mut Screen<W, S>, limit: Option<u64>, now: Instant) -> io::Result<()> {
+    pub fn draw<W: io::Write, S: FnMut() -> Size>(
+        &mut self,
+        screen: &mut Screen<W, S>,
+        limit: Option<u64>,
+        now: Instant,
+    ) -> io::Result<()> {
         let window = screen.size();
         let lines = self.transcript.take_final(window.width.into(), now, &self.look.theme);
         if !lines.is_empty() {

@@ -12,8 +12,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use crate::composer::typed;
-use crate::keys::{Action, Context, KeyMap};
 use crate::kept::{Entry, Section};
+use crate::keys::{Action, Context, KeyMap};
 use crate::words::one_line;
 
 /// A key that comes sooner was meant for something else.
@@ -106,7 +106,8 @@ impl Approvals {
         self.since = Some(now);
         self.is_sent = false;
         // A question without options is answered in words at once.
-        let needs_words = matches!(self.waiting.front(), Some(Request::Question(asked)) if asked.options.is_empty());
+        let needs_words =
+            matches!(self.waiting.front(), Some(Request::Question(asked)) if asked.options.is_empty());
         self.words = needs_words.then(Editor::default);
     }
 
@@ -200,10 +201,54 @@ impl Approvals {
             (_, Some(letter)) => words.insert(&letter),
             _ => {}
         }
-        if words.is_empty() && event.code == ratatui::crossterm::event::KeyCode::Backspace && !self.needs_words() {
+        if words.is_empty()
+            && event.code == ratatui::crossterm::event::KeyCode::Backspace
+            && !self.needs_words()
+        {
             self.words = None;
         }
         Choice::Nothing
+    }
+
+    /// How a line answers the first request.
+    pub(crate) fn line_hint(&self) -> &'static str {
+        match self.waiting.front() {
+            Some(Request::Approval(asked)) if asked.rules.is_empty() => {
+                "y = yes, n = no, or say what to do instead"
+            }
+            Some(Request::Approval(_)) => {
+                "y = yes, a = for this session, p = for this project, n = no, or say what to do instead"
+            }
+            Some(Request::Question(asked)) if !asked.options.is_empty() => "a number, or your own words",
+            _ => "your answer",
+        }
+    }
+
+    /// What a whole line means as an answer to the first request.
+    pub(crate) fn answer_line(&mut self, line: &str) -> Option<Command> {
+        if self.is_sent || line.is_empty() {
+            return None;
+        }
+        let command = match self.waiting.front()? {
+            Request::Approval(asked) => {
+                let has_rules = !asked.rules.is_empty();
+                let answer = match line {
+                    "y" | "yes" => Answer::Once,
+                    "a" if has_rules => Answer::Session,
+                    "p" if has_rules => Answer::Project,
+                    "n" | "no" => Answer::Reject { message: None },
+                    other => Answer::Reject { message: Some(other.to_owned()) },
+                };
+                Command::Decide { approval: asked.approval, answer }
+            }
+            Request::Question(asked) => {
+                let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+                let chosen = number.and_then(|number| asked.options.get(number)).map_or(line, String::as_str);
+                Command::Answer { call: asked.call, text: Some(chosen.to_owned()) }
+            }
+        };
+        self.is_sent = true;
+        Some(command)
     }
 
     /// The first request in full.
@@ -215,7 +260,8 @@ impl Approvals {
                     text.push_str(&format!("\n\nrules:\n{}", asked.rules.join("\n")));
                 }
                 let mut sections = vec![Section::Text(text)];
-                sections.extend(asked.diff.as_deref().map(|diff| Section::Diff(without_count(diff).to_owned())));
+                sections
+                    .extend(asked.diff.as_deref().map(|diff| Section::Diff(without_count(diff).to_owned())));
                 Some(Entry { title: "may it do this?".to_owned(), sections })
             }
             Request::Question(asked) => {
@@ -232,9 +278,16 @@ impl Approvals {
         u16::try_from(all).unwrap_or(most).saturating_add(words).min(most)
     }
 
-    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, keys: &KeyMap, theme: &Theme) -> Option<Position> {
+    pub(crate) fn draw(
+        &mut self,
+        area: Rect,
+        buffer: &mut Buffer,
+        keys: &KeyMap,
+        theme: &Theme,
+    ) -> Option<Position> {
         let rows = self.rows(area.width.into(), keys, theme);
-        let words = self.words.as_ref().map_or(0, |words| words.height(area.width.saturating_sub(2).max(1), 4));
+        let words =
+            self.words.as_ref().map_or(0, |words| words.height(area.width.saturating_sub(2).max(1), 4));
         // What is asked and the keys are always seen; what is between is cut.
         let room = usize::from(area.height.saturating_sub(words));
         let foot = rows.foot.len().min(room);
@@ -247,7 +300,12 @@ impl Approvals {
             put(buffer, Position::new(area.x, y), area.width, line);
             y += 1;
         }
-        let words_area = Rect { x: area.x + 2, y, width: area.width.saturating_sub(2), height: area.bottom().saturating_sub(y) };
+        let words_area = Rect {
+            x: area.x + 2,
+            y,
+            width: area.width.saturating_sub(2),
+            height: area.bottom().saturating_sub(y),
+        };
         if self.words.is_some() {
             put(buffer, Position::new(area.x, y), 2, &Line::styled("> ", theme.accent));
         }
@@ -264,14 +322,24 @@ impl Approvals {
         }
     }
 
-    fn approval_rows(&self, asked: &ApprovalRequested, count: &str, width: usize, keys: &KeyMap, theme: &Theme) -> Rows {
+    fn approval_rows(
+        &self,
+        asked: &ApprovalRequested,
+        count: &str,
+        width: usize,
+        keys: &KeyMap,
+        theme: &Theme,
+    ) -> Rows {
         let mut effects = asked.effects.iter().map(|effect| one_line(effect));
         let first = effects.next().unwrap_or_default();
         let title = Line::from(vec![
             Span::styled(count.to_owned(), theme.muted),
             Span::styled(format!("may it {first}?"), theme.warning),
         ]);
-        let mut rows = Rows { head: wrap_after(&title, width, &Line::styled("? ", theme.warning), &Line::raw("  ")), ..Rows::default() };
+        let mut rows = Rows {
+            head: wrap_after(&title, width, &Line::styled("? ", theme.warning), &Line::raw("  ")),
+            ..Rows::default()
+        };
         let mut add = |name: &str, text: &str| {
             let first = Line::styled(format!("  {name:<5} "), theme.muted);
             rows.body.extend(wrap_after(&Line::raw(text.to_owned()), width, &first, &Line::raw("        ")));
@@ -285,7 +353,9 @@ impl Approvals {
         asked.rules.iter().for_each(|rule| add("rule", &one_line(rule)));
         if let Some(diff) = &asked.diff {
             let lines = diff_lines(without_count(diff), width.saturating_sub(2), DIFF_ROWS, theme);
-            rows.body.extend(lines.iter().flat_map(|line| wrap_after(line, width, &Line::raw("  "), &Line::raw("  "))));
+            rows.body.extend(
+                lines.iter().flat_map(|line| wrap_after(line, width, &Line::raw("  "), &Line::raw("  "))),
+            );
         }
         let key = |action, about: &str| (keys.key(action).to_owned(), about.to_owned());
         let mut choices = vec![key(Action::AllowOnce, "yes")];
@@ -303,10 +373,18 @@ impl Approvals {
         rows
     }
 
-    fn question_rows(&self, asked: &QuestionAsked, count: &str, width: usize, keys: &KeyMap, theme: &Theme) -> Rows {
+    fn question_rows(
+        &self,
+        asked: &QuestionAsked,
+        count: &str,
+        width: usize,
+        keys: &KeyMap,
+        theme: &Theme,
+    ) -> Rows {
         let mut rows = Rows::default();
         for (number, line) in asked.text.lines().enumerate() {
-            let first = Line::styled(if number == 0 { format!("? {count}") } else { "  ".to_owned() }, theme.accent);
+            let first =
+                Line::styled(if number == 0 { format!("? {count}") } else { "  ".to_owned() }, theme.accent);
             let line = Line::styled(helve_widgets::width::harmless(line).into_owned(), theme.strong);
             rows.head.extend(wrap_after(&line, width, &first, &Line::raw("  ")));
         }
@@ -316,7 +394,11 @@ impl Approvals {
         }
         let hint = match (asked.options.is_empty(), self.words.is_some()) {
             (false, false) => "  a number, or write your own answer".to_owned(),
-            _ => format!("  {} answers · {} stops the agent", keys.key(Action::Send), keys.key(Action::StopTurn)),
+            _ => format!(
+                "  {} answers · {} stops the agent",
+                keys.key(Action::Send),
+                keys.key(Action::StopTurn)
+            ),
         };
         rows.foot.push(Line::styled(hint, theme.muted));
         rows

@@ -156,7 +156,7 @@ impl Card {
     }
 
     fn outcome(&self, end: &ToolState, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let lines = match end {
+        match end {
             ToolState::Completed { .. } if self.diff().is_some() => {
                 let diff = self.diff().unwrap_or_default();
                 diff_lines(diff, width.saturating_sub(4), DIFF_ROWS, theme)
@@ -176,8 +176,7 @@ impl Card {
                 vec![Line::styled(said, theme.warning)]
             }
             _ => Vec::new(),
-        };
-        lines
+        }
     }
 
     /// How it changed files, if it did.

@@ -23,7 +23,10 @@ const SEARCH_ROWS: u16 = 8;
 /// What a key leads to outside of the composer.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Wish {
-    Submit { pieces: Vec<Piece>, delivery: Delivery },
+    Submit {
+        pieces: Vec<Piece>,
+        delivery: Delivery,
+    },
     Slash(slash::Does, String),
     /// There is no such command.
     Unknown(String),
@@ -215,7 +218,9 @@ impl Composer {
             return Some(Wish::Shell(command.trim().to_owned()));
         }
         // A heading of a pasted document begins with the same sign.
-        if let Some(fact) = line.strip_prefix('#').filter(|fact| !fact.trim().is_empty() && !line.contains('\n')) {
+        if let Some(fact) =
+            line.strip_prefix('#').filter(|fact| !fact.trim().is_empty() && !line.contains('\n'))
+        {
             return Some(Wish::Remember(fact.trim().to_owned()));
         }
         Some(match slash::parse(line) {
@@ -256,7 +261,8 @@ impl Composer {
         let token = menu::token(text, cursor);
         let Some(token) = token.filter(|token| self.closed != Some((token.kind, token.range.start))) else {
             self.menu = None;
-            let is_same = |(_, start): (Kind, usize)| text.get(..cursor).is_some_and(|before| before.len() > start);
+            let is_same =
+                |(_, start): (Kind, usize)| text.get(..cursor).is_some_and(|before| before.len() > start);
             self.closed = self.closed.filter(|closed| is_same(*closed));
             return None;
         };
@@ -296,10 +302,18 @@ impl Composer {
         Some(None)
     }
 
-    fn take(&mut self, kind: Kind, range: std::ops::Range<usize>, chosen: &str, is_enter: bool) -> Option<Wish> {
+    fn take(
+        &mut self,
+        kind: Kind,
+        range: std::ops::Range<usize>,
+        chosen: &str,
+        is_enter: bool,
+    ) -> Option<Wish> {
         let sign = if kind == Kind::Command { "/" } else { "@" };
         self.editor.complete(range, &format!("{sign}{chosen} "));
-        let takes_more = slash::ALL.iter().any(|command| command.word == chosen && command.takes.starts_with(|letter: char| letter.is_ascii_uppercase()));
+        let takes_more = slash::ALL.iter().any(|command| {
+            command.word == chosen && command.takes.starts_with(|letter: char| letter.is_ascii_uppercase())
+        });
         if kind == Kind::Command && is_enter && !takes_more { self.send(Delivery::Queue) } else { None }
     }
 
@@ -328,7 +342,9 @@ impl Composer {
                 filter.pop();
                 search.set_filter(&filter);
             }
-            _ if keys.action(Context::Composer, event) == Some(Action::SearchHistory) => search.go(Step::Down),
+            _ if keys.action(Context::Composer, event) == Some(Action::SearchHistory) => {
+                search.go(Step::Down)
+            }
             _ => {}
         }
     }
@@ -342,7 +358,13 @@ impl Composer {
         text + self.menu.as_ref().map_or(0, |menu| menu.height(most.saturating_sub(text)))
     }
 
-    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, hint: &str, theme: &Theme) -> Option<Position> {
+    pub(crate) fn draw(
+        &mut self,
+        area: Rect,
+        buffer: &mut Buffer,
+        hint: &str,
+        theme: &Theme,
+    ) -> Option<Position> {
         if let Some(search) = &mut self.search {
             return search.draw(area, buffer, theme).cursor;
         }

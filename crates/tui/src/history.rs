@@ -43,7 +43,10 @@ impl History {
 
     pub(crate) fn add(&mut self, text: &str) {
         self.shown = None;
-        if text.trim().is_empty() || text.len() > MOST_OF_ONE || self.entries.last().is_some_and(|last| last == text) {
+        if text.trim().is_empty()
+            || text.len() > MOST_OF_ONE
+            || self.entries.last().is_some_and(|last| last == text)
+        {
             return;
         }
         self.entries.push(text.to_owned());

@@ -33,7 +33,9 @@ impl Section {
 
     fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
         match self {
-            Section::Text(text) => text.lines().map(|line| Line::styled(line.to_owned(), theme.text)).collect(),
+            Section::Text(text) => {
+                text.lines().map(|line| Line::styled(line.to_owned(), theme.text)).collect()
+            }
             Section::Markdown(text) => Markdown::render(text, width, theme),
             Section::Diff(diff) => diff_lines(diff, width, usize::MAX, theme),
         }

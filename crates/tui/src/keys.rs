@@ -253,7 +253,8 @@ impl KeyMap {
 }
 
 fn find(name: &str) -> Option<(Context, Action)> {
-    let own = TABLE.iter().find(|(_, _, own, ..)| *own == name).map(|(context, action, ..)| (*context, *action));
+    let own =
+        TABLE.iter().find(|(_, _, own, ..)| *own == name).map(|(context, action, ..)| (*context, *action));
     let edit = Edit::ALL.iter().find(|(own, _)| *own == name);
     own.or(edit.map(|(_, edit)| (Context::Composer, Action::Edit(*edit))))
 }
@@ -282,7 +283,10 @@ pub fn reference() -> String {
     let map = KeyMap::default();
     let mut page = String::from("# Keys\n\nEvery key can be given to another action by its name.\n");
     for context in Context::ALL {
-        page.push_str(&format!("\n## {}\n\n| keys | action | what it does |\n|---|---|---|\n", context.name()));
+        page.push_str(&format!(
+            "\n## {}\n\n| keys | action | what it does |\n|---|---|---|\n",
+            context.name()
+        ));
         for (_, action, keys) in map.written.iter().filter(|(other, ..)| *other == context) {
             let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
             page.push_str(&format!("| {} | `{}` | {} |\n", keys.join(" "), name(*action), about(*action)));
@@ -301,7 +305,8 @@ mod tests {
 
     #[test]
     fn every_key_of_the_tables_can_be_read() {
-        let keys = TABLE.iter().flat_map(|(.., keys, _)| *keys).chain(EDITS.iter().flat_map(|(_, keys)| *keys));
+        let keys =
+            TABLE.iter().flat_map(|(.., keys, _)| *keys).chain(EDITS.iter().flat_map(|(_, keys)| *keys));
         for key in keys {
             assert!(Key::parse(key).is_some(), "{key}");
         }

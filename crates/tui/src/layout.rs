@@ -29,9 +29,7 @@ impl Plan {
         let (theme, keys) = (&app.look.theme, &app.look.keys);
         let columns = usize::from(window.width);
         let status = (window.height >= LOW).then(|| match app.leaving {
-            Some(_) if !app.status.is_busy() => {
-                Line::styled("press Ctrl-C again to leave", theme.warning)
-            }
+            Some(_) if !app.status.is_busy() => Line::styled("press Ctrl-C again to leave", theme.warning),
             _ => app.status.line(columns, &app.facts, limit, theme),
         });
         let border = u16::from(window.height >= MIDDLE);
@@ -78,7 +76,8 @@ impl Plan {
         let at = if app.approvals.is_open() {
             app.approvals.draw(area, buffer, &keys, &theme)
         } else {
-            let hint = if app.status.is_busy() { "Enter queues, Ctrl-S steers" } else { "what shall be done?" };
+            let hint =
+                if app.status.is_busy() { "Enter queues, Ctrl-S steers" } else { "what shall be done?" };
             app.composer.draw(area, buffer, hint, &theme)
         };
         if let Some(status) = &self.status {

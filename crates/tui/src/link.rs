@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use helve_protocol::{Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, SessionId, Task};
+use helve_protocol::{
+    Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, SessionId, Task,
+};
 use helve_widgets::Theme;
 use tokio::sync::mpsc;
 
@@ -75,6 +77,8 @@ pub struct Ran {
     pub is_well: bool,
 }
 
+pub type Attach = Arc<dyn Fn(&Path) -> Result<FilePart, String> + Send + Sync>;
+pub type Measure = Arc<dyn Fn(&ModelName) -> Option<u64> + Send + Sync>;
 pub type Make<T> = Arc<dyn Fn() -> T + Send + Sync>;
 pub type Take<T> = Arc<dyn Fn(&str) -> T + Send + Sync>;
 
@@ -93,13 +97,13 @@ pub struct World {
     /// Lets the user write in an editor of theirs. The terminal is free meanwhile.
     pub edit: Take<Result<String, String>>,
     /// Keeps a picture for the session.
-    pub attach: Arc<dyn Fn(&Path) -> Result<FilePart, String> + Send + Sync>,
+    pub attach: Attach,
     /// What works here, as `helve doctor` tells it.
     pub doctor: Make<String>,
     /// The rules as they are now.
     pub permissions: Make<String>,
     /// How many tokens a model takes.
-    pub context: Arc<dyn Fn(&ModelName) -> Option<u64> + Send + Sync>,
+    pub context: Measure,
 }
 
 /// How the interface was left.

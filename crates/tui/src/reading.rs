@@ -97,7 +97,14 @@ impl Reading {
         }
     }
 
-    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, keys: &KeyMap, theme: &Theme, kept: &Kept) {
+    pub(crate) fn draw(
+        &mut self,
+        area: Rect,
+        buffer: &mut Buffer,
+        keys: &KeyMap,
+        theme: &Theme,
+        kept: &Kept,
+    ) {
         let is_new = self.pager.as_ref().is_none_or(|(width, _)| *width != area.width);
         if is_new {
             let top = self.pager.as_ref().map(|(_, pager)| pager.top_line());
@@ -185,7 +192,9 @@ pub(crate) fn help(keys: &KeyMap) -> Entry {
     for command in &crate::slash::ALL {
         text.push_str(&format!("| /{} {} | {} |\n", command.word, command.takes, command.about));
     }
-    text.push_str("\n`@` completes files, `!` runs a command of yours, `#` remembers a sentence for later sessions.\n");
+    text.push_str(
+        "\n`@` completes files, `!` runs a command of yours, `#` remembers a sentence for later sessions.\n",
+    );
     Entry::new("keys and commands", Section::Markdown(text))
 }
 

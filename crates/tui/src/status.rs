@@ -90,7 +90,14 @@ impl Status {
     }
 
     /// What is pinned above the composer: the plan, what waits, and what is going on.
-    pub(crate) fn above(&self, width: usize, now: Instant, is_asking: bool, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
+    pub(crate) fn above(
+        &self,
+        width: usize,
+        now: Instant,
+        is_asking: bool,
+        keys: &KeyMap,
+        theme: &Theme,
+    ) -> Vec<Line<'static>> {
         let mut lines = self.tasks(theme);
         if let Some(since) = self.turn.filter(|_| !is_asking) {
             let time = now.saturating_duration_since(since);
@@ -157,13 +164,17 @@ impl Status {
     }
 
     /// The status line. What matters less is left out first.
-    pub(crate) fn line(&self, width: usize, facts: &Facts, limit: Option<u64>, theme: &Theme) -> Line<'static> {
+    pub(crate) fn line(
+        &self,
+        width: usize,
+        facts: &Facts,
+        limit: Option<u64>,
+        theme: &Theme,
+    ) -> Line<'static> {
         let model = self.model.as_ref().map_or("no model", ModelName::as_str);
         let mode_style = if self.mode == Mode::Bypass { theme.warning } else { theme.accent };
-        let mut items = vec![
-            Span::styled(one_line(model), theme.text),
-            Span::styled(mode_name(self.mode), mode_style),
-        ];
+        let mut items =
+            vec![Span::styled(one_line(model), theme.text), Span::styled(mode_name(self.mode), mode_style)];
         match limit.filter(|limit| *limit > 0) {
             _ if self.context == 0 => {}
             Some(limit) => {

@@ -43,11 +43,19 @@ impl Drop for Raw {
     }
 }
 
-/// Puts back everything at once, from a panic hook.
-pub fn restore(out: &mut dyn io::Write) {
-    let _ = out.write_all(RESTORE);
-    let _ = out.flush();
-    let _ = disable_raw_mode();
+/// Whoever panics puts everything back first, so that the message can be read. `out` must be waited for by nobody else.
+pub fn restore_on_panic(out: impl io::Write + Send + 'static) {
+    let usual = std::panic::take_hook();
+    let out = Mutex::new(out);
+    std::panic::set_hook(Box::new(move |panic| {
+        // Only whoever panics while it writes finds it taken.
+        if let Ok(mut out) = out.try_lock() {
+            let _ = out.write_all(RESTORE);
+            let _ = out.flush();
+        }
+        let _ = disable_raw_mode();
+        usual(panic);
+    }));
 }
 
 /// What is typed. It is read on a thread of its own, which can be told to leave the keyboard to another program.

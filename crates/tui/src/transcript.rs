@@ -24,7 +24,7 @@ const MOST_THOUGHT: usize = 256 << 10;
 
 #[derive(Debug)]
 enum Item {
-    Answer(Answer),
+    Answer(Box<Answer>),
     Thinking(Thinking),
     Card(Box<Card>),
     /// Lines that are final: built for a width when they are printed.
@@ -124,7 +124,7 @@ impl Transcript {
                 let mut answer = Answer::default();
                 answer.push(&text.text);
                 answer.finish();
-                self.items.push_back(Item::Answer(answer));
+                self.items.push_back(Item::Answer(Box::new(answer)));
             }
             (_, Part::Tool(tool)) => self.items.push_back(Item::Card(Box::new(Card::recorded(tool)))),
             _ => {}
@@ -193,7 +193,10 @@ impl Transcript {
             }
             Body::ModelSwitched(switch) => {
                 let reason = one_line(&switch.reason);
-                self.remark(Tone::Warning, format!("{} takes over from {}: {reason}", switch.to, switch.from));
+                self.remark(
+                    Tone::Warning,
+                    format!("{} takes over from {}: {reason}", switch.to, switch.from),
+                );
             }
             Body::SessionRenamed(renamed) => {
                 self.remark(Tone::Note, format!("the session is called {}", one_line(&renamed.title)));
@@ -298,7 +301,7 @@ impl Transcript {
             _ => {
                 let mut answer = Answer::default();
                 answer.push(text);
-                self.items.push_back(Item::Answer(answer));
+                self.items.push_back(Item::Answer(Box::new(answer)));
             }
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use helve_agent::{Feed, Gate, Handle, Session};
 use helve_protocol::{Command, SessionId};
-use helve_tui::{App, Device, Ending, Facts, Keyboard, KeyMap, Link, Look, Opened, Order, Raw, Told};
+use helve_tui::{App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Told};
 use helve_widgets::{Colours, Ground, Keys, Narrowing, Options, Screen, Theme};
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
@@ -33,10 +33,6 @@ pub(crate) fn run(options: &Interactive, setup: &Setup) -> Result<Exit, Failure>
         let hint = "Without one, `helve run \"…\"` does a task and prints the answer.";
         return Err(Failure::usage("the interface can't be shown", "it needs a terminal", hint));
     }
-    if machine::is_dumb() {
-        let hint = "Use `helve run \"…\"`, which prints plain lines, or set TERM to what your terminal is.";
-        return Err(Failure::usage("the interface can't be shown", "TERM says that this terminal can't draw", hint));
-    }
     welcome::ask_for_trust(setup)?;
     if let Some(exit) = welcome::find_model(setup)? {
         return Ok(exit);
@@ -49,17 +45,16 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
     let models = Arc::new(Models::new(setup)?);
     let first = Which { resume: options.resume.as_deref(), continue_last: options.continue_last, fork: None };
     let mut session = begin(first, setup, &models).await?;
-    let look = look()?;
-    let mut facts = facts(setup, &models).await;
+    if options.plain || machine::is_dumb() {
+        return talk_plainly(session, prompt, setup, &models).await;
+    }
+    let look = look();
+    let facts = facts(setup, &models).await;
     let mut prompt = prompt;
     let mut device = device()?;
     loop {
-        let (handle, actor) = {
-            let opened = opened(&session, prompt.take());
-            let (handle, actor) = session.listen();
-            ((handle, opened), actor)
-        };
-        let (handle, opened) = handle;
+        let opened = opened(&session, prompt.take());
+        let (handle, actor) = session.listen();
         let worker = Worker::start(actor);
         let link = link(&handle, &worker);
         let app = App::new(facts.clone(), look.clone(), opened);
@@ -89,7 +84,36 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
         };
         drop(old);
         session = another(which, setup, &models).await?;
-        facts.draft = facts.draft.clone();
+    }
+}
+
+/// The same in plain lines.
+async fn talk_plainly(
+    mut session: Session,
+    mut prompt: Option<String>,
+    setup: &Setup,
+    models: &Arc<Models>,
+) -> Result<Exit, Failure> {
+    let (sender, mut lines) = mpsc::channel(16);
+    std::thread::spawn(move || {
+        io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.blocking_send(line))
+    });
+    loop {
+        let opened = opened(&session, prompt.take());
+        let (handle, actor) = session.listen();
+        let worker = Worker::start(actor);
+        let link = link(&handle, &worker);
+        let world = machine::world(setup, models, &handle);
+        let ended = helve_tui::run_plain(opened, &mut lines, &mut io::stdout(), link, &world).await;
+        handle.send(Command::ShutDown).await;
+        let old = worker.end().await?;
+        match ended? {
+            Ending::New => {}
+            Ending::Told => return Ok(Exit::Interrupted),
+            _ => return Ok(goodbye(&old)),
+        }
+        drop(old);
+        session = another(None, setup, models).await?;
     }
 }
 
@@ -185,22 +209,11 @@ fn device() -> Result<Device<File, impl FnMut() -> Size>, Failure> {
     };
     // A handle of our own: whoever else writes to the standard output must not be waited for.
     let out = || rustix::io::dup(io::stdout()).map(File::from).map_err(io::Error::from);
-    let mut last_words = out().map_err(failed)?;
+    helve_tui::restore_on_panic(out().map_err(failed)?);
     let raw = Raw::enter().map_err(failed)?;
-    let usual = std::panic::take_hook();
-    let hook_words = std::sync::Mutex::new(last_words.try_clone().map_err(failed)?);
-    std::panic::set_hook(Box::new(move |panic| {
-        if let Ok(mut out) = hook_words.lock() {
-            helve_tui::restore(&mut *out);
-        }
-        usual(panic);
-    }));
     let options = Options { keys: Keys::Enhanced, narrowing: narrowing() };
     let mut screen = Screen::new(out().map_err(failed)?, window, options);
-    if let Err(error) = screen.enter() {
-        helve_tui::restore(&mut last_words);
-        return Err(failed(error));
-    }
+    screen.enter().map_err(failed)?;
     Ok(Device { screen, keyboard: Keyboard::listen(), raw })
 }
 
@@ -212,13 +225,13 @@ fn window() -> Size {
 fn narrowing() -> Narrowing {
     let term = std::env::var("TERM").unwrap_or_default();
     let cuts = std::env::var_os("XTERM_VERSION").is_some()
-        || ["rxvt", "st-", "screen"].iter().any(|name| term.starts_with(name)) && std::env::var_os("TMUX").is_none();
+        || ["rxvt", "st-", "screen"].iter().any(|name| term.starts_with(name))
+            && std::env::var_os("TMUX").is_none();
     if cuts { Narrowing::Cuts } else { Narrowing::Wraps }
 }
 
-fn look() -> Result<Look, Failure> {
-    let keys = KeyMap::default();
-    Ok(Look { theme: Theme::new(colours(), ground()), keys })
+fn look() -> Look {
+    Look { theme: Theme::new(colours(), ground()), keys: KeyMap::default() }
 }
 
 /// As the environment tells what the terminal can show.

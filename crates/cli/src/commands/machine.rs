@@ -30,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> World {
     let root = setup.root.clone();
-    let (at_files, at_branch, at_shell, at_own) = (root.clone(), root.clone(), setup.cwd.clone(), setup.cwd.clone());
+    let (at_files, at_branch, at_shell, at_own) =
+        (root.clone(), root.clone(), setup.cwd.clone(), setup.cwd.clone());
     let own = Arc::new(move |words: &[&str]| own(words, &at_own));
     let (own_doctor, own_rules) = (own.clone(), own.clone());
     let (models, handle) = (models.clone(), handle.clone());
@@ -45,7 +46,8 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> Wor
         attach: Arc::new(move |path| attach(path, &handle)),
         doctor: Arc::new(move || own_doctor(&["doctor"]).output),
         permissions: Arc::new(move || {
-            let (mode, rules) = (own_rules(&["config", "show", "permissions"]), own_rules(&["config", "show", "permission"]));
+            let (mode, rules) =
+                (own_rules(&["config", "show", "permissions"]), own_rules(&["config", "show", "permission"]));
             format!("{}\n{}", mode.output.trim_end(), rules.output)
         }),
         context: Arc::new(move |name| {
@@ -69,7 +71,10 @@ pub(super) fn project_name(root: &Path) -> String {
 
 /// The files of a project that Git does not ignore.
 fn files(root: &Path) -> Vec<String> {
-    let walk = ignore::WalkBuilder::new(root).hidden(false).filter_entry(|entry| entry.file_name() != ".git").build();
+    let walk = ignore::WalkBuilder::new(root)
+        .hidden(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let relative = |entry: ignore::DirEntry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned());
     let mut files: Vec<String> = files.filter_map(relative).take(MOST_FILES).collect();
@@ -121,7 +126,9 @@ fn bounded(mut process: Command) -> Ran {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (over, is_over) = std::sync::mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
-        if let (Err(std::sync::mpsc::RecvTimeoutError::Timeout), Some(pid)) = (is_over.recv_timeout(PATIENCE), pid) {
+        if let (Err(std::sync::mpsc::RecvTimeoutError::Timeout), Some(pid)) =
+            (is_over.recv_timeout(PATIENCE), pid)
+        {
             let _ = kill_process_group(pid, Signal::KILL);
         }
     });
@@ -144,20 +151,28 @@ fn bounded(mut process: Command) -> Ran {
 fn remember(fact: &str, own: &dyn Fn(&[&str]) -> Ran) -> Result<String, String> {
     let input = serde_json::json!({ "text": fact, "scope": "project" }).to_string();
     let ran = own(&["tool", "remember", &input, "--yes"]);
-    let told: serde_json::Value = serde_json::from_str(ran.output.lines().next().unwrap_or_default()).unwrap_or_default();
-    let text = told.get("output").and_then(|output| output.as_str()).unwrap_or("it could not be remembered").to_owned();
+    let told: serde_json::Value =
+        serde_json::from_str(ran.output.lines().next().unwrap_or_default()).unwrap_or_default();
+    let text = told
+        .get("output")
+        .and_then(|output| output.as_str())
+        .unwrap_or("it could not be remembered")
+        .to_owned();
     if ran.is_well { Ok(text) } else { Err(text) }
 }
 
 /// Lets the user write in their editor.
 fn edit(text: &str) -> Result<String, String> {
-    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = named.unwrap_or_else(|| "vi".to_owned());
     let failed = |error: std::io::Error| format!("{editor} can't be used: {error}; set EDITOR to another");
     let mut file = tempfile::Builder::new().prefix("helve-").suffix(".md").tempfile().map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     // People put options behind the name.
-    let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status();
+    let status =
+        Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status();
     match status.map_err(failed)? {
         status if status.success() => std::fs::read_to_string(file.path()).map_err(failed),
         status => Err(format!("{editor} ended with {status}; nothing was changed")),

@@ -1,6 +1,7 @@
 //! The first start: a model is found with the user, and a project's settings are trusted or not.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 
 use helve_config::Trust;
 
@@ -21,8 +22,11 @@ pub(super) fn ask_for_trust(setup: &Setup) -> Result<(), Failure> {
     match super::trust::run(&options, setup, &mut screen) {
         Ok(_) => {
             screen.finish()?;
-            let hint = "Start helve again: it reads the settings anew.";
-            Err(Failure::new("the project is trusted now", "its settings were not used yet", hint))
+            // The settings count from the beginning, so it begins again.
+            let again = std::env::current_exe()
+                .map(|program| std::process::Command::new(program).args(std::env::args_os().skip(1)).exec());
+            let error = again.unwrap_or_else(|error| error);
+            Err(Failure::new("the settings were not read again", error, "Start helve again."))
         }
         Err(_) => {
             screen::complain("They are left out. `helve trust` asks again.");
@@ -64,7 +68,10 @@ pub(super) fn find_model(setup: &Setup) -> Result<Option<Exit>, Failure> {
 }
 
 fn welcome(failure: &Failure, screen: &mut Screen) -> Result<(), Failure> {
-    writeln!(screen, "{HEADING}Welcome to Helve.{HEADING:#} It needs a model to speak with, and found none.")?;
+    writeln!(
+        screen,
+        "{HEADING}Welcome to Helve.{HEADING:#} It needs a model to speak with, and found none."
+    )?;
     writeln!(screen, "{DIM}{failure}{DIM:#}\n")?;
     writeln!(screen, "  1  paste the key of a provider (it is stored for you alone)")?;
     writeln!(screen, "  2  use a local server, such as Ollama or llama.cpp")?;

@@ -111,7 +111,10 @@ fn a_chat_is_drawn_and_can_be_gone_on_with() {
     window.say("greet me");
     window.wait_for("• first");
     let text = window.text();
-    assert!(text.contains("> greet me") && text.contains("• Hello, you.") && text.contains("thought for"), "{text}");
+    assert!(
+        text.contains("> greet me") && text.contains("• Hello, you.") && text.contains("thought for"),
+        "{text}"
+    );
     leave(&mut window);
     assert!(window.text().contains("`helve --continue` goes on"), "{}", window.text());
 
@@ -216,6 +219,7 @@ fn a_running_command_shows_its_last_lines_and_the_pager_all() {
     window.wait_for("│ 30");
     window.wait_for("• Understood.");
     window.wait_for("more lines");
+    window.wait_for("what shall be done?");
     window.type_in("\x0f");
     window.wait_for("closes");
     window.type_in("\x1b[D");
@@ -251,7 +255,9 @@ fn what_is_sent_meanwhile_waits_can_be_taken_back_and_steers() {
     window.say("greet me");
     window.wait_for("queued: greet me");
     window.type_in("\x1b[A");
-    window.wait_until("it was taken back", |text| text.contains("> greet me") && !text.contains("queued: greet"));
+    window.wait_until("it was taken back", |text| {
+        text.contains("> greet me") && !text.contains("queued: greet")
+    });
     window.type_in(" now\r");
     window.wait_for("queued: greet me now");
     window.type_in("also this\x13");
@@ -404,4 +410,21 @@ fn commands_with_a_slash_and_of_the_users_own() {
     leave(&mut window);
     let all: Vec<String> = home.journal().list().unwrap().into_iter().map(|summary| summary.title).collect();
     assert!(all.contains(&"a good name".to_owned()), "{all:?}");
+}
+
+#[test]
+fn plain_lines_do_without_drawing() {
+    let home = home();
+    let mut window = open_with(&home, &["--plain"], 24, 80);
+    window.wait_for("/quit leaves");
+    window.type_in("greet me\n");
+    window.wait_for("• second");
+    window.type_in("make it\n");
+    window.wait_for("y = yes");
+    window.type_in("y\n");
+    window.wait_for("So it is.");
+    assert!(home.project().join("made.txt").exists());
+    window.type_in("/quit\n");
+    assert!(window.wait().success());
+    window.assert_restored();
 }

@@ -1,5 +1,5 @@
 //! The program as a person meets it: real processes, real files, a real terminal.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod config;
 mod crash;

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +32,7 @@ impl Window {
         let keyboard = display.try_clone().unwrap();
         let open = || {
             let mut options = OpenOptions::new();
-            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NOCTTY.bits() as i32);
+            options.custom_flags(rustix::fs::OFlags::NOCTTY.bits().cast_signed());
             options.read(true).write(true).open(&name).unwrap()
         };
         let side = open();

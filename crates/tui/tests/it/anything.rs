@@ -21,8 +21,13 @@ enum Deed {
     Thought(String),
     Output(String),
     Other(usize),
-    Ask { rules: bool, diff: bool },
-    Question { options: usize },
+    Ask {
+        rules: bool,
+        diff: bool,
+    },
+    Question {
+        options: usize,
+    },
     /// The session settles the n-th of what waits.
     Settle(usize),
     EndTurn,
@@ -40,7 +45,11 @@ fn key() -> impl Strategy<Value = Deed> {
         ]),
     ];
     let held = prop::sample::select(vec![
-        KeyModifiers::NONE, KeyModifiers::NONE, KeyModifiers::NONE, KeyModifiers::CONTROL, KeyModifiers::ALT,
+        KeyModifiers::NONE,
+        KeyModifiers::NONE,
+        KeyModifiers::NONE,
+        KeyModifiers::CONTROL,
+        KeyModifiers::ALT,
         KeyModifiers::SHIFT,
     ]);
     (code, held).prop_map(|(code, held)| Deed::Key(code, held))
@@ -172,7 +181,11 @@ fn answer_all(desk: &mut Desk, waiting: &mut Waiting) {
         desk.draw();
         desk.key(KeyCode::Esc, KeyModifiers::NONE);
     }
-    panic!("{} approvals and {} questions can't be answered", waiting.approvals.len(), waiting.questions.len());
+    panic!(
+        "{} approvals and {} questions can't be answered",
+        waiting.approvals.len(),
+        waiting.questions.len()
+    );
 }
 
 proptest! {

@@ -54,8 +54,15 @@ impl Desk {
         screen.enter().unwrap();
         let facts = Facts { version: "0".to_owned(), project: "/p".to_owned(), ..Facts::default() };
         let app = App::new(facts, Look::default(), opened);
-        let mut desk =
-            Desk { app, screen, seen, size, session: Session::new(id(1)), now: Instant::now(), orders: Vec::new() };
+        let mut desk = Desk {
+            app,
+            screen,
+            seen,
+            size,
+            session: Session::new(id(1)),
+            now: Instant::now(),
+            orders: Vec::new(),
+        };
         desk.draw();
         desk
     }

@@ -70,7 +70,10 @@ fn an_answer_that_is_tried_again_says_so() {
     desk.tell(TextDelta { index: 0, text: "A whole answer.".to_owned() });
     desk.tell(answer("A whole answer."));
     let text = desk.text();
-    assert!(text.contains("trying again in 1.5 s: overloaded. What was said so far does not count."), "{text}");
+    assert!(
+        text.contains("trying again in 1.5 s: overloaded. What was said so far does not count."),
+        "{text}"
+    );
     assert_eq!(text.matches("A whole answer.").count(), 1, "{text}");
 }
 
@@ -89,11 +92,16 @@ fn calls_side_by_side_are_printed_in_their_order() {
     };
     let parts = vec![tool(1, "read"), tool(2, "read")];
     desk.tell(ResponseEnded { message: id(9), parts, stop: StopReason::ToolUse });
-    let done = |text: &str| ToolState::Completed { output: ToolOutput { text: text.to_owned(), ..ToolOutput::default() } };
+    let done = |text: &str| ToolState::Completed {
+        output: ToolOutput { text: text.to_owned(), ..ToolOutput::default() },
+    };
     desk.tell(ToolStarted { call: id(1), class: ToolClass::Reads });
     desk.tell(ToolStarted { call: id(2), class: ToolClass::Reads });
     desk.tell(ToolEnded { call: id(2), end: done("two") });
-    desk.tell(ToolEnded { call: id(1), end: ToolState::Error { message: "no such file\nlook elsewhere".to_owned() } });
+    desk.tell(ToolEnded {
+        call: id(1),
+        end: ToolState::Error { message: "no such file\nlook elsewhere".to_owned() },
+    });
     let text = desk.text();
     let (first, second) = (text.find("✗ read file1").unwrap(), text.find("✓ read file2").unwrap());
     assert!(first < second && text.contains("│ look elsewhere"), "{text}");
@@ -103,11 +111,18 @@ fn calls_side_by_side_are_printed_in_their_order() {
 fn the_plan_and_the_queue_stand_above_the_input() {
     let mut desk = Desk::new(Opened::default());
     let task = |text: &str, state| Task { text: text.to_owned(), state };
-    desk.tell(PlanChanged { tasks: vec![task("look", TaskState::Done), task("mend", TaskState::InProgress)] });
+    desk.tell(PlanChanged {
+        tasks: vec![task("look", TaskState::Done), task("mend", TaskState::InProgress)],
+    });
     let parts = vec![Part::Text(TextPart::said("and then this"))];
     desk.tell(QueueChanged { queue: vec![Queued { message: id(7), delivery: Delivery::Queue, parts }] });
     let text = desk.text();
-    assert!(text.contains("plan · 1 of 2 done") && text.contains("▶ mend") && text.contains("queued: and then this"), "{text}");
+    assert!(
+        text.contains("plan · 1 of 2 done")
+            && text.contains("▶ mend")
+            && text.contains("queued: and then this"),
+        "{text}"
+    );
     desk.key(KeyCode::Up, KeyModifiers::NONE);
     assert_eq!(desk.orders, [Command::DropQueued { message: id(7) }]);
     assert!(desk.text().contains("> and then this"));
@@ -135,7 +150,12 @@ fn a_session_that_goes_on_shows_its_last_messages() {
     let recent = vec![message(1, Role::User, "what is it?"), message(2, Role::Assistant, "It is **this**.")];
     let mut desk = Desk::new(Opened { recent, earlier: 12, ..Opened::default() });
     let text = desk.text();
-    assert!(text.contains("12 earlier messages") && text.contains("> what is it?") && text.contains("• It is this."), "{text}");
+    assert!(
+        text.contains("12 earlier messages")
+            && text.contains("> what is it?")
+            && text.contains("• It is this."),
+        "{text}"
+    );
     assert!(!text.contains("hidden"), "{text}");
 }
 

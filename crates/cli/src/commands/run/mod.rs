@@ -426,7 +426,12 @@ async fn drain(feed: &mut Feed, front: &mut Front, screen: &mut Screen) -> Resul
     Ok(())
 }
 
-pub(super) fn open(which: Which<'_>, setup: &Setup, house: House, dialogue: Dialogue) -> Result<Session, Failure> {
+pub(super) fn open(
+    which: Which<'_>,
+    setup: &Setup,
+    house: House,
+    dialogue: Dialogue,
+) -> Result<Session, Failure> {
     let journal = setup.journal();
     let id: Option<SessionId> = match (which.resume, which.continue_last, which.fork) {
         (Some(id), ..) => Some(super::sessions::find(&journal, id)?),
