@@ -103,6 +103,10 @@ impl App {
             self.transcript.remark(Tone::Note, text);
         }
         self.transcript.recall(&opened.recent);
+        if opened.is_unfinished {
+            let text = "the last turn did not end by itself; /continue goes on with it";
+            self.transcript.remark(Tone::Warning, text);
+        }
     }
 
     /// What the session is to do.
@@ -189,7 +193,7 @@ impl App {
         } else if self.approvals.is_open() {
             match self.approvals.key(key, &self.look.keys, now) {
                 Choice::Send(command) => self.orders.push(Order::Do(command)),
-                Choice::Interrupt => self.interrupt(now),
+                Choice::Interrupt => self.interrupt(),
                 Choice::ReadAll => {
                     self.full = self.approvals.entry().map(|entry| Full::Reading(Reading::new(entry)))
                 }
@@ -205,9 +209,8 @@ impl App {
         }
     }
 
-    fn interrupt(&mut self, now: Instant) {
+    fn interrupt(&mut self) {
         self.orders.push(Order::Do(Command::Interrupt));
-        self.leaving = Some(now);
     }
 
     fn full_key(&mut self, key: &KeyEvent) {
@@ -257,13 +260,17 @@ impl App {
 
     fn act(&mut self, action: Action, now: Instant) {
         match action {
-            Action::Interrupt if self.status.is_busy() => self.interrupt(now),
+            Action::Interrupt if self.status.is_busy() => self.interrupt(),
             Action::Leave if self.leaving.is_some() && self.composer.is_empty() => {
                 self.ending = Some(Ending::Quit)
             }
             Action::Leave if !self.composer.is_empty() => self.composer.clear(),
-            Action::Leave if self.status.is_busy() => self.interrupt(now),
-            Action::Leave => self.leaving = Some(now),
+            Action::Leave => {
+                if self.status.is_busy() {
+                    self.interrupt();
+                }
+                self.leaving = Some(now);
+            }
             Action::EndInput => self.ending = Some(Ending::Quit),
             Action::CycleMode => {
                 let mode = next_mode(self.status.mode);
@@ -327,6 +334,7 @@ impl App {
                     Entry::new("changed since the session was opened", Section::Diff(self.diff.clone()));
                 self.full = Some(Full::Reading(Reading::new(entry)));
             }
+            Does::GoOn => self.orders.push(Order::Do(Command::GoOn)),
             Does::Resume => self.orders.push(Order::Ask(Query::Sessions)),
             Does::Rename if argument.is_empty() => {
                 self.transcript.remark(Tone::Warning, "write the title behind it: /rename TITLE");

@@ -17,6 +17,7 @@ const MOST_OUTPUT: usize = 256 << 10;
 const DIFF_ROWS: usize = 20;
 /// So many lines of the output are shown.
 const TAIL_LINES: usize = 5;
+const TAIL_BYTES: usize = 4 << 10;
 const ERROR_LINES: usize = 8;
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Tools whose output a person wants to see; the others look things up for the model.
@@ -147,9 +148,8 @@ impl Card {
 
     /// What a running call has put out last.
     fn tail(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let mut end = self.output.clone();
-        keep_end(&mut end, 4 << 10);
-        let end = plain(&end);
+        let from = self.output.ceil_char_boundary(self.output.len().saturating_sub(TAIL_BYTES));
+        let end = plain(self.output.get(from..).unwrap_or_default());
         let lines: Vec<&str> = end.lines().filter(|line| !line.trim().is_empty()).collect();
         let shown = lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default();
         shown.iter().map(|line| cut(line, width, theme.muted)).collect()

@@ -37,4 +37,4 @@ pub use keys::KeyMap;
 pub use link::{Attach, Ending, Facts, Link, Look, Make, Measure, Opened, Order, Ran, Take, Told, World};
 pub use plain::run_plain;
 pub use run::{Device, run};
-pub use terminal::{Keyboard, Raw, restore_on_panic};
+pub use terminal::{Keyboard, Raw, mend, restore_on_panic};

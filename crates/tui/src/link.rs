@@ -44,6 +44,8 @@ pub struct Opened {
     pub recent: Vec<Message>,
     /// How many messages came before those.
     pub earlier: usize,
+    /// The last turn was stopped, or broke off.
+    pub is_unfinished: bool,
     /// What to send first.
     pub prompt: Option<String>,
 }

@@ -127,6 +127,7 @@ impl<W: Write> Plain<'_, W> {
     fn slash(&mut self, does: Does, argument: &str) -> Option<Command> {
         match does {
             Does::Quit => self.ending = Some(Ending::Quit),
+            Does::GoOn => return Some(Command::GoOn),
             Does::New => self.ending = Some(Ending::New),
             Does::Model if !argument.is_empty() => {
                 return Some(Command::SetModel { model: ModelName::new(argument) });
@@ -146,7 +147,7 @@ impl<W: Write> Plain<'_, W> {
             }
             Does::Cost => self.transcript.remark(Tone::Note, format!("{} in this session", self.status.cost)),
             Does::Help => {
-                let text = "/new /model NAME /mode MODE /cost /rename TITLE /quit; Ctrl-C stops the agent, or leaves";
+                let text = "/new /continue /model NAME /mode MODE /cost /rename TITLE /quit; Ctrl-C stops the agent, or leaves";
                 self.transcript.remark(Tone::Note, text);
             }
             _ => self

@@ -17,6 +17,7 @@ pub(crate) enum Does {
     Mode,
     Cost,
     Diff,
+    GoOn,
     Resume,
     Rename,
     Copy,
@@ -29,10 +30,11 @@ const fn slash(word: &'static str, takes: &'static str, about: &'static str, doe
     Slash { word, takes, about, does }
 }
 
-pub(crate) const ALL: [Slash; 13] = [
+pub(crate) const ALL: [Slash; 14] = [
     slash("help", "", "the keys and the commands", Does::Help),
     slash("new", "", "begin another session; this one is kept", Does::New),
     slash("clear", "", "the same: begin with an empty conversation", Does::New),
+    slash("continue", "", "go on with a turn that stopped", Does::GoOn),
     slash("resume", "", "go on with another session", Does::Resume),
     slash("model", "[NAME]", "let another model answer", Does::Model),
     slash("mode", "[MODE]", "how freely the agent may act", Does::Mode),

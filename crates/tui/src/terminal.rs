@@ -1,6 +1,7 @@
 //! The terminal as a device: raw mode, keys, and putting everything back whatever happens.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use helve_widgets::RESTORE;
 use ratatui::crossterm::event::{self, Event};
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use rustix::termios::{self, InputModes, LocalModes, OptionalActions, OutputModes};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -41,6 +43,19 @@ impl Drop for Raw {
     fn drop(&mut self) {
         let _ = disable_raw_mode();
     }
+}
+
+/// Puts back what a program left that was killed: without line editing and echo, no shell had this terminal.
+pub fn mend(terminal: impl AsFd, out: &mut dyn io::Write) -> io::Result<()> {
+    let mut modes = termios::tcgetattr(&terminal)?;
+    if modes.local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO) {
+        return Ok(());
+    }
+    out.write_all(RESTORE)?;
+    modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
+    modes.input_modes |= InputModes::ICRNL | InputModes::IXON | InputModes::BRKINT;
+    modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
+    Ok(termios::tcsetattr(&terminal, OptionalActions::Now, &modes)?)
 }
 
 /// Whoever panics puts everything back first, so that the message can be read. `out` must be waited for by nobody else.

@@ -217,7 +217,7 @@ impl Transcript {
                 self.remark(Tone::Warning, format!("{command}: {}", one_line(&refused.why)));
             }
             Body::LimitReached(limit) => {
-                let text = format!("{} Send a message to go on.", one_line(&limit.text));
+                let text = format!("{} /continue goes on.", one_line(&limit.text));
                 self.remark(Tone::Warning, text);
             }
             Body::ErrorRaised(error) => self.error(error),

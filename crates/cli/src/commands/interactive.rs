@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_agent::{Feed, Gate, Handle, Session};
-use helve_protocol::{Command, SessionId};
+use helve_config::Color;
+use helve_protocol::{Command, Outcome, SessionId};
 use helve_tui::{App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Told};
 use helve_widgets::{Colours, Ground, Keys, Narrowing, Options, Screen, Theme};
 use ratatui::layout::Size;
@@ -48,7 +49,7 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
     if options.plain || machine::is_dumb() {
         return talk_plainly(session, prompt, setup, &models).await;
     }
-    let look = look();
+    let look = look(setup)?;
     let facts = facts(setup, &models).await;
     let mut prompt = prompt;
     let mut device = device()?;
@@ -150,6 +151,7 @@ fn opened(session: &Session, prompt: Option<String>) -> Opened {
             plan: state.plan.clone(),
             recent: state.history.messages().skip(earlier).cloned().collect(),
             earlier,
+            is_unfinished: said > 0 && state.outcome != Some(Outcome::EndTurn),
             prompt,
         }
     })
@@ -210,6 +212,7 @@ fn device() -> Result<Device<File, impl FnMut() -> Size>, Failure> {
     // A handle of our own: whoever else writes to the standard output must not be waited for.
     let out = || rustix::io::dup(io::stdout()).map(File::from).map_err(io::Error::from);
     helve_tui::restore_on_panic(out().map_err(failed)?);
+    helve_tui::mend(io::stdin(), &mut out().map_err(failed)?).map_err(failed)?;
     let raw = Raw::enter().map_err(failed)?;
     let options = Options { keys: Keys::Enhanced, narrowing: narrowing() };
     let mut screen = Screen::new(out().map_err(failed)?, window, options);
@@ -230,8 +233,12 @@ fn narrowing() -> Narrowing {
     if cuts { Narrowing::Cuts } else { Narrowing::Wraps }
 }
 
-fn look() -> Look {
-    Look { theme: Theme::new(colours(), ground()), keys: KeyMap::default() }
+fn look(setup: &Setup) -> Result<Look, Failure> {
+    let colours = match setup.config()?.settings.ui.color {
+        Color::Never => Colours::None,
+        Color::Auto | Color::Always => colours(),
+    };
+    Ok(Look { theme: Theme::new(colours, ground()), keys: KeyMap::default() })
 }
 
 /// As the environment tells what the terminal can show.

@@ -94,7 +94,10 @@ impl Desk {
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.size.set(Size::new(columns, rows));
-        self.seen.borrow_mut().screen_mut().set_size(rows, columns);
+        // The emulator only grows: it breaks when a wide letter is cut by a smaller window.
+        let mut seen = self.seen.borrow_mut();
+        let (old_rows, old_columns) = seen.screen().size();
+        seen.screen_mut().set_size(rows.max(old_rows), columns.max(old_columns));
     }
 
     fn collect(&mut self) {

@@ -4,11 +4,11 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::process::Command;
 
-use helve_tui::{Raw, restore_on_panic};
+use helve_tui::{Raw, mend, restore_on_panic};
 use helve_widgets::{Keys, Options, Screen};
 use ratatui::layout::Size;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::tcgetattr;
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 const CHILD: &str = "HELVE_TEST_PANICS";
 
@@ -49,6 +49,27 @@ fn a_panic_puts_the_terminal_back() {
     let screen = parser.screen();
     assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
     assert!(screen.contents().contains("on purpose"), "{}", screen.contents());
+}
+
+#[test]
+fn what_a_killed_program_left_is_put_back_by_the_next() {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let side = OpenOptions::new().read(true).write(true).open(&name).unwrap();
+    let before = tcgetattr(&side).unwrap();
+    let mut told = Vec::new();
+    mend(&side, &mut told).unwrap();
+    assert!(told.is_empty(), "a terminal that is in order is left alone");
+    let mut raw = before.clone();
+    raw.make_raw();
+    tcsetattr(&side, OptionalActions::Now, &raw).unwrap();
+    mend(&side, &mut told).unwrap();
+    let after = tcgetattr(&side).unwrap();
+    let wanted = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    assert!(after.local_modes.contains(wanted) && after.output_modes == before.output_modes);
+    assert!(!told.is_empty());
 }
 
 fn panic_while_drawing() {
