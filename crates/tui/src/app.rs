@@ -37,7 +37,7 @@ const MOST_DIFF: usize = 2 << 20;
 /// What fills the window, if something does.
 pub(crate) enum Full {
     Reading(Reading),
-    Models(Choosing),
+    Models(Choosing, Vec<(String, String)>),
     Modes(Choosing),
     Sessions(Choosing, Vec<SessionId>),
 }
@@ -74,7 +74,7 @@ impl App {
             status: Status::new(&opened),
             full: None,
             orders: Vec::new(),
-            errands: vec![Errand::Branch],
+            errands: vec![Errand::Branch, Errand::Sandbox],
             ending: None,
             leaving: None,
             asides: Vec::new(),
@@ -217,9 +217,9 @@ impl App {
         let keys = &self.look.keys;
         let (then, chosen) = match &mut self.full {
             Some(Full::Reading(reading)) => (reading.key(key, keys, &self.transcript.kept), None),
-            Some(Full::Models(list)) => {
+            Some(Full::Models(list, models)) => {
                 let then = list.key(key, keys);
-                let model = chosen_of(then, &self.facts.models).map(|(name, _)| ModelName::new(name.clone()));
+                let model = chosen_of(then, models).map(|(name, _)| ModelName::new(name.clone()));
                 (then, model.map(|model| Order::Do(Command::SetModel { model })))
             }
             Some(Full::Modes(list)) => {
@@ -319,7 +319,7 @@ impl App {
             Does::Help => self.full = Some(Full::Reading(Reading::new(help(&self.look.keys)))),
             Does::New => self.ending = Some(Ending::New),
             Does::Quit => self.ending = Some(Ending::Quit),
-            Does::Model if argument.is_empty() => self.choose_model(),
+            Does::Model if argument.is_empty() => self.errands.push(Errand::ListModels),
             Does::Model => {
                 let model = ModelName::new(argument);
                 self.orders.push(Order::Do(Command::SetModel { model }));
@@ -353,13 +353,13 @@ impl App {
         }
     }
 
-    fn choose_model(&mut self) {
-        if self.facts.models.is_empty() {
+    fn choose_model(&mut self, models: Vec<(String, String)>) {
+        if models.is_empty() {
             self.transcript.remark(Tone::Note, "no other model is known; /model NAME takes any");
             return;
         }
-        let rows = self.facts.models.iter().map(|(name, about)| Row::new(name.as_str(), about.as_str()));
-        self.full = Some(Full::Models(Choosing::new("model", rows.collect())));
+        let rows = models.iter().map(|(name, about)| Row::new(name.as_str(), about.as_str()));
+        self.full = Some(Full::Models(Choosing::new("model", rows.collect()), models));
     }
 
     fn set_mode(&mut self, argument: &str) {
@@ -408,6 +408,8 @@ impl App {
         match done {
             Done::Files(files) => self.composer.set_files(files),
             Done::Branch(branch) => self.status.branch = branch,
+            Done::Sandbox(level) => self.status.sandbox = level,
+            Done::Models(models) => self.choose_model(models),
             Done::Ran(command, ran) => {
                 let output = ran.output.trim_end();
                 let tone = if ran.is_well { Tone::Good } else { Tone::Warning };

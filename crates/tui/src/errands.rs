@@ -9,6 +9,8 @@ use crate::link::{Ran, World};
 pub(crate) enum Errand {
     ListFiles,
     Branch,
+    Sandbox,
+    ListModels,
     Shell(String),
     Remember(String),
     Attach(Vec<Piece>, Delivery),
@@ -26,6 +28,8 @@ pub(crate) enum Errand {
 pub(crate) enum Done {
     Files(Vec<String>),
     Branch(Option<String>),
+    Sandbox(String),
+    Models(Vec<(String, String)>),
     Ran(String, Ran),
     Remembered(Result<String, String>),
     Edited(Result<String, String>),
@@ -40,6 +44,8 @@ pub(crate) fn run(errand: Errand, world: &World) -> Result<Done, Errand> {
     Ok(match errand {
         Errand::ListFiles => Done::Files((world.files)()),
         Errand::Branch => Done::Branch((world.branch)()),
+        Errand::Sandbox => Done::Sandbox((world.sandbox)()),
+        Errand::ListModels => Done::Models((world.models)()),
         Errand::Shell(command) => {
             let ran = (world.shell)(&command);
             Done::Ran(command, ran)

@@ -30,7 +30,7 @@ impl Plan {
         let columns = usize::from(window.width);
         let status = (window.height >= LOW).then(|| match app.leaving {
             Some(_) if !app.status.is_busy() => Line::styled("press Ctrl-C again to leave", theme.warning),
-            _ => app.status.line(columns, &app.facts, limit, theme),
+            _ => app.status.line(columns, limit, theme),
         });
         let border = u16::from(window.height >= MIDDLE);
         let room = window.height.saturating_sub(u16::from(status.is_some()) + border).max(1);
@@ -102,7 +102,7 @@ pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
             reading.draw(area, buffer, keys, theme, &app.transcript.kept);
             None
         }
-        Full::Models(list) | Full::Modes(list) | Full::Sessions(list, _) => {
+        Full::Models(list, _) | Full::Modes(list) | Full::Sessions(list, _) => {
             list.draw(area, buffer, theme).map(Cursor::at)
         }
     }

@@ -56,10 +56,6 @@ pub struct Facts {
     pub version: String,
     /// The project, as people write it.
     pub project: String,
-    /// How commands are confined.
-    pub sandbox: String,
-    /// The models that can be used, each with something about it.
-    pub models: Vec<(String, String)>,
     /// Where what was written is kept, and what was not sent yet.
     pub history: Option<PathBuf>,
     pub draft: Option<PathBuf>,
@@ -92,6 +88,10 @@ pub struct World {
     pub files: Make<Vec<String>>,
     /// The branch that is worked on, with a mark if something is not committed.
     pub branch: Make<Option<String>>,
+    /// How commands are confined.
+    pub sandbox: Make<String>,
+    /// The models that can be used, each with something about it.
+    pub models: Make<Vec<(String, String)>>,
     /// Runs a command of the user's.
     pub shell: Take<Ran>,
     /// Keeps a sentence for later sessions, and tells where.

@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 
 use crate::cards::frame;
 use crate::keys::{Action, KeyMap};
-use crate::link::{Facts, Opened};
+use crate::link::Opened;
 use crate::words::{duration, one_line, tokens};
 
 /// So many tasks and waiting messages are shown.
@@ -25,6 +25,8 @@ pub(crate) struct Status {
     pub(crate) cost: Cost,
     pub(crate) queue: Vec<Queued>,
     pub(crate) branch: Option<String>,
+    /// How commands are confined.
+    pub(crate) sandbox: String,
     /// How many tokens the last request filled.
     context: u64,
     plan: Vec<Task>,
@@ -44,6 +46,7 @@ impl Status {
             cost: opened.cost,
             queue: opened.queue.clone(),
             branch: None,
+            sandbox: String::new(),
             context: 0,
             plan: opened.plan.clone(),
             doing: Doing::Idle,
@@ -164,13 +167,7 @@ impl Status {
     }
 
     /// The status line. What matters less is left out first.
-    pub(crate) fn line(
-        &self,
-        width: usize,
-        facts: &Facts,
-        limit: Option<u64>,
-        theme: &Theme,
-    ) -> Line<'static> {
+    pub(crate) fn line(&self, width: usize, limit: Option<u64>, theme: &Theme) -> Line<'static> {
         let model = self.model.as_ref().map_or("no model", ModelName::as_str);
         let mode_style = if self.mode == Mode::Bypass { theme.warning } else { theme.accent };
         let mut items =
@@ -187,7 +184,7 @@ impl Status {
         if self.cost != Cost::ZERO {
             items.push(Span::styled(self.cost.to_string(), theme.muted));
         }
-        let rest = [self.branch.clone(), Some(facts.sandbox.clone()).filter(|level| !level.is_empty())];
+        let rest = [self.branch.clone(), Some(self.sandbox.clone()).filter(|level| !level.is_empty())];
         items.extend(rest.into_iter().flatten().map(|item| Span::styled(one_line(&item), theme.muted)));
         if !self.queue.is_empty() {
             items.push(Span::styled(format!("{} queued", self.queue.len()), theme.muted));

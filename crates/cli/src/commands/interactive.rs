@@ -17,7 +17,6 @@ use super::machine;
 use super::run::{Which, Worker, open, target};
 use super::welcome;
 use crate::args::Interactive;
-use crate::confine;
 use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
 use crate::setup::Setup;
@@ -50,7 +49,7 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
         return talk_plainly(session, prompt, setup, &models).await;
     }
     let look = look(setup)?;
-    let facts = facts(setup, &models).await;
+    let facts = facts(setup);
     let mut prompt = prompt;
     let mut device = device()?;
     loop {
@@ -261,19 +260,11 @@ fn ground() -> Ground {
     }
 }
 
-async fn facts(setup: &Setup, models: &Models) -> Facts {
-    let level = confine::found(setup).level;
-    let sandbox = match level {
-        helve_exec::Level::None => "not confined",
-        helve_exec::Level::Landlock => "confined (landlock)",
-        helve_exec::Level::Full => "confined",
-    };
+fn facts(setup: &Setup) -> Facts {
     let data = setup.places.data();
     Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: setup.root.display().to_string(),
-        sandbox: sandbox.to_owned(),
-        models: super::models_list::usable(models).await,
         history: Some(data.join("history.jsonl")),
         draft: Some(data.join(format!("draft-{}", machine::project_name(&setup.root)))),
     }

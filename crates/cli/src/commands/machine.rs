@@ -12,12 +12,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use helve_agent::Handle;
+use helve_exec::Level;
 use helve_protocol::{FilePart, ModelName};
 use helve_tui::{Ran, World};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::run::instruction::attached;
-use crate::models::Models;
+use crate::confine;
+use crate::models::{Models, block_on};
 use crate::setup::Setup;
 use crate::wiring::which;
 
@@ -34,12 +36,15 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> Wor
         (root.clone(), root.clone(), setup.cwd.clone(), setup.cwd.clone());
     let own = Arc::new(move |words: &[&str]| own(words, &at_own));
     let (own_doctor, own_rules) = (own.clone(), own.clone());
-    let (models, handle) = (models.clone(), handle.clone());
+    let (models, listed, handle) = (models.clone(), models.clone(), handle.clone());
+    let is_confined = setup.config().map_or(true, |config| config.settings.permissions.confine);
     let known: Mutex<HashMap<ModelName, Option<u64>>> = Mutex::default();
     World {
         now: Arc::new(Instant::now),
         files: Arc::new(move || files(&at_files)),
         branch: Arc::new(move || branch(&at_branch)),
+        sandbox: Arc::new(move || sandbox(is_confined).to_owned()),
+        models: Arc::new(move || block_on(super::models_list::usable(&listed)).unwrap_or_default()),
         shell: Arc::new(move |command| shell(command, &at_shell)),
         remember: Arc::new(move |fact| remember(fact, &*own)),
         edit: Arc::new(edit),
@@ -55,6 +60,14 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> Wor
             let find = || models.find(name.as_str()).ok().and_then(|target| target.facts.context);
             *known.entry(name.clone()).or_insert_with(find)
         }),
+    }
+}
+
+fn sandbox(is_wanted: bool) -> &'static str {
+    match confine::found_if(is_wanted).level {
+        Level::None => "not confined",
+        Level::Landlock => "confined (landlock)",
+        Level::Full => "confined",
     }
 }
 
