@@ -5,25 +5,24 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Query, Reply, SessionId, SessionSummary,
-    TextPart,
+    Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, SessionId, TextPart,
 };
-use helve_widgets::{Choice as Row, Screen};
+use helve_widgets::Screen;
 use ratatui::crossterm::event::{Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
 use crate::approvals::{Approvals, Choice};
 use crate::composer::{Around, Composer, Piece, Wish};
 use crate::errands::{Done, Errand};
+use crate::items::Tone;
 use crate::kept::{Entry, Section};
 use crate::keys::Action;
 use crate::layout;
 use crate::link::{Ending, Facts, Look, Opened, Order, Told};
 use crate::reading::{Choosing, Reading, Then, help};
-use crate::slash::Does;
-use crate::status::{self, MODES, Status, mode_name, next_mode};
-use crate::transcript::{Tone, Transcript};
-use crate::words::{one_line, tokens};
+use crate::status::{self, MODES, Status, next_mode};
+use crate::transcript::Transcript;
+use crate::words::one_line;
 
 /// Two presses within this time leave.
 const TWICE: Duration = Duration::from_secs(2);
@@ -50,14 +49,14 @@ pub struct App {
     pub(crate) approvals: Approvals,
     pub(crate) status: Status,
     pub(crate) full: Option<Full>,
-    orders: Vec<Order>,
-    errands: Vec<Errand>,
-    ending: Option<Ending>,
+    pub(crate) orders: Vec<Order>,
+    pub(crate) errands: Vec<Errand>,
+    pub(crate) ending: Option<Ending>,
     /// Ctrl-C was pressed once.
     pub(crate) leaving: Option<Instant>,
     /// What goes to the model with the next message.
     asides: Vec<String>,
-    diff: String,
+    pub(crate) diff: String,
     has_focus: bool,
     /// What is written is not saved yet.
     is_unsaved: bool,
@@ -128,7 +127,7 @@ impl App {
         self.status.is_busy() || self.is_unsaved || self.leaving.is_some()
     }
 
-    /// How many requests wait for a person.
+    /// Whether something waits for a person.
     pub fn has_request(&self) -> bool {
         self.approvals.is_open()
     }
@@ -274,7 +273,6 @@ impl App {
             Action::EndInput => self.ending = Some(Ending::Quit),
             Action::CycleMode => {
                 let mode = next_mode(self.status.mode);
-                // Shown at once; the session confirms or refuses.
                 self.orders.push(Order::Do(Command::SetMode { mode }));
             }
             Action::OpenPager => {
@@ -312,95 +310,6 @@ impl App {
             self.composer.set_text(&status::text_of(&queued.parts));
             self.orders.push(Order::Do(Command::DropQueued { message: queued.message }));
         }
-    }
-
-    fn slash(&mut self, does: Does, argument: &str) {
-        match does {
-            Does::Help => self.full = Some(Full::Reading(Reading::new(help(&self.look.keys)))),
-            Does::New => self.ending = Some(Ending::New),
-            Does::Quit => self.ending = Some(Ending::Quit),
-            Does::Model if argument.is_empty() => self.errands.push(Errand::ListModels),
-            Does::Model => {
-                let model = ModelName::new(argument);
-                self.orders.push(Order::Do(Command::SetModel { model }));
-            }
-            Does::Mode => self.set_mode(argument),
-            Does::Cost => self.tell_cost(),
-            Does::Diff if self.diff.is_empty() => {
-                self.transcript.remark(Tone::Note, "nothing was changed since the session was opened");
-            }
-            Does::Diff => {
-                let entry =
-                    Entry::new("changed since the session was opened", Section::Diff(self.diff.clone()));
-                self.full = Some(Full::Reading(Reading::new(entry)));
-            }
-            Does::GoOn => self.orders.push(Order::Do(Command::GoOn)),
-            Does::Resume => self.orders.push(Order::Ask(Query::Sessions)),
-            Does::Rename if argument.is_empty() => {
-                self.transcript.remark(Tone::Warning, "write the title behind it: /rename TITLE");
-            }
-            Does::Rename => self.orders.push(Order::Do(Command::Rename { title: argument.to_owned() })),
-            Does::Copy if self.transcript.last_answer.is_empty() => {
-                self.transcript.remark(Tone::Note, "there is no answer yet");
-            }
-            Does::Copy => {
-                self.errands.push(Errand::Copy(self.transcript.last_answer.clone()));
-                self.transcript
-                    .remark(Tone::Note, "the last answer is in the clipboard, if your terminal allows it");
-            }
-            Does::Permissions => self.errands.push(Errand::Permissions),
-            Does::Doctor => self.errands.push(Errand::Doctor),
-        }
-    }
-
-    fn choose_model(&mut self, models: Vec<(String, String)>) {
-        if models.is_empty() {
-            self.transcript.remark(Tone::Note, "no other model is known; /model NAME takes any");
-            return;
-        }
-        let rows = models.iter().map(|(name, about)| Row::new(name.as_str(), about.as_str()));
-        self.full = Some(Full::Models(Choosing::new("model", rows.collect()), models));
-    }
-
-    fn set_mode(&mut self, argument: &str) {
-        let named = MODES.iter().find(|(mode, _)| mode_name(*mode) == argument).map(|(mode, _)| *mode);
-        match named {
-            Some(mode) => self.orders.push(Order::Do(Command::SetMode { mode })),
-            None if argument.is_empty() => {
-                let rows = MODES.iter().map(|(mode, about)| Row::new(mode_name(*mode), *about));
-                self.full = Some(Full::Modes(Choosing::new("mode", rows.collect())));
-            }
-            None => {
-                let names: Vec<&str> = MODES.iter().map(|(mode, _)| mode_name(*mode)).collect();
-                self.transcript.remark(Tone::Warning, format!("the modes are {}", names.join(", ")));
-            }
-        }
-    }
-
-    fn tell_cost(&mut self) {
-        let usage = self.status.usage;
-        let text = format!(
-            "{} in this session; since it was opened: {} tokens read, {} of them cached, {} written",
-            self.status.cost,
-            tokens(usage.input + usage.cache_read + usage.cache_write),
-            tokens(usage.cache_read),
-            tokens(usage.output),
-        );
-        self.transcript.remark(Tone::Note, text);
-    }
-
-    fn choose_session(&mut self, sessions: &[SessionSummary]) {
-        let shown: Vec<&SessionSummary> =
-            sessions.iter().filter(|summary| summary.parent.is_none()).collect();
-        let row = |summary: &&SessionSummary| {
-            Row::new(
-                one_line(&summary.title),
-                format!("{} turns · {}", summary.turns, one_line(&summary.workspace)),
-            )
-        };
-        let (rows, ids) =
-            (shown.iter().map(row).collect(), shown.iter().map(|summary| summary.session).collect());
-        self.full = Some(Full::Sessions(Choosing::new("resume", rows), ids));
     }
 
     /// An errand is done.

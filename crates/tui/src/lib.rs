@@ -4,7 +4,7 @@
 //!   the session and errands for the machine come out.
 //! - [`run`] is the loop around it. It has the terminal ([`Device`]), the way to the session ([`Link`]) and what the machine can
 //!   do ([`World`]).
-//! - `transcript` and `cards` show what happens, `composer` takes what a person writes, `approvals` what a person decides,
+//! - `transcript`, `items` and `cards` show what happens, `composer` takes what a person writes, `approvals` what a person decides,
 //!   `status` tells how things stand, `reading` fills the window with something to read or to choose from, `layout` says what is
 //!   drawn where.
 //! - [`keys`] is the table of keys.
@@ -14,9 +14,11 @@
 mod app;
 mod approvals;
 mod cards;
+mod commands;
 mod composer;
 mod errands;
 mod history;
+mod items;
 mod kept;
 pub mod keys;
 mod layout;

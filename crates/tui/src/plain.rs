@@ -10,10 +10,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::approvals::Approvals;
+use crate::items::Tone;
 use crate::link::{Ending, Link, Opened, Order, Told, World};
 use crate::slash::{self, Does, Meaning};
 use crate::status::{MODES, Status, mode_name};
-use crate::transcript::{Tone, Transcript};
+use crate::transcript::Transcript;
 
 /// Lines are cut here for nobody: a reader or a dumb terminal wraps them itself.
 const WIDTH: usize = 10_000;
