@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged, Queued,
-    Reply, RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
+    BlobId, Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged,
+    Queued, Reply, RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -57,6 +57,11 @@ impl Handle {
     /// Everything that this process told of the session, and tells from here on.
     pub fn feed(&self) -> Feed {
         self.record.feed(self.journal.clone())
+    }
+
+    /// Keeps a file beside the session's log, so that a message can name it.
+    pub fn keep(&self, content: &[u8]) -> Result<BlobId, Error> {
+        Ok(self.record.blobs().put(content)?)
     }
 
     /// Asks for something to be done. Whether it was tells an event. A session that has ended does nothing any more.

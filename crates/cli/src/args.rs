@@ -7,14 +7,59 @@ use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use helve_permissions::Verdict;
 
+use crate::failure::Failure;
+
 /// A coding agent for the terminal
 #[derive(Debug, Parser)]
-#[command(name = "helve", version, arg_required_else_help = true, after_help = AFTER_HELP)]
+#[command(name = "helve", version, after_help = AFTER_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) everywhere: Everywhere,
+    #[command(flatten)]
+    pub(crate) interactive: Interactive,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+}
+
+/// What the interface takes: without a command, it is opened.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Interactive {
+    /// What to do first; without a command, the interface is opened
+    pub(crate) prompt: Vec<String>,
+    /// Go on with this session: its id, the beginning or the end of it, or `last`
+    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    pub(crate) resume: Option<String>,
+    /// Go on with the last session of this project
+    #[arg(long = "continue", conflicts_with = "resume")]
+    pub(crate) continue_last: bool,
+    /// Print plain lines and read lines, for screen readers and simple terminals
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) permitting: Permitting,
+}
+
+impl Interactive {
+    /// Whether anything was said that is meant for the interface.
+    pub(crate) fn is_wanted(&self) -> bool {
+        let Permitting { permission_mode, allow, ask, deny } = &self.permitting;
+        let has_rules = [allow, ask, deny].iter().any(|rules| !rules.is_empty());
+        self.resume.is_some() || self.continue_last || self.plain || permission_mode.is_some() || has_rules
+    }
+
+    /// What to do first. A single word is rather a command that was misspelt.
+    pub(crate) fn text(&self) -> Result<Option<String>, Failure> {
+        let text = self.prompt.join(" ");
+        match text.trim() {
+            "" => Ok(None),
+            word if !word.contains(char::is_whitespace) => {
+                let what = format!("there is no command {word:?}");
+                let hint = "`helve --help` lists them. To say something to the agent, use more than a word.";
+                Err(Failure::usage(what, "a single word is not taken for a task", hint))
+            }
+            text => Ok(Some(text.to_owned())),
+        }
+    }
 }
 
 const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telemetry.\n\
@@ -293,8 +338,7 @@ impl Run {
 impl Work {
     /// The settings that flags of the command stand for: key, value, and what the user typed.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        let mode = self.permitting().and_then(|permitting| permitting.permission_mode.clone());
-        let mode = mode.map(|mode| ("permissions.mode", mode, "--permission-mode"));
+        let mode = self.permitting().and_then(Permitting::mode);
         let Work::Run(run) = self else { return mode.into_iter().collect() };
         let own = [
             ("limits.max_steps", &run.max_steps, "--max-steps"),
@@ -321,7 +365,17 @@ impl Work {
 
     /// Rules of the command line.
     pub(crate) fn rules(&self) -> Vec<(Verdict, String)> {
-        let Some(Permitting { allow, ask, deny, .. }) = self.permitting() else { return Vec::new() };
+        self.permitting().map(Permitting::rules).unwrap_or_default()
+    }
+}
+
+impl Permitting {
+    pub(crate) fn mode(&self) -> Option<(&'static str, String, &'static str)> {
+        self.permission_mode.clone().map(|mode| ("permissions.mode", mode, "--permission-mode"))
+    }
+
+    pub(crate) fn rules(&self) -> Vec<(Verdict, String)> {
+        let Permitting { allow, ask, deny, .. } = self;
         let lists = [(Verdict::Deny, deny), (Verdict::Ask, ask), (Verdict::Allow, allow)];
         lists
             .into_iter()
@@ -497,6 +551,8 @@ pub(crate) enum Page {
     Environment,
     /// Events, commands and queries in their JSON form
     Events,
+    /// Keys of the interface
+    Keys,
     /// Settings
     Settings,
 }

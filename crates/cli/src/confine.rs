@@ -38,8 +38,11 @@ const FETCHED: [&str; 12] = [
 
 /// Finds how well commands can be confined here, unless the user wants none of it.
 pub(crate) fn found(setup: &Setup) -> Probe {
+    found_if(setup.config().map_or(true, |config| config.settings.permissions.confine))
+}
+
+pub(crate) fn found_if(is_wanted: bool) -> Probe {
     let none = || Probe { level: Level::None, why: Vec::new() };
-    let is_wanted = setup.config().map_or(true, |config| config.settings.permissions.confine);
     match std::env::current_exe() {
         Ok(keeper) if is_wanted => probe(&keeper),
         _ => none(),

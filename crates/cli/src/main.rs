@@ -21,8 +21,9 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::Parser;
+use helve_permissions::Verdict;
 
-use crate::args::{Args, Command, Everywhere, Print, Work};
+use crate::args::{Args, Command, Everywhere, Interactive, Print};
 use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::setup::Setup;
@@ -39,8 +40,22 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<Exit, Failure> {
     match args.command {
-        Command::Print(command) => print(command),
-        Command::Work(command) => work(command, &args.everywhere),
+        Some(_) if args.interactive.is_wanted() => {
+            let hint = "Write them behind the command, if it takes them.";
+            Err(Failure::usage("nothing was done", "flags of the interface stand before a command", hint))
+        }
+        Some(Command::Print(command)) => print(command),
+        Some(Command::Work(command)) => {
+            let (name, own, rules) = (command.name(), command.settings(), command.rules());
+            work(name, &own, rules, &args.everywhere, |setup, screen| commands::run(command, setup, screen))
+        }
+        None => {
+            let Interactive { permitting, .. } = &args.interactive;
+            let own: Vec<_> = permitting.mode().into_iter().collect();
+            work("interactive", &own, permitting.rules(), &args.everywhere, |setup, _| {
+                commands::interactive::run(&args.interactive, setup)
+            })
+        }
     }
 }
 
@@ -50,13 +65,18 @@ fn print(command: Print) -> Result<Exit, Failure> {
     screen.finish().map(|()| Exit::Fine)
 }
 
-fn work(command: Work, everywhere: &Everywhere) -> Result<Exit, Failure> {
-    let setup = Setup::new(everywhere, &command.settings(), command.rules())?;
+fn work(
+    name: &'static str,
+    own: &[(&str, String, &str)],
+    rules: Vec<(Verdict, String)>,
+    everywhere: &Everywhere,
+    command: impl FnOnce(&Setup, &mut Screen) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let setup = Setup::new(everywhere, own, rules)?;
     let mut screen = setup.screen();
     logs::start(&setup.places.logs(), setup.log_level());
-    let name = command.name();
     tracing::info!(name: "command.started", command = name, version = env!("CARGO_PKG_VERSION"), pid = std::process::id());
-    let done = commands::run(command, &setup, &mut screen);
+    let done = command(&setup, &mut screen);
     let done = done.and_then(|exit| screen.finish().map(|()| exit));
     match &done {
         Ok(exit) => tracing::info!(name: "command.ended", command = name, exit = *exit as u8),

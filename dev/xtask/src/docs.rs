@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::run::{build_helve, output_of, root};
 
-const PAGES: [&str; 4] = ["commands", "environment", "events", "settings"];
+const PAGES: [&str; 5] = ["commands", "environment", "events", "keys", "settings"];
 
 pub(crate) fn make() -> Result<(), String> {
     for (path, text) in pages()? {

@@ -12,7 +12,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Each crate of ours with those it may know. `protocol ← {config exec journal models permissions workspace} ← tools ← agent ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 11] = [
+const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("helve-protocol", &[]),
     ("helve-widgets", &[]),
     ("helve-config", &["helve-protocol"]),
@@ -33,6 +33,7 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
             "helve-workspace",
         ],
     ),
+    ("helve-tui", &["helve-protocol", "helve-widgets"]),
     (
         "helve-cli",
         &[
@@ -44,6 +45,8 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
             "helve-permissions",
             "helve-tools",
             "helve-agent",
+            "helve-tui",
+            "helve-widgets",
             "helve-workspace",
         ],
     ),

@@ -3,7 +3,9 @@
 mod config;
 mod demo;
 mod doctor;
+pub(crate) mod interactive;
 mod login;
+mod machine;
 mod models;
 mod models_list;
 mod models_probe;
@@ -14,6 +16,7 @@ mod run;
 mod sessions;
 mod tool;
 mod trust;
+mod welcome;
 
 use clap::CommandFactory;
 

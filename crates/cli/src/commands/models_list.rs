@@ -64,6 +64,15 @@ pub(crate) fn run(options: &Options, setup: &Setup, screen: &mut Screen) -> Resu
     Ok(Exit::Fine)
 }
 
+/// The models that can be used here, each with its context and prices.
+pub(super) async fn usable(models: &Models) -> Vec<(String, String)> {
+    let about = |facts: &ModelFacts| {
+        facts.context.map(|tokens| format!("{}k tokens", tokens / 1000)).unwrap_or_default()
+    };
+    let listed = listed(models, &states(models).await, false);
+    listed.into_iter().map(|model| (model.name, about(&model.facts))).collect()
+}
+
 /// Which model does what.
 fn chosen(models: &Models, main: &Target) -> BTreeMap<String, Vec<&'static str>> {
     let mut chosen: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();

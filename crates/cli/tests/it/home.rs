@@ -68,7 +68,7 @@ impl Home {
 
     /// The program, in the project, with nothing of this machine's environment but the way to other programs.
     pub(crate) fn helve(&self, words: &[&str]) -> Command {
-        let is_work = matches!(words.first(), Some(&("run" | "demo")));
+        let is_work = matches!(words.first(), Some(&("run" | "demo" | "-m")));
         self.has_worked.set(self.has_worked.get() || is_work);
         let mut command = Command::new(env!("CARGO_BIN_EXE_helve"));
         command.args(words).current_dir(self.project()).env_clear();

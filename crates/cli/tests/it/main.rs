@@ -1,11 +1,12 @@
 //! The program as a person meets it: real processes, real files, a real terminal.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod config;
 mod crash;
 mod doctor;
 mod evals;
 mod home;
+mod interactive;
 mod interrupts;
 mod logs;
 mod models;
@@ -17,3 +18,4 @@ mod terminal;
 mod tools;
 mod transport;
 mod trust;
+mod window;

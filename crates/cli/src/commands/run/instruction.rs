@@ -31,10 +31,11 @@ pub(super) struct Instruction {
     files: Vec<Attached>,
 }
 
-struct Attached {
-    name: String,
-    media_type: &'static str,
-    content: Vec<u8>,
+/// A picture or a document, as models take it.
+pub(in crate::commands) struct Attached {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) media_type: &'static str,
+    pub(in crate::commands) content: Vec<u8>,
 }
 
 impl Instruction {
@@ -102,7 +103,7 @@ fn piped() -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text".to_owned()))
 }
 
-fn attached(path: &Path, shown: &Path) -> Result<Attached, Failure> {
+pub(in crate::commands) fn attached(path: &Path, shown: &Path) -> Result<Attached, Failure> {
     let wrong = |why: String| {
         let what = format!("{} can't be shown to the model", text::path(shown));
         Failure::usage(what, why, "Give a PNG, JPEG, GIF, WebP or PDF file.")

@@ -2,7 +2,7 @@
 
 mod front;
 mod input;
-mod instruction;
+pub(super) mod instruction;
 mod progress;
 
 use std::io::IsTerminal;
@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use helve_agent::{Actor, Error, Feed, Gate, Handle, House, Session};
 use helve_config::Layer;
 use helve_journal::{FileJournal, Journal};
-use helve_models::Dialogue;
+use helve_models::{Dialogue, Target};
 use helve_protocol::{
     Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, Outcome, Part, Prompt,
     Query, QuestionAsked, Reply, Seq, SessionId, SessionState, Status,
@@ -51,16 +51,8 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
     }
     let models = Arc::new(Models::new(setup)?);
     block_on(async {
-        let target = match resumed_model(options, setup)?.map(|name| (models.find(&name), name)) {
-            Some((Ok(target), _)) => target,
-            Some((Err(why), name)) => {
-                let target = models.main().await?;
-                let line = format!("{name} can't be used again: {why}; {} goes on", target.name);
-                screen::complain(&format!("{WARN}{}{WARN:#}", one_line(&line)));
-                target
-            }
-            None => models.main().await?,
-        };
+        let which = Which::of(options);
+        let target = target(which, setup, &models).await?;
         let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
         let asker = Asker::of(options);
         let is_shut = asker == Asker::Nobody && !options.yes;
@@ -72,7 +64,7 @@ fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Fail
         let gate = if asker == Asker::Nobody { gate } else { gate.with_person() };
         let house = house(setup, gate, &models)?;
         let dialogue = dialogue(&models, target, fallbacks, &house);
-        let session = open(options, setup, house, dialogue)?;
+        let session = open(which, setup, house, dialogue)?;
         if instruction.is_empty() && is_text && session.state(is_finished) {
             let why = "the last turn of that session ended by itself";
             return Err(Failure::usage("there is nothing to go on with", why, "Say what to do next."));
@@ -305,11 +297,40 @@ async fn nobody_answers(question: Open, handle: &Handle, front: &mut Front) {
     handle.send(command).await;
 }
 
+/// Which session is meant; without any of these, a new one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Which<'a> {
+    pub(super) resume: Option<&'a str>,
+    pub(super) continue_last: bool,
+    pub(super) fork: Option<&'a str>,
+}
+
+impl<'a> Which<'a> {
+    fn of(options: &'a Run) -> Which<'a> {
+        let (resume, fork) = (options.resume.as_deref(), options.fork.as_deref());
+        Which { resume, continue_last: options.continue_last, fork }
+    }
+}
+
+/// The model that a session is to be with: the one that it was with, if that can still be used.
+pub(super) async fn target(which: Which<'_>, setup: &Setup, models: &Models) -> Result<Target, Failure> {
+    match resumed_model(which, setup)?.map(|name| (models.find(&name), name)) {
+        Some((Ok(target), _)) => Ok(target),
+        Some((Err(why), name)) => {
+            let target = models.main().await?;
+            let line = format!("{name} can't be used again: {why}; {} goes on", target.name);
+            screen::complain(&format!("{WARN}{}{WARN:#}", one_line(&line)));
+            Ok(target)
+        }
+        None => models.main().await,
+    }
+}
+
 /// The model that a session was with, unless another was asked for.
-fn resumed_model(options: &Run, setup: &Setup) -> Result<Option<String>, Failure> {
+fn resumed_model(which: Which<'_>, setup: &Setup) -> Result<Option<String>, Failure> {
     let is_chosen = setup.config()?.origin("model").is_some_and(|origin| origin.layer == Layer::Flags);
     let journal = setup.journal();
-    let id = match (&options.resume, options.continue_last, &options.fork) {
+    let id = match (which.resume, which.continue_last, which.fork) {
         _ if is_chosen => return Ok(None),
         (Some(id), ..) => super::sessions::find(&journal, id)?,
         (None, true, _) => last_here(&journal, &setup.root)?,
@@ -370,14 +391,14 @@ impl Signals {
 }
 
 /// The session, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
-struct Worker {
+pub(super) struct Worker {
     thread: JoinHandle<Result<Result<Session, Error>, Failure>>,
     /// Set when the session has ended.
-    done: CancellationToken,
+    pub(super) done: CancellationToken,
 }
 
 impl Worker {
-    fn start(actor: Actor) -> Worker {
+    pub(super) fn start(actor: Actor) -> Worker {
         let done = CancellationToken::new();
         let guard = done.clone().drop_guard();
         let thread = std::thread::spawn(move || {
@@ -387,7 +408,7 @@ impl Worker {
         Worker { thread, done }
     }
 
-    async fn end(self) -> Result<Session, Failure> {
+    pub(super) async fn end(self) -> Result<Session, Failure> {
         self.done.cancelled().await;
         let ended = self.thread.join().unwrap_or_else(|_| {
             let hint = "Report it with the log; `helve run --continue` goes on.";
@@ -405,9 +426,14 @@ async fn drain(feed: &mut Feed, front: &mut Front, screen: &mut Screen) -> Resul
     Ok(())
 }
 
-fn open(options: &Run, setup: &Setup, house: House, dialogue: Dialogue) -> Result<Session, Failure> {
+pub(super) fn open(
+    which: Which<'_>,
+    setup: &Setup,
+    house: House,
+    dialogue: Dialogue,
+) -> Result<Session, Failure> {
     let journal = setup.journal();
-    let id: Option<SessionId> = match (&options.resume, options.continue_last, &options.fork) {
+    let id: Option<SessionId> = match (which.resume, which.continue_last, which.fork) {
         (Some(id), ..) => Some(super::sessions::find(&journal, id)?),
         (None, true, _) => Some(last_here(&journal, &setup.root)?),
         (None, false, Some(place)) => Some(fork(&journal, place, &house)?),

@@ -1,0 +1,200 @@
+//! What the interface may ask of the machine.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsStr;
+use std::hash::{Hash, Hasher};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use helve_agent::Handle;
+use helve_exec::Level;
+use helve_protocol::{FilePart, ModelName};
+use helve_tui::{Ran, World};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::run::instruction::attached;
+use crate::confine;
+use crate::models::{Models, block_on};
+use crate::setup::Setup;
+use crate::wiring::which;
+
+/// So many files are offered.
+const MOST_FILES: usize = 200_000;
+/// What a command of the user's puts out beyond this is not shown.
+const MOST_OUTPUT: u64 = 1 << 20;
+/// A command that takes longer is ended.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> World {
+    let root = setup.root.clone();
+    let (at_files, at_branch, at_shell, at_own) =
+        (root.clone(), root.clone(), setup.cwd.clone(), setup.cwd.clone());
+    let own = Arc::new(move |words: &[&str]| own(words, &at_own));
+    let (own_doctor, own_rules) = (own.clone(), own.clone());
+    let (models, listed, handle) = (models.clone(), models.clone(), handle.clone());
+    let is_confined = setup.config().map_or(true, |config| config.settings.permissions.confine);
+    let known: Mutex<HashMap<ModelName, Option<u64>>> = Mutex::default();
+    World {
+        now: Arc::new(Instant::now),
+        files: Arc::new(move || files(&at_files)),
+        branch: Arc::new(move || branch(&at_branch)),
+        sandbox: Arc::new(move || sandbox(is_confined).to_owned()),
+        models: Arc::new(move || block_on(super::models_list::usable(&listed)).unwrap_or_default()),
+        shell: Arc::new(move |command| shell(command, &at_shell)),
+        remember: Arc::new(move |fact| remember(fact, &*own)),
+        edit: Arc::new(edit),
+        attach: Arc::new(move |path| attach(path, &handle)),
+        doctor: Arc::new(move || own_doctor(&["doctor"]).output),
+        permissions: Arc::new(move || {
+            let (mode, rules) =
+                (own_rules(&["config", "show", "permissions"]), own_rules(&["config", "show", "permission"]));
+            format!("{}\n{}", mode.output.trim_end(), rules.output)
+        }),
+        context: Arc::new(move |name| {
+            let mut known = known.lock().ok()?;
+            let find = || models.find(name.as_str()).ok().and_then(|target| target.facts.context);
+            *known.entry(name.clone()).or_insert_with(find)
+        }),
+    }
+}
+
+fn sandbox(is_wanted: bool) -> &'static str {
+    match confine::found_if(is_wanted).level {
+        Level::None => "not confined",
+        Level::Landlock => "confined (landlock)",
+        Level::Full => "confined",
+    }
+}
+
+pub(super) fn is_dumb() -> bool {
+    std::env::var("TERM").is_ok_and(|term| term == "dumb")
+}
+
+/// A short name for a project, the same each time.
+pub(super) fn project_name(root: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// The files of a project that Git does not ignore.
+fn files(root: &Path) -> Vec<String> {
+    let walk = ignore::WalkBuilder::new(root)
+        .hidden(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let relative = |entry: ignore::DirEntry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned());
+    let mut files: Vec<String> = files.filter_map(relative).take(MOST_FILES).collect();
+    files.sort_unstable();
+    files
+}
+
+/// `main`, or `main*` if something is not committed.
+fn branch(root: &Path) -> Option<String> {
+    let git = which(OsStr::new("git"))?;
+    // A project must not have its own programs run by a look at its state.
+    let options = ["-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain", "--branch"];
+    let mut command = Command::new(git);
+    command.args(options).current_dir(root).stdin(Stdio::null()).stderr(Stdio::null());
+    let told = String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned();
+    let mut lines = told.lines();
+    let head = lines.next()?.strip_prefix("## ")?;
+    let head = head.strip_prefix("No commits yet on ").unwrap_or(head);
+    let name = head.split("...").next().unwrap_or(head);
+    let mark = if lines.next().is_some() { "*" } else { "" };
+    Some(format!("{name}{mark}"))
+}
+
+/// Runs a command of the user's, unconfined: it is their own.
+fn shell(command: &str, cwd: &Path) -> Ran {
+    let shell = std::env::var_os("SHELL").unwrap_or_else(|| "sh".into());
+    let mut process = Command::new(shell);
+    process.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(cwd);
+    bounded(process)
+}
+
+/// This program again.
+fn own(words: &[&str], cwd: &Path) -> Ran {
+    let Ok(program) = std::env::current_exe() else {
+        return Ran { output: "helve can't find itself; start it by its path".to_owned(), is_well: false };
+    };
+    let mut process = Command::new(program);
+    process.args(words).current_dir(cwd).env("NO_COLOR", "1");
+    bounded(process)
+}
+
+/// What a process puts out, for as long as it may take.
+fn bounded(mut process: Command) -> Ran {
+    process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = match process.spawn() {
+        Ok(child) => child,
+        Err(error) => return Ran { output: format!("it can't be run: {error}"), is_well: false },
+    };
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let (over, is_over) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if let (Err(std::sync::mpsc::RecvTimeoutError::Timeout), Some(pid)) =
+            (is_over.recv_timeout(PATIENCE), pid)
+        {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    });
+    let mut output = Vec::new();
+    if let Some(mut pipe) = child.stdout.take() {
+        let _ = pipe.by_ref().take(MOST_OUTPUT).read_to_end(&mut output);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    }
+    let status = child.wait();
+    drop(over);
+    let _ = watch.join();
+    let mut output = String::from_utf8_lossy(&output).into_owned();
+    let is_well = status.as_ref().is_ok_and(std::process::ExitStatus::success);
+    if let (false, Ok(status)) = (is_well, &status) {
+        output.push_str(&format!("\n[{status}]"));
+    }
+    Ran { output, is_well }
+}
+
+fn remember(fact: &str, own: &dyn Fn(&[&str]) -> Ran) -> Result<String, String> {
+    let input = serde_json::json!({ "text": fact, "scope": "project" }).to_string();
+    let ran = own(&["tool", "remember", &input, "--yes"]);
+    let told: serde_json::Value =
+        serde_json::from_str(ran.output.lines().next().unwrap_or_default()).unwrap_or_default();
+    let text = told
+        .get("output")
+        .and_then(|output| output.as_str())
+        .unwrap_or("it could not be remembered")
+        .to_owned();
+    if ran.is_well { Ok(text) } else { Err(text) }
+}
+
+/// Lets the user write in their editor.
+fn edit(text: &str) -> Result<String, String> {
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    let editor = named.unwrap_or_else(|| "vi".to_owned());
+    let failed = |error: std::io::Error| format!("{editor} can't be used: {error}; set EDITOR to another");
+    let mut file = tempfile::Builder::new().prefix("helve-").suffix(".md").tempfile().map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    // People put options behind the name.
+    let status =
+        Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status();
+    match status.map_err(failed)? {
+        status if status.success() => std::fs::read_to_string(file.path()).map_err(failed),
+        status => Err(format!("{editor} ended with {status}; nothing was changed")),
+    }
+}
+
+fn attach(path: &Path, handle: &Handle) -> Result<FilePart, String> {
+    let path: PathBuf = path.to_owned();
+    let file = attached(&path, &path).map_err(|failure| failure.to_string())?;
+    let content = handle.keep(&file.content).map_err(|error| error.to_string())?;
+    Ok(FilePart { name: file.name, media_type: file.media_type.to_owned(), content })
+}

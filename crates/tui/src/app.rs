@@ -1,0 +1,391 @@
+//! The interface as a value: keys, events and results come in; orders for the session and errands for the machine come out; a
+//! frame is drawn from what it is then. It owns the components and passes things to them in order, nothing else.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use helve_protocol::{
+    Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, SessionId, TextPart,
+};
+use helve_widgets::Screen;
+use ratatui::crossterm::event::{Event as Input, KeyEvent, KeyEventKind};
+use ratatui::layout::Size;
+
+use crate::approvals::{Approvals, Choice};
+use crate::composer::{Around, Composer, Piece, Wish};
+use crate::errands::{Done, Errand};
+use crate::items::Tone;
+use crate::kept::{Entry, Section};
+use crate::keys::Action;
+use crate::layout;
+use crate::link::{Ending, Facts, Look, Opened, Order, Told};
+use crate::reading::{Choosing, Reading, Then, help};
+use crate::status::{self, MODES, Status, next_mode};
+use crate::transcript::Transcript;
+use crate::words::one_line;
+
+/// Two presses within this time leave.
+const TWICE: Duration = Duration::from_secs(2);
+/// Whoever looks elsewhere is told when a turn that took longer ends.
+const LONG_TURN: Duration = Duration::from_secs(10);
+/// What commands of the user's put out goes to the model with the next message, so much of it.
+const MOST_ASIDE: usize = 16 << 10;
+/// So much of what was changed is kept for `/diff`.
+const MOST_DIFF: usize = 2 << 20;
+
+/// What fills the window, if something does.
+pub(crate) enum Full {
+    Reading(Reading),
+    Models(Choosing, Vec<(String, String)>),
+    Modes(Choosing),
+    Sessions(Choosing, Vec<SessionId>),
+}
+
+pub struct App {
+    pub(crate) facts: Facts,
+    pub(crate) look: Look,
+    pub(crate) transcript: Transcript,
+    pub(crate) composer: Composer,
+    pub(crate) approvals: Approvals,
+    pub(crate) status: Status,
+    pub(crate) full: Option<Full>,
+    pub(crate) orders: Vec<Order>,
+    pub(crate) errands: Vec<Errand>,
+    pub(crate) ending: Option<Ending>,
+    /// Ctrl-C was pressed once.
+    pub(crate) leaving: Option<Instant>,
+    /// What goes to the model with the next message.
+    asides: Vec<String>,
+    pub(crate) diff: String,
+    has_focus: bool,
+    /// What is written is not saved yet.
+    is_unsaved: bool,
+}
+
+impl App {
+    pub fn new(facts: Facts, look: Look, opened: Opened) -> App {
+        let mut app = App {
+            composer: Composer::new(facts.history.clone(), facts.draft.clone()),
+            facts,
+            look,
+            transcript: Transcript::default(),
+            approvals: Approvals::new(),
+            status: Status::new(&opened),
+            full: None,
+            orders: Vec::new(),
+            errands: vec![Errand::Branch, Errand::Sandbox],
+            ending: None,
+            leaving: None,
+            asides: Vec::new(),
+            diff: String::new(),
+            has_focus: true,
+            is_unsaved: false,
+        };
+        app.greet(&opened);
+        if let Some(prompt) = opened.prompt {
+            app.submit(vec![Piece::Text(prompt)], Delivery::Queue);
+        }
+        app
+    }
+
+    fn greet(&mut self, opened: &Opened) {
+        if opened.recent.is_empty() {
+            let text = format!(
+                "helve {} · {} · /help tells more",
+                self.facts.version,
+                one_line(&self.facts.project)
+            );
+            self.transcript.remark(Tone::Note, text);
+        }
+        if opened.earlier > 0 {
+            let text = format!("{} earlier messages: `helve sessions show last`", opened.earlier);
+            self.transcript.remark(Tone::Note, text);
+        }
+        self.transcript.recall(&opened.recent);
+        if opened.is_unfinished {
+            let text = "the last turn did not end by itself; /continue goes on with it";
+            self.transcript.remark(Tone::Warning, text);
+        }
+    }
+
+    /// What the session is to do.
+    pub fn take_orders(&mut self) -> Vec<Order> {
+        std::mem::take(&mut self.orders)
+    }
+
+    pub(crate) fn take_errands(&mut self) -> Vec<Errand> {
+        std::mem::take(&mut self.errands)
+    }
+
+    /// How it was left, if it was.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Whether the picture changes by itself.
+    pub fn is_moving(&self) -> bool {
+        self.status.is_busy() || self.is_unsaved || self.leaving.is_some()
+    }
+
+    /// Whether something waits for a person.
+    pub fn has_request(&self) -> bool {
+        self.approvals.is_open()
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, now: Instant) {
+        self.is_unsaved = self.composer.save(now);
+        self.leaving = self.leaving.filter(|since| now.saturating_duration_since(*since) < TWICE);
+    }
+
+    pub fn told(&mut self, told: &Told, now: Instant) {
+        match told {
+            Told::Event(event) => self.event(event, now),
+            Told::Reply(Reply::Sessions { sessions }) => self.choose_session(sessions),
+            Told::Reply(Reply::Failed { why }) => self.transcript.remark(Tone::Warning, one_line(why)),
+            Told::Reply(_) => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event, now: Instant) {
+        self.status.apply(event, now);
+        self.transcript.apply(event, now);
+        if self.approvals.apply(event, now) && !self.has_focus {
+            self.errands.push(Errand::Notify("Helve has a question".to_owned()));
+        }
+        match &event.body {
+            Body::FilesChanged(files) if files.call.is_some() && self.diff.len() < MOST_DIFF => {
+                self.diff.push_str(&files.diff);
+            }
+            Body::TurnEnded(_) => self.turn_ended(),
+            _ => {}
+        }
+    }
+
+    fn turn_ended(&mut self) {
+        self.errands.push(Errand::Branch);
+        let took = self.status.take_ended();
+        if !self.has_focus && took.is_some_and(|took| took > LONG_TURN) {
+            self.errands.push(Errand::Notify("Helve is done".to_owned()));
+        }
+    }
+
+    pub fn input(&mut self, input: &Input, now: Instant) {
+        match input {
+            Input::Key(key) if key.kind != KeyEventKind::Release => self.key(key, now),
+            Input::Paste(_) if self.full.is_some() => {}
+            Input::Paste(text) if self.approvals.is_open() => self.approvals.paste(text),
+            Input::Paste(text) => {
+                self.composer.paste(text);
+                self.is_unsaved = true;
+            }
+            Input::FocusGained => self.has_focus = true,
+            Input::FocusLost => self.has_focus = false,
+            _ => {}
+        }
+    }
+
+    /// A key goes to what lies on top.
+    fn key(&mut self, key: &KeyEvent, now: Instant) {
+        if self.full.is_some() {
+            self.full_key(key);
+        } else if self.approvals.is_open() {
+            match self.approvals.key(key, &self.look.keys, now) {
+                Choice::Send(command) => self.orders.push(Order::Do(command)),
+                Choice::Interrupt => self.interrupt(),
+                Choice::ReadAll => {
+                    self.full = self.approvals.entry().map(|entry| Full::Reading(Reading::new(entry)))
+                }
+                Choice::Nothing => {}
+            }
+        } else {
+            let around = Around { keys: &self.look.keys, has_queue: !self.status.queue.is_empty() };
+            let wish = self.composer.key(key, around);
+            self.is_unsaved = true;
+            if let Some(wish) = wish {
+                self.grant(wish, now);
+            }
+        }
+    }
+
+    fn interrupt(&mut self) {
+        self.orders.push(Order::Do(Command::Interrupt));
+    }
+
+    fn full_key(&mut self, key: &KeyEvent) {
+        let keys = &self.look.keys;
+        let (then, chosen) = match &mut self.full {
+            Some(Full::Reading(reading)) => (reading.key(key, keys, &self.transcript.kept), None),
+            Some(Full::Models(list, models)) => {
+                let then = list.key(key, keys);
+                let model = chosen_of(then, models).map(|(name, _)| ModelName::new(name.clone()));
+                (then, model.map(|model| Order::Do(Command::SetModel { model })))
+            }
+            Some(Full::Modes(list)) => {
+                let then = list.key(key, keys);
+                let mode = chosen_of(then, &MODES).map(|(mode, _)| *mode);
+                (then, mode.map(|mode| Order::Do(Command::SetMode { mode })))
+            }
+            Some(Full::Sessions(list, ids)) => {
+                let then = list.key(key, keys);
+                if let Some(id) = chosen_of(then, ids) {
+                    self.ending = Some(Ending::Resume(*id));
+                }
+                (then, None)
+            }
+            None => return,
+        };
+        self.orders.extend(chosen);
+        if then != Then::Stay {
+            self.full = None;
+        }
+    }
+
+    fn grant(&mut self, wish: Wish, now: Instant) {
+        match wish {
+            Wish::Submit { pieces, delivery } => self.submit(pieces, delivery),
+            Wish::Slash(does, argument) => self.slash(does, &argument),
+            Wish::Unknown(word) => {
+                self.transcript
+                    .remark(Tone::Warning, format!("there is no command /{word}; /help lists them"));
+            }
+            Wish::Shell(command) => self.errands.push(Errand::Shell(command)),
+            Wish::Remember(fact) => self.errands.push(Errand::Remember(fact)),
+            Wish::ListFiles => self.errands.push(Errand::ListFiles),
+            Wish::TakeBack => self.take_back(),
+            Wish::Act(action) => self.act(action, now),
+        }
+    }
+
+    fn act(&mut self, action: Action, now: Instant) {
+        match action {
+            Action::Interrupt if self.status.is_busy() => self.interrupt(),
+            Action::Leave if self.leaving.is_some() && self.composer.is_empty() => {
+                self.ending = Some(Ending::Quit)
+            }
+            Action::Leave if !self.composer.is_empty() => self.composer.clear(),
+            Action::Leave => {
+                if self.status.is_busy() {
+                    self.interrupt();
+                }
+                self.leaving = Some(now);
+            }
+            Action::EndInput => self.ending = Some(Ending::Quit),
+            Action::CycleMode => {
+                let mode = next_mode(self.status.mode);
+                self.orders.push(Order::Do(Command::SetMode { mode }));
+            }
+            Action::OpenPager => {
+                self.full = Reading::last(&self.transcript.kept).map(Full::Reading);
+                if self.full.is_none() {
+                    self.transcript.remark(Tone::Note, "there is nothing to read yet");
+                }
+            }
+            Action::OpenEditor => self.errands.push(Errand::Edit(self.composer.text())),
+            Action::Suspend => self.errands.push(Errand::Suspend),
+            Action::Redraw => self.errands.push(Errand::Redraw),
+            Action::Help => self.full = Some(Full::Reading(Reading::new(help(&self.look.keys)))),
+            _ => {}
+        }
+    }
+
+    fn submit(&mut self, pieces: Vec<Piece>, delivery: Delivery) {
+        let texts = std::mem::take(&mut self.asides).into_iter().map(Piece::Text);
+        let pieces: Vec<Piece> = texts.chain(pieces).collect();
+        if pieces.iter().any(|piece| matches!(piece, Piece::Picture(_))) {
+            self.errands.push(Errand::Attach(pieces, delivery));
+            return;
+        }
+        let parts = pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some(Part::Text(TextPart::said(text))),
+            Piece::Picture(_) => None,
+        });
+        let prompt = Prompt { parts: parts.collect(), delivery };
+        self.orders.push(Order::Do(Command::Submit(prompt)));
+    }
+
+    /// The last message of the queue comes back to be changed.
+    fn take_back(&mut self) {
+        if let Some(queued) = self.status.queue.last() {
+            self.composer.set_text(&status::text_of(&queued.parts));
+            self.orders.push(Order::Do(Command::DropQueued { message: queued.message }));
+        }
+    }
+
+    /// An errand is done.
+    pub(crate) fn done(&mut self, done: Done) {
+        match done {
+            Done::Files(files) => self.composer.set_files(files),
+            Done::Branch(branch) => self.status.branch = branch,
+            Done::Sandbox(level) => self.status.sandbox = level,
+            Done::Models(models) => self.choose_model(models),
+            Done::Ran(command, ran) => {
+                let output = ran.output.trim_end();
+                let tone = if ran.is_well { Tone::Good } else { Tone::Warning };
+                let shown: Vec<&str> = output.lines().collect();
+                let hidden = shown.len().saturating_sub(20);
+                let mut text = format!("! {command}");
+                if hidden > 0 {
+                    text.push_str(&format!("\n… {hidden} more lines"));
+                }
+                shown.iter().skip(hidden).for_each(|line| text.push_str(&format!("\n{line}")));
+                let entry = Entry::new(format!("! {command}"), Section::Text(output.to_owned()));
+                self.transcript.show(tone, text, entry);
+                let mut aside = output.to_owned();
+                crate::words::keep_end(&mut aside, MOST_ASIDE);
+                self.asides.push(format!("I ran `{command}` myself. Its output:\n{aside}"));
+            }
+            Done::Remembered(Ok(place)) => self.transcript.remark(Tone::Good, place),
+            Done::Edited(Ok(text)) => self.composer.set_text(text.trim_end()),
+            Done::Remembered(Err(why)) | Done::Edited(Err(why)) => {
+                self.transcript.remark(Tone::Warning, one_line(&why))
+            }
+            Done::Attached(Ok(prompt)) => self.orders.push(Order::Do(Command::Submit(prompt))),
+            Done::Attached(Err((why, text))) => {
+                self.transcript.remark(Tone::Warning, one_line(&why));
+                self.composer.set_text(&text);
+            }
+            Done::Text(title, text) => {
+                self.full = Some(Full::Reading(Reading::new(Entry::new(title, Section::Text(text)))));
+            }
+        }
+    }
+
+    /// Prints what is final, and draws the rest.
+    pub fn draw<W: io::Write, S: FnMut() -> Size>(
+        &mut self,
+        screen: &mut Screen<W, S>,
+        limit: Option<u64>,
+        now: Instant,
+    ) -> io::Result<()> {
+        let window = screen.size();
+        let lines = self.transcript.take_final(window.width.into(), now, &self.look.theme);
+        if !lines.is_empty() {
+            screen.print(lines);
+        }
+        if self.full.is_some() {
+            screen.open_full()?;
+            screen.draw(window.height, |buffer| layout::full(self, buffer))
+        } else {
+            screen.close_full()?;
+            let plan = layout::Plan::new(self, window, limit, now);
+            screen.draw(plan.height(), |buffer| plan.draw(self, buffer))
+        }
+    }
+
+    /// The model that answers.
+    pub fn model(&self) -> Option<&ModelName> {
+        self.status.model.as_ref()
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.status.mode
+    }
+}
+
+fn chosen_of<T>(then: Then, of: &[T]) -> Option<&T> {
+    match then {
+        Then::Chosen(number) => of.get(number),
+        _ => None,
+    }
+}

@@ -1,0 +1,92 @@
+//! What the interface lets the machine do, and what comes of it.
+
+use helve_protocol::{Delivery, Part, Prompt, TextPart};
+
+use crate::composer::Piece;
+use crate::link::{Ran, World};
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Errand {
+    ListFiles,
+    Branch,
+    Sandbox,
+    ListModels,
+    Shell(String),
+    Remember(String),
+    Attach(Vec<Piece>, Delivery),
+    Doctor,
+    Permissions,
+    // The following need the terminal.
+    Edit(String),
+    Suspend,
+    Redraw,
+    Copy(String),
+    Notify(String),
+}
+
+#[derive(Debug)]
+pub(crate) enum Done {
+    Files(Vec<String>),
+    Branch(Option<String>),
+    Sandbox(String),
+    Models(Vec<(String, String)>),
+    Ran(String, Ran),
+    Remembered(Result<String, String>),
+    Edited(Result<String, String>),
+    /// The message, or why there is none, and what was written.
+    Attached(Result<Prompt, (String, String)>),
+    /// Something to read.
+    Text(String, String),
+}
+
+/// Does an errand that needs nothing but the machine; gives the others back.
+pub(crate) fn run(errand: Errand, world: &World) -> Result<Done, Errand> {
+    Ok(match errand {
+        Errand::ListFiles => Done::Files((world.files)()),
+        Errand::Branch => Done::Branch((world.branch)()),
+        Errand::Sandbox => Done::Sandbox((world.sandbox)()),
+        Errand::ListModels => Done::Models((world.models)()),
+        Errand::Shell(command) => {
+            let ran = (world.shell)(&command);
+            Done::Ran(command, ran)
+        }
+        Errand::Remember(fact) => Done::Remembered((world.remember)(&fact)),
+        Errand::Attach(pieces, delivery) => Done::Attached(attach(pieces, delivery, world)),
+        Errand::Doctor => Done::Text("doctor".to_owned(), (world.doctor)()),
+        Errand::Permissions => Done::Text("permissions".to_owned(), (world.permissions)()),
+        other => return Err(other),
+    })
+}
+
+/// On a thread of its own: nobody waits for a slow disk before the next key.
+pub(crate) fn start(errand: Errand, world: &World, done: tokio::sync::mpsc::UnboundedSender<Done>) {
+    let world = world.clone();
+    std::thread::spawn(move || {
+        if let Ok(result) = run(errand, &world) {
+            // Nobody waits for it any more if the interface was left.
+            let _ = done.send(result);
+        }
+    });
+}
+
+fn attach(pieces: Vec<Piece>, delivery: Delivery, world: &World) -> Result<Prompt, (String, String)> {
+    let mut parts = Vec::new();
+    for piece in &pieces {
+        parts.push(match piece {
+            Piece::Text(text) => Part::Text(TextPart::said(text.clone())),
+            Piece::Picture(path) => match (world.attach)(path) {
+                Ok(file) => Part::File(file),
+                Err(why) => return Err((why, written(&pieces))),
+            },
+        });
+    }
+    Ok(Prompt { parts, delivery })
+}
+
+fn written(pieces: &[Piece]) -> String {
+    let text = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Picture(path) => path.display().to_string(),
+    };
+    pieces.iter().map(text).collect::<Vec<_>>().join(" ")
+}

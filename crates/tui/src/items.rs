@@ -1,0 +1,170 @@
+//! The items of the transcript, and how each looks.
+
+use std::time::{Duration, Instant};
+
+use helve_protocol::CallId;
+use helve_widgets::{Markdown, Theme, wrap_after};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::cards::Card;
+use crate::words::{duration, one_line};
+
+#[derive(Debug)]
+pub(crate) enum Item {
+    Answer(Box<Answer>),
+    Thinking(Thinking),
+    Card(Box<Card>),
+    /// Lines that are final: built for a width when they are printed.
+    Remark(Remark),
+}
+
+/// An answer that comes piece by piece.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) markdown: Markdown,
+    pub(crate) whole: String,
+    pub(crate) is_over: bool,
+    /// The mark before the first line was printed.
+    pub(crate) has_begun: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Thinking {
+    pub(crate) text: String,
+    pub(crate) since: Instant,
+    pub(crate) took: Option<Duration>,
+}
+
+/// A line of ours with a mark before it.
+#[derive(Debug)]
+pub(crate) struct Remark {
+    pub(crate) mark: &'static str,
+    pub(crate) lines: Vec<(String, Tone)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Said,
+    Note,
+    Good,
+    Warning,
+    Error,
+}
+
+impl Tone {
+    fn style(self, theme: &Theme) -> Style {
+        match self {
+            Tone::Said => theme.strong,
+            Tone::Note => theme.muted,
+            Tone::Good => theme.success,
+            Tone::Warning => theme.warning,
+            Tone::Error => theme.error,
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn push(&mut self, text: &str) {
+        self.markdown.push(text);
+        self.whole.push_str(text);
+    }
+
+    pub(crate) fn finish(&mut self) {
+        if !self.is_over {
+            self.markdown.finish();
+            self.is_over = true;
+        }
+    }
+}
+
+impl Item {
+    pub(crate) fn is_card(&self, call: CallId) -> bool {
+        matches!(self, Item::Card(card) if card.call == call)
+    }
+
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Item::Answer(answer) => answer.is_over,
+            Item::Thinking(thinking) => thinking.took.is_some(),
+            Item::Card(card) => card.is_ended(),
+            Item::Remark(_) => true,
+        }
+    }
+
+    /// Whether a blank line comes before it. Of an answer whose beginning is printed, the rest follows without.
+    pub(crate) fn stands_apart(&self) -> bool {
+        match self {
+            Item::Answer(answer) => !answer.has_begun,
+            Item::Remark(remark) => remark.mark == "> ",
+            Item::Thinking(_) | Item::Card(_) => true,
+        }
+    }
+
+    pub(crate) fn take_final(&mut self, width: usize, now: Instant, theme: &Theme) -> Vec<Line<'static>> {
+        match self {
+            Item::Answer(answer) => {
+                let lines = answer.markdown.take_finished(body_width(width), theme);
+                let marked = marked(lines, !answer.has_begun, theme);
+                answer.has_begun |= !marked.is_empty();
+                marked
+            }
+            Item::Thinking(thinking) if thinking.took.is_none() => Vec::new(),
+            Item::Card(card) if !card.is_ended() => Vec::new(),
+            item => item.live(width, now, theme),
+        }
+    }
+
+    pub(crate) fn live(&self, width: usize, now: Instant, theme: &Theme) -> Vec<Line<'static>> {
+        match self {
+            Item::Answer(answer) => {
+                marked(answer.markdown.pending(body_width(width), theme), !answer.has_begun, theme)
+            }
+            Item::Thinking(thinking) => vec![thinking.line(width, now, theme)],
+            Item::Card(card) => card.lines(width, now, theme),
+            Item::Remark(remark) => remark.rows(width, theme),
+        }
+    }
+}
+
+/// Answers stand behind a mark.
+fn body_width(width: usize) -> usize {
+    width.saturating_sub(2).max(1)
+}
+
+fn marked(lines: Vec<Line<'static>>, is_first: bool, theme: &Theme) -> Vec<Line<'static>> {
+    let mark = |number: usize| if number == 0 && is_first { "• " } else { "  " };
+    let lines = lines.into_iter().enumerate().map(|(number, mut line)| {
+        line.spans.insert(0, Span::styled(mark(number), theme.accent));
+        line
+    });
+    lines.collect()
+}
+
+impl Thinking {
+    /// Folded: how long, and the last line of it while it goes on.
+    fn line(&self, width: usize, now: Instant, theme: &Theme) -> Line<'static> {
+        let text = match self.took {
+            Some(took) => format!("· thought for {}", duration(took)),
+            None => {
+                let last = self.text.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+                let time = duration(now.saturating_duration_since(self.since));
+                format!("· thinking · {time} · {}", one_line(last))
+            }
+        };
+        Line::styled(helve_widgets::width::truncate_text(&text, width.max(1)), theme.muted)
+    }
+}
+
+impl Remark {
+    fn rows(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let mut rows = Vec::new();
+        for (number, (text, tone)) in self.lines.iter().enumerate() {
+            let style = tone.style(theme);
+            let mark = if *tone == Tone::Said { theme.accent } else { style };
+            let first = Line::styled(if number == 0 { self.mark } else { "  " }, mark);
+            rows.extend(wrap_after(&Line::styled(text.clone(), style), width, &first, &Line::raw("  ")));
+        }
+        rows
+    }
+}

@@ -1,0 +1,109 @@
+//! Where things are drawn: from the bottom up, what matters most first.
+
+use std::time::Instant;
+
+use helve_widgets::{Cursor, put};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::text::Line;
+
+use crate::app::{App, Full};
+use crate::reading::hints;
+
+/// In a lower window there is nothing but the input.
+const LOW: u16 = 4;
+/// In a lower window no line is spent on a border.
+const MIDDLE: u16 = 12;
+
+/// The live area: lines that happen, lines above the input, the input or a question, and the status line.
+pub(crate) struct Plan {
+    width: u16,
+    live: Vec<Line<'static>>,
+    border: u16,
+    input: u16,
+    status: Option<Line<'static>>,
+}
+
+impl Plan {
+    pub(crate) fn new(app: &App, window: Size, limit: Option<u64>, now: Instant) -> Plan {
+        let (theme, keys) = (&app.look.theme, &app.look.keys);
+        let columns = usize::from(window.width);
+        let status = (window.height >= LOW).then(|| match app.leaving {
+            Some(_) if !app.status.is_busy() => Line::styled("press Ctrl-C again to leave", theme.warning),
+            _ => app.status.line(columns, limit, theme),
+        });
+        let border = u16::from(window.height >= MIDDLE);
+        let room = window.height.saturating_sub(u16::from(status.is_some()) + border).max(1);
+        let input = if app.approvals.is_open() {
+            app.approvals.height(window.width, room.saturating_sub(room / 5).max(1), keys, theme)
+        } else {
+            app.composer.height(window.width, (room / 2).max(1))
+        };
+        let room = usize::from(room.saturating_sub(input));
+        let mut above = app.status.above(columns, now, app.approvals.is_open(), keys, theme);
+        above.truncate(room);
+        let mut live = app.transcript.live(columns, now, theme);
+        // A blank line keeps what is going on apart from what was said.
+        if !above.is_empty() && live.len() + above.len() < room {
+            live.push(Line::default());
+        }
+        let hidden = live.len().saturating_sub(room - above.len());
+        live.drain(..hidden);
+        live.extend(above);
+        Plan { width: window.width, live, border, input, status }
+    }
+
+    pub(crate) fn height(&self) -> u16 {
+        let live = u16::try_from(self.live.len()).unwrap_or(u16::MAX);
+        let status = u16::from(self.status.is_some());
+        live.saturating_add(self.border).saturating_add(self.input).saturating_add(status)
+    }
+
+    pub(crate) fn draw(&self, app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
+        let theme = app.look.theme.clone();
+        let mut y = 0;
+        for line in &self.live {
+            put(buffer, Position::new(0, y), self.width, line);
+            y += 1;
+        }
+        if self.border > 0 {
+            let rule = Line::styled("─".repeat(self.width.into()), theme.border);
+            put(buffer, Position::new(0, y), self.width, &rule);
+            y += 1;
+        }
+        let area = Rect { x: 0, y, width: self.width, height: self.input }.intersection(buffer.area);
+        let keys = app.look.keys.clone();
+        let at = if app.approvals.is_open() {
+            app.approvals.draw(area, buffer, &keys, &theme)
+        } else {
+            let hint =
+                if app.status.is_busy() { "Enter queues, Ctrl-S steers" } else { "what shall be done?" };
+            app.composer.draw(area, buffer, hint, &theme)
+        };
+        if let Some(status) = &self.status {
+            let y = y + self.input;
+            let used = put(buffer, Position::new(0, y), self.width, status);
+            let hints = hints(&keys, &theme);
+            let needed = u16::try_from(helve_widgets::width::line_width(&hints)).unwrap_or(u16::MAX);
+            if used.saturating_add(needed).saturating_add(2) <= self.width {
+                put(buffer, Position::new(self.width - needed, y), needed, &hints);
+            }
+        }
+        at.map(Cursor::at)
+    }
+}
+
+/// What fills the window.
+pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
+    let area = buffer.area;
+    let (theme, keys) = (&app.look.theme, &app.look.keys);
+    match app.full.as_mut()? {
+        Full::Reading(reading) => {
+            reading.draw(area, buffer, keys, theme, &app.transcript.kept);
+            None
+        }
+        Full::Models(list, _) | Full::Modes(list) | Full::Sessions(list, _) => {
+            list.draw(area, buffer, theme).map(Cursor::at)
+        }
+    }
+}

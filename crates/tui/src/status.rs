@@ -1,0 +1,242 @@
+//! What the session is doing and with what: the line below the composer, and what is pinned above it.
+
+use std::time::{Duration, Instant};
+
+use helve_protocol::{
+    Body, Cost, Event, Mode, ModelName, Part, Queued, Status as Doing, Task, TaskState, Usage,
+};
+use helve_widgets::{Theme, width};
+use ratatui::text::{Line, Span};
+
+use crate::cards::frame;
+use crate::keys::{Action, KeyMap};
+use crate::link::Opened;
+use crate::words::{duration, one_line, tokens};
+
+/// So many tasks and waiting messages are shown.
+const MOST_TASKS: usize = 6;
+const MOST_QUEUED: usize = 3;
+
+#[derive(Debug)]
+pub(crate) struct Status {
+    pub(crate) model: Option<ModelName>,
+    pub(crate) mode: Mode,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Cost,
+    pub(crate) queue: Vec<Queued>,
+    pub(crate) branch: Option<String>,
+    /// How commands are confined.
+    pub(crate) sandbox: String,
+    /// How many tokens the last request filled.
+    context: u64,
+    plan: Vec<Task>,
+    doing: Doing,
+    /// Since when the turn runs.
+    turn: Option<Instant>,
+    /// A turn has just ended, and took so long.
+    ended: Option<Duration>,
+}
+
+impl Status {
+    pub(crate) fn new(opened: &Opened) -> Status {
+        Status {
+            model: opened.model.clone(),
+            mode: opened.mode,
+            usage: Usage::default(),
+            cost: opened.cost,
+            queue: opened.queue.clone(),
+            branch: None,
+            sandbox: String::new(),
+            context: 0,
+            plan: opened.plan.clone(),
+            doing: Doing::Idle,
+            turn: None,
+            ended: None,
+        }
+    }
+
+    /// Whether a turn runs.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// How long the turn took that has just ended.
+    pub(crate) fn take_ended(&mut self) -> Option<Duration> {
+        self.ended.take()
+    }
+
+    pub(crate) fn apply(&mut self, event: &Event, now: Instant) {
+        match &event.body {
+            Body::TurnStarted(_) => (self.turn, self.doing) = (Some(now), Doing::Thinking),
+            Body::StepStarted(step) => {
+                self.model = Some(step.model.clone());
+                self.doing = Doing::Thinking;
+            }
+            Body::ToolStarted(_) => self.doing = Doing::RunningTools,
+            Body::StepEnded(step) => {
+                self.usage += step.usage;
+                self.cost += step.cost;
+                self.context = step.usage.context();
+            }
+            Body::TurnEnded(_) => {
+                self.ended = self.turn.take().map(|since| now.saturating_duration_since(since));
+                self.doing = Doing::Idle;
+            }
+            Body::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
+            Body::UserMessage(said) => self.queue.retain(|queued| queued.message != said.message),
+            Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
+            Body::DialogueBegan(dialogue) => self.model = Some(dialogue.model.clone()),
+            Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
+            Body::ModeSwitched(switch) => self.mode = switch.to,
+            _ => {}
+        }
+    }
+
+    /// What is pinned above the composer: the plan, what waits, and what is going on.
+    pub(crate) fn above(
+        &self,
+        width: usize,
+        now: Instant,
+        is_asking: bool,
+        keys: &KeyMap,
+        theme: &Theme,
+    ) -> Vec<Line<'static>> {
+        let mut lines = self.tasks(theme);
+        if let Some(since) = self.turn.filter(|_| !is_asking) {
+            let time = now.saturating_duration_since(since);
+            let doing = match self.doing {
+                Doing::RunningTools => "working",
+                _ => "thinking",
+            };
+            lines.push(Line::from(vec![
+                Span::styled(format!("{} {doing}", frame(time)), theme.accent),
+                Span::styled(
+                    format!(" · {} · {} stops", duration(time), keys.key(Action::Interrupt)),
+                    theme.muted,
+                ),
+            ]));
+        }
+        lines.extend(self.waiting(keys, theme));
+        lines.iter().map(|line| width::truncate(line, width.max(1))).collect()
+    }
+
+    fn tasks(&self, theme: &Theme) -> Vec<Line<'static>> {
+        let is_open = |task: &&Task| matches!(task.state, TaskState::Open | TaskState::InProgress);
+        let open = self.plan.iter().filter(is_open).count();
+        if open == 0 {
+            return Vec::new();
+        }
+        let done = self.plan.iter().filter(|task| task.state == TaskState::Done).count();
+        let mut lines = vec![Line::styled(format!("plan · {done} of {} done", self.plan.len()), theme.muted)];
+        // What comes next matters more than what is done.
+        let first = self.plan.iter().position(|task| is_open(&task)).unwrap_or(0).saturating_sub(1);
+        for task in self.plan.iter().skip(first).take(MOST_TASKS) {
+            let (mark, style) = match task.state {
+                TaskState::Open => ("☐", theme.text),
+                TaskState::InProgress => ("▶", theme.accent),
+                TaskState::Done => ("☑", theme.muted),
+                TaskState::Dropped => ("☒", theme.muted),
+            };
+            lines.push(Line::styled(format!("  {mark} {}", one_line(&task.text)), style));
+        }
+        let more = self.plan.len().saturating_sub(first + MOST_TASKS);
+        if more > 0 {
+            lines.push(Line::styled(format!("  … {more} more"), theme.muted));
+        }
+        lines
+    }
+
+    fn waiting(&self, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
+        let row = |queued: &Queued| {
+            let how = match queued.delivery {
+                helve_protocol::Delivery::Queue => "queued",
+                helve_protocol::Delivery::Steer => "steers",
+            };
+            Line::styled(format!("  {how}: {}", one_line(&text_of(&queued.parts))), theme.muted)
+        };
+        let hidden = self.queue.len().saturating_sub(MOST_QUEUED);
+        let mut lines: Vec<Line<'static>> = self.queue.iter().skip(hidden).map(row).collect();
+        if hidden > 0 {
+            lines.insert(0, Line::styled(format!("  … {hidden} more"), theme.muted));
+        }
+        if let Some(last) = lines.last_mut() {
+            let key = keys.key(Action::Edit(helve_widgets::Edit::Up));
+            last.spans.push(Span::styled(format!(" · {key} takes it back"), theme.muted));
+        }
+        lines
+    }
+
+    /// The status line. What matters less is left out first.
+    pub(crate) fn line(&self, width: usize, limit: Option<u64>, theme: &Theme) -> Line<'static> {
+        let model = self.model.as_ref().map_or("no model", ModelName::as_str);
+        let mode_style = if self.mode == Mode::Bypass { theme.warning } else { theme.accent };
+        let mut items =
+            vec![Span::styled(one_line(model), theme.text), Span::styled(mode_name(self.mode), mode_style)];
+        match limit.filter(|limit| *limit > 0) {
+            _ if self.context == 0 => {}
+            Some(limit) => {
+                let percent = self.context.saturating_mul(100) / limit;
+                let style = if percent >= 80 { theme.warning } else { theme.muted };
+                items.push(Span::styled(format!("{percent}% of {}", tokens(limit)), style));
+            }
+            None => items.push(Span::styled(format!("{} tokens", tokens(self.context)), theme.muted)),
+        }
+        if self.cost != Cost::ZERO {
+            items.push(Span::styled(self.cost.to_string(), theme.muted));
+        }
+        let rest = [self.branch.clone(), Some(self.sandbox.clone()).filter(|level| !level.is_empty())];
+        items.extend(rest.into_iter().flatten().map(|item| Span::styled(one_line(&item), theme.muted)));
+        if !self.queue.is_empty() {
+            items.push(Span::styled(format!("{} queued", self.queue.len()), theme.muted));
+        }
+        let mut line = Line::default();
+        for item in items {
+            let separator = if line.spans.is_empty() { "" } else { " · " };
+            let needed = width::width(separator) + width::width(&item.content);
+            if width::line_width(&line) + needed <= width || line.spans.is_empty() {
+                line.spans.push(Span::styled(separator, theme.muted));
+                line.spans.push(item);
+            }
+        }
+        width::truncate(&line, width.max(1))
+    }
+}
+
+/// As it is written in settings.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Plan => "plan",
+        Mode::Ask => "ask",
+        Mode::AcceptEdits => "accept-edits",
+        Mode::Auto => "auto",
+        Mode::Bypass => "bypass",
+    }
+}
+
+pub(crate) const MODES: [(Mode, &str); 5] = [
+    (Mode::Plan, "nothing is changed, only planned"),
+    (Mode::Ask, "you are asked before anything is changed"),
+    (Mode::AcceptEdits, "edits in the project are allowed, the rest is asked"),
+    (Mode::Auto, "what the sandbox contains is allowed, the rest is asked"),
+    (Mode::Bypass, "everything is allowed"),
+];
+
+/// The next mode of those that one key should reach: everything at once is not among them.
+pub(crate) fn next_mode(mode: Mode) -> Mode {
+    match mode {
+        Mode::Plan => Mode::Ask,
+        Mode::Ask => Mode::AcceptEdits,
+        Mode::AcceptEdits => Mode::Auto,
+        Mode::Auto | Mode::Bypass => Mode::Plan,
+    }
+}
+
+/// The words of a message.
+pub(crate) fn text_of(parts: &[Part]) -> String {
+    let texts = parts.iter().map(|part| match part {
+        Part::Text(text) => text.text.clone(),
+        Part::File(file) => format!("[{}]", file.name),
+        _ => String::new(),
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

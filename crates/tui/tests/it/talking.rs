@@ -1,0 +1,174 @@
+//! What a person sees of a session.
+
+use std::time::Duration;
+
+use helve_protocol::*;
+use helve_testkit::id;
+use helve_tui::{GUARD, Opened};
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+use serde_json::json;
+
+use crate::desk::Desk;
+
+fn ask(number: u64) -> ApprovalRequested {
+    ApprovalRequested {
+        approval: id(number),
+        call: id(100 + number),
+        effects: vec![format!("run number {number}")],
+        reason: "no rule allows it".to_owned(),
+        diff: None,
+        rules: Vec::new(),
+    }
+}
+
+fn answer(text: &str) -> ResponseEnded {
+    ResponseEnded { message: id(9), parts: vec![Part::Text(TextPart::said(text))], stop: StopReason::EndTurn }
+}
+
+#[test]
+fn several_requests_are_asked_one_by_one_and_a_late_key_answers_none_of_them() {
+    let mut desk = Desk::new(Opened::default());
+    desk.tell(TurnStarted::default());
+    (1..=3).for_each(|number| desk.tell(ask(number)));
+    assert!(desk.text().contains("1 of 3 · may it run number 1?"), "{}", desk.text());
+    desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
+    assert!(desk.orders.is_empty(), "it has just appeared");
+    desk.pass(GUARD);
+    desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
+    desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
+    assert_eq!(desk.orders, [Command::Decide { approval: id(1), answer: Answer::Once }], "once");
+    desk.tell(ApprovalResolved { approval: id(1), answer: Answer::Once });
+    assert!(desk.text().contains("2 of 3 · may it run number 2?"), "{}", desk.text());
+    desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
+    assert_eq!(desk.orders.len(), 1, "the key was meant for the first");
+    // Without rules there is nothing to allow for longer.
+    desk.pass(GUARD);
+    desk.key(KeyCode::Char('a'), KeyModifiers::NONE);
+    assert_eq!(desk.orders.len(), 1);
+    desk.key(KeyCode::Char('n'), KeyModifiers::NONE);
+    assert_eq!(desk.orders[1], Command::Decide { approval: id(2), answer: Answer::Reject { message: None } });
+}
+
+#[test]
+fn pieces_that_were_lost_on_the_way_come_with_the_whole() {
+    let mut desk = Desk::new(Opened::default());
+    desk.tell(TextDelta { index: 0, text: "One two".to_owned() });
+    desk.tell(answer("One two three."));
+    let text = desk.text();
+    assert_eq!(text.matches("One two three.").count(), 1, "{text}");
+    // Nothing streamed at all.
+    desk.tell(answer("Four."));
+    assert_eq!(desk.text().matches("Four.").count(), 1);
+    assert_eq!(desk.text().matches("One two").count(), 1);
+}
+
+#[test]
+fn an_answer_that_is_tried_again_says_so() {
+    let mut desk = Desk::new(Opened::default());
+    desk.tell(TextDelta { index: 0, text: "Half an ans".to_owned() });
+    desk.tell(RetryScheduled { attempt: 1, delay_ms: 1500, reason: "overloaded".to_owned() });
+    desk.tell(TextDelta { index: 0, text: "A whole answer.".to_owned() });
+    desk.tell(answer("A whole answer."));
+    let text = desk.text();
+    assert!(
+        text.contains("trying again in 1.5 s: overloaded. What was said so far does not count."),
+        "{text}"
+    );
+    assert_eq!(text.matches("A whole answer.").count(), 1, "{text}");
+}
+
+#[test]
+fn calls_side_by_side_are_printed_in_their_order() {
+    let mut desk = Desk::new(Opened::default());
+    let tool = |number: u64, name: &str| {
+        Part::Tool(ToolPart {
+            call: id(number),
+            name: name.to_owned(),
+            input: json!({ "path": format!("file{number}") }),
+            wire_id: None,
+            sealed: serde_json::Value::Null,
+            state: ToolState::Pending,
+        })
+    };
+    let parts = vec![tool(1, "read"), tool(2, "read")];
+    desk.tell(ResponseEnded { message: id(9), parts, stop: StopReason::ToolUse });
+    let done = |text: &str| ToolState::Completed {
+        output: ToolOutput { text: text.to_owned(), ..ToolOutput::default() },
+    };
+    desk.tell(ToolStarted { call: id(1), class: ToolClass::Reads });
+    desk.tell(ToolStarted { call: id(2), class: ToolClass::Reads });
+    desk.tell(ToolEnded { call: id(2), end: done("two") });
+    desk.tell(ToolEnded {
+        call: id(1),
+        end: ToolState::Error { message: "no such file\nlook elsewhere".to_owned() },
+    });
+    let text = desk.text();
+    let (first, second) = (text.find("✗ read file1").unwrap(), text.find("✓ read file2").unwrap());
+    assert!(first < second && text.contains("│ look elsewhere"), "{text}");
+}
+
+#[test]
+fn the_plan_and_the_queue_stand_above_the_input() {
+    let mut desk = Desk::new(Opened::default());
+    let task = |text: &str, state| Task { text: text.to_owned(), state };
+    desk.tell(PlanChanged {
+        tasks: vec![task("look", TaskState::Done), task("mend", TaskState::InProgress)],
+    });
+    let parts = vec![Part::Text(TextPart::said("and then this"))];
+    desk.tell(QueueChanged { queue: vec![Queued { message: id(7), delivery: Delivery::Queue, parts }] });
+    let text = desk.text();
+    assert!(
+        text.contains("plan · 1 of 2 done")
+            && text.contains("▶ mend")
+            && text.contains("queued: and then this"),
+        "{text}"
+    );
+    desk.key(KeyCode::Up, KeyModifiers::NONE);
+    assert_eq!(desk.orders, [Command::DropQueued { message: id(7) }]);
+    assert!(desk.text().contains("> and then this"));
+}
+
+#[test]
+fn what_is_written_is_sent_as_it_stands() {
+    let mut desk = Desk::new(Opened::default());
+    desk.say("first line\\");
+    desk.say("second line");
+    let Some(Command::Submit(prompt)) = desk.orders.first() else { panic!("{:?}", desk.orders) };
+    assert_eq!(prompt.parts, [Part::Text(TextPart::said("first line\nsecond line"))]);
+    desk.key(KeyCode::Up, KeyModifiers::NONE);
+    assert!(desk.text().contains("> first line"), "{}", desk.text());
+}
+
+#[test]
+fn a_session_that_goes_on_shows_its_last_messages() {
+    let message = |number: u64, role, text: &str| Message {
+        id: id(number),
+        role,
+        time: Timestamp::from_millis(1),
+        parts: vec![Part::Text(TextPart::said(text)), Part::Text(TextPart::note("hidden"))],
+    };
+    let recent = vec![message(1, Role::User, "what is it?"), message(2, Role::Assistant, "It is **this**.")];
+    let mut desk = Desk::new(Opened { recent, earlier: 12, ..Opened::default() });
+    let text = desk.text();
+    assert!(
+        text.contains("12 earlier messages")
+            && text.contains("> what is it?")
+            && text.contains("• It is this."),
+        "{text}"
+    );
+    assert!(!text.contains("hidden"), "{text}");
+}
+
+#[test]
+fn hours_of_answers_leave_little_behind() {
+    let mut desk = Desk::new(Opened::default());
+    for number in 0..2_000 {
+        desk.tell(TextDelta { index: 0, text: format!("answer {number}\n\n").repeat(20) });
+        desk.tell(answer(&format!("answer {number}\n\n").repeat(20)));
+        desk.pass(Duration::from_millis(10));
+        desk.draw();
+    }
+    desk.key(KeyCode::Char('o'), KeyModifiers::CONTROL);
+    assert!(desk.text().contains("200 of 200"), "{}", desk.text());
+    desk.assert_restores();
+}
