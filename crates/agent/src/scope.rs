@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use helve_permissions::plain;
 use helve_protocol::{Action, Needs};
+use helve_tools::{opened_for, real_path};
 
 /// The actions, and those that they amount to where a path leads elsewhere.
 pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
     let mut all = Vec::with_capacity(actions.len());
     for action in actions {
-        all.push(plain(action));
+        all.push(in_plain_words(action));
         let real = match action {
             Action::Read(path) => Some(Action::Read(real(path))),
             Action::Write(path) => Some(Action::Write(real(path))),
@@ -28,18 +30,7 @@ pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
 }
 
 /// The action with a path in which no `..` hides where it leads.
-fn plain(action: &Action) -> Action {
-    let plain = |path: &Path| {
-        let mut plain = PathBuf::new();
-        for part in path.components() {
-            match part {
-                std::path::Component::CurDir => {}
-                std::path::Component::ParentDir => drop(plain.pop()),
-                part => plain.push(part),
-            }
-        }
-        plain
-    };
+fn in_plain_words(action: &Action) -> Action {
     match action {
         Action::Read(path) => Action::Read(plain(path)),
         Action::Write(path) => Action::Write(plain(path)),
@@ -48,44 +39,19 @@ fn plain(action: &Action) -> Action {
     }
 }
 
-/// Where a path really is, as far as it is there.
+/// Where a path really is, as far as that can be found out. A link that leads to nothing yet is written through all the same.
 fn real(path: &Path) -> PathBuf {
-    let mut left = MAX_LINKS;
-    resolved(path, &mut left)
-}
-
-/// Links that lead to links are followed so far.
-const MAX_LINKS: u32 = 40;
-
-fn resolved(path: &Path, left: &mut u32) -> PathBuf {
-    if let Ok(real) = path.canonicalize() {
-        return real;
-    }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-    // A link that leads to nothing yet is written through all the same.
-    match fs::read_link(path) {
-        Ok(target) if *left > 0 => {
-            *left -= 1;
-            resolved(&folder.join(target), left)
-        }
-        _ => resolved(folder, left).join(name),
-    }
+    real_path(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// What a yes to a command gives beyond the paths that it names, in lines: to make something in a folder is to write the folder.
 /// Where that would be the home folder or more, the command is not confined at all.
 pub(crate) fn opened(needs: &mut Needs, home: Option<&Path>, root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
-    for path in needs.writes.iter().filter(|path| !path.exists()) {
-        let folder = path.parent().filter(|folder| folder.is_dir());
-        let is_too_much =
-            |folder: &Path| home.is_some_and(|home| home.starts_with(folder)) || folder.parent().is_none();
-        match folder {
-            Some(folder) if !is_too_much(folder) && !folder.starts_with(root) => {
-                lines.push(format!("may write all of {} meanwhile", folder.display()));
-            }
-            Some(folder) if folder.starts_with(root) => {}
-            _ => needs.unconfined = true,
+    for path in needs.writes.iter().filter(|path| !path.exists() && !path.starts_with(root)) {
+        match opened_for(path, home) {
+            Some(folder) => lines.push(format!("may write all of {} meanwhile", folder.display())),
+            None => needs.unconfined = true,
         }
     }
     lines.extend(needs.unconfined.then(|| "runs without confinement".to_owned()));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use helve_exec::{Level, Probe, probe};
-use helve_permissions::{GUARDED, SECRETS_AT_HOME, is_secret_name};
+use helve_permissions::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret_name};
 use helve_tools::Fence;
 
 use crate::setup::{Setup, home};
@@ -73,7 +73,8 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
         caches: below(&CACHES).into_iter().filter(|cache| is_used(cache)).collect(),
         fetched: below(&FETCHED).into_iter().filter(|cache| is_used(cache)).collect(),
         hidden: below(&SECRETS_AT_HOME).into_iter().chain(setup.places.own()).collect(),
-        protected: GUARDED.iter().map(PathBuf::from).collect(),
+        protected: vec![PathBuf::from(GUARDED)],
+        protected_in_git: GUARDED_IN_GIT,
         is_secret: is_secret_name,
         home: home.clone(),
         agent: agent.map(|(socket, home)| (home.join(".ssh"), socket)),

@@ -1,11 +1,11 @@
 //! The rules of the settings: read anew at each message, and written to the project's file when a person says so.
 
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use helve_agent::{Book, Grounds, Rulebook};
-use helve_config::{Action as Said, Config, Flag, Layer as From, Sources, Trust, TrustStore};
+use helve_config::{
+    Action as Said, Config, Flag, Layer as From, PermissionRule, Sources, Trust, TrustStore, add_rules,
+};
 use helve_permissions::{Layer, Level, Places, Rule, Rules, Verdict};
 use helve_protocol::Mode;
 
@@ -93,63 +93,28 @@ impl Rulebook for SettingsBook {
     /// Adds them to the project's file for this user. Who trusted the project before trusts it with them.
     fn keep(&self, rules: &[Rule]) -> Result<(), String> {
         let mut trust = self.trust()?;
-        let file = &self.origins.project.local;
-        let shown = |error: std::io::Error| format!("{}: {error}", file.display());
         let before = self.origins.load(&trust).map_err(|_| "the settings have mistakes".to_owned())?;
         if !before.restricted().is_empty() && before.trust() != Trust::Trusted {
             return Err("this project is not trusted yet (`helve trust`)".to_owned());
         }
-        let old = match fs::read_to_string(file) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(shown(error)),
-        };
-        let mut text = old.clone().unwrap_or_default();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        rules.iter().for_each(|rule| text.push_str(&written(rule)));
-        write(file, &text).map_err(shown)?;
-        // It is this user's, and none of the repository's.
-        let ignores = file.with_file_name(".gitignore");
-        if !ignores.exists() {
-            write(&ignores, "local.toml\n").map_err(shown)?;
-        }
-        match self.origins.load(&trust) {
-            Ok(config) => trust
-                .trust(&self.origins.project.root, config.digest())
-                .map_err(|error| format!("the project could not be trusted again: {error}")),
-            Err(_) => {
-                let back = old.map_or_else(|| fs::remove_file(file), |old| write(file, &old));
-                back.map_err(shown)?;
-                Err(format!("{} has rules in a form that can't be added to", file.display()))
-            }
-        }
+        let rules: Vec<PermissionRule> = rules.iter().map(as_setting).collect();
+        let file = &self.origins.project.local;
+        add_rules(file, &rules).map_err(|error| format!("{}: {error}", file.display()))?;
+        let after = self.origins.load(&trust).map_err(|_| "the settings have mistakes".to_owned())?;
+        trust
+            .trust(&self.origins.project.root, after.digest())
+            .map_err(|error| format!("the project could not be trusted again: {error}"))
     }
 }
 
-/// A rule as a table of the settings.
-fn written(rule: &Rule) -> String {
-    let quoted = |text: &str| toml_string(text);
-    let pattern =
-        rule.pattern().map(|pattern| format!("pattern = {}\n", quoted(pattern))).unwrap_or_default();
-    format!("\n[[permission]]\ntool = {}\n{pattern}action = \"{}\"\n", quoted(rule.tool()), rule.verdict)
-}
-
-/// A text in quotes, as TOML has it. JSON's escapes are among TOML's.
-fn toml_string(text: &str) -> String {
-    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
-}
-
-/// All of it or nothing.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    new.write_all(text.as_bytes())?;
-    new.as_file().sync_all()?;
-    new.persist(file).map_err(|error| error.error)?;
-    Ok(())
+/// A rule as the settings have it.
+fn as_setting(rule: &Rule) -> PermissionRule {
+    let action = match rule.verdict {
+        Verdict::Allow => Said::Allow,
+        Verdict::Ask => Said::Ask,
+        Verdict::Deny => Said::Deny,
+    };
+    PermissionRule { tool: rule.tool().to_owned(), pattern: rule.pattern().map(str::to_owned), action }
 }
 
 /// The rules of all layers, each with its place.

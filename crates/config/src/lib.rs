@@ -11,6 +11,7 @@
 //!
 //! Nothing here reads the environment, the home folder or the clock, and nothing prints.
 
+mod added;
 mod check;
 mod config;
 mod dollars;
@@ -33,6 +34,7 @@ mod syntax;
 mod text;
 mod trust;
 
+pub use added::add_rules;
 pub use config::{Config, Entry, Flag, ProjectFiles, Sources, load};
 pub use dollars::Dollars;
 pub use environment::{VARIABLES, Variable, environment_reference};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Held until the file is dropped. The lock is on a file of its own, because the file itself is replaced.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
     let lock = beside(path, ".lock");
-    if fs::metadata(&lock).is_ok_and(|lock| !lock.is_file()) {
+    if fs::symlink_metadata(&lock).is_ok_and(|lock| !lock.is_file()) {
         return Err(io::Error::other("its lock is not a file"));
     }
     if let Some(folder) = path.parent() {

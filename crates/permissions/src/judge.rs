@@ -555,7 +555,7 @@ fn may_mean_secrets(pattern: &str) -> bool {
 }
 
 /// The path without `.` and `..`, as far as that can be said without looking.
-fn plain(path: &Path) -> PathBuf {
+pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -22,8 +22,9 @@ pub mod shell;
 
 pub use decide::{Decision, Level, Policy, decide};
 pub use effects::effects;
+pub use judge::plain;
 pub use pattern::{Places, Subject, matches_name};
 pub use rights::Rights;
 pub use rule::{BadRule, Rule, Verdict};
 pub use rules::{Judgement, Layer, Proof, Rules};
-pub use secrets::{GUARDED, SECRETS_AT_HOME, is_secret, is_secret_name};
+pub use secrets::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret, is_secret_name};

@@ -4,16 +4,11 @@ use std::path::Path;
 
 use crate::pattern::{Places, Star, glob};
 
-/// Files that decide what may be done, below the project: whoever writes them could allow himself anything.
-pub const GUARDED: [&str; 7] = [
-    ".git/config",
-    ".git/hooks",
-    ".git/modules",
-    ".git/commondir",
-    ".git/config.worktree",
-    ".git/worktrees",
-    ".helve",
-];
+/// The folder of the project's settings: whoever writes there could allow himself anything.
+pub const GUARDED: &str = ".helve";
+
+/// What decides what git does, in a `.git` and in the modules and work trees below it.
+pub const GUARDED_IN_GIT: &[&str] = &["config", "hooks", "commondir", "config.worktree"];
 
 /// Names of files with secrets, wherever they are.
 const SECRET_NAMES: [&str; 14] = [
@@ -72,9 +67,12 @@ pub fn is_secret_name(name: &str) -> bool {
 pub(crate) fn is_guarded(path: &Path, places: &Places) -> bool {
     let is_below = |folder: &Path| {
         let Ok(inside) = path.strip_prefix(folder) else { return false };
-        // A repository within has settings and hooks too; where `.git` is a file, it leads to them.
-        let within = inside.ancestors().any(|part| GUARDED.iter().any(|guarded| part.ends_with(guarded)));
-        within || inside.ends_with(".git")
+        let mut names = inside.iter();
+        // Where `.git` is a file, it leads to a folder with all of them.
+        let is_in_git = names.any(|name| name == ".git")
+            && (names.as_path().as_os_str().is_empty()
+                || names.any(|name| GUARDED_IN_GIT.iter().any(|guarded| name == *guarded)));
+        is_in_git || inside.iter().any(|name| name == GUARDED)
     };
     places.inside().any(is_below) || places.own.iter().any(|own| path.starts_with(own))
 }
@@ -108,12 +106,21 @@ mod tests {
             "/p/sub/.git/hooks/x",
             "/p/.git",
             "/p/.git/commondir",
+            "/p/.git/modules/a/b/config",
+            "/p/.git/worktrees/w/commondir",
             "/lib/.helve/config.toml",
             "/home/me/.config/helve/config.toml",
         ] {
             assert!(is_guarded(path), "{path}");
         }
-        for path in ["/p/.git/index", "/p/.gitignore", "/p/src/.helver", "/home/me/.config/other"] {
+        for path in [
+            "/p/.git/index",
+            "/p/.git/modules/a/index",
+            "/p/config",
+            "/p/.gitignore",
+            "/p/src/.helver",
+            "/home/me/.config/other",
+        ] {
             assert!(!is_guarded(path), "{path}");
         }
     }

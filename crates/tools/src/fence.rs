@@ -8,22 +8,25 @@ use helve_exec::{Confinement, Level, Network};
 
 use crate::Context;
 use crate::commands::read_up_to;
+use crate::guarded::in_git;
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// As it was found on this machine.
     pub level: Level,
-    /// What tools keep for themselves and can be written: `~/.cargo/registry`.
+    /// What tools write while they work, and can be written: `~/.cache/go-build`.
     pub caches: Vec<PathBuf>,
     /// Secrets outside the project, and what is this program's own.
     pub hidden: Vec<PathBuf>,
-    /// What can't be written although it is in the project, as paths in it: `.git/hooks`.
+    /// What can't be written although it is in the project, as paths in it: `.helve`.
     pub protected: Vec<PathBuf>,
+    /// What can't be written in a git folder: `hooks`.
+    pub protected_in_git: &'static [&'static str],
     /// Whether a file by this name holds secrets, wherever it is.
     pub is_secret: fn(&str) -> bool,
     pub home: Option<PathBuf>,
-    /// What is written only when something is fetched, too: `~/.cargo/registry`.
+    /// What can be written, too, where the network is there to fetch it: `~/.cargo/registry`.
     pub fetched: Vec<PathBuf>,
     /// The socket of the agent that has the user's keys, for commands that may read those.
     pub agent: Option<(PathBuf, PathBuf)>,
@@ -35,8 +38,6 @@ const SCRATCH: u64 = 1 << 30;
 const DEPTH: usize = 3;
 const LOOKED_AT: usize = 3_000;
 const MAX_INDEX: u64 = 256 << 20;
-/// What leads git elsewhere, besides its settings.
-const TRAPS: [&str; 2] = [".git/commondir", ".git/config.worktree"];
 /// Where there are many files, and none that anybody wrote.
 const NOT_LOOKED_AT: [&str; 5] = [".git", "node_modules", "target", ".venv", "vendor"];
 
@@ -54,18 +55,17 @@ impl Fence {
         writable.push(own.to_owned());
         writable.extend(folders.iter().filter_map(|folder| git_elsewhere(folder)));
         let mut protected: Vec<PathBuf> = Vec::new();
-        // What is not there can't be protected, or the folder around it would be. Who makes it is told afterwards.
+        // What is not there can't be protected, or the folder around it would be. It is put aside afterwards.
         for folder in &writable {
-            let below = self.protected.iter().map(|path| folder.join(path));
-            let bare = ["config", "hooks"].map(|name| folder.join(name));
-            let is_git = folder.join("HEAD").is_file() && folder.join("objects").is_dir();
-            protected.extend(below.chain(bare.into_iter().filter(|_| is_git)).filter(|path| path.exists()));
+            protected
+                .extend(self.protected.iter().map(|path| folder.join(path)).filter(|path| path.exists()));
+            let git = if is_git(folder) { folder.clone() } else { folder.join(".git") };
+            protected.extend(in_git(&git, self.protected_in_git));
         }
         let is_granted = |path: &PathBuf, granted: &[PathBuf]| {
             granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
         };
-        protected.retain(|path| is_full && !is_granted(path, &granted.writes));
-        writable.extend(granted.writes.iter().filter_map(|path| nearest(path, self.home.as_deref())));
+        writable.extend(granted.writes.iter().filter_map(|path| opened_for(path, self.home.as_deref())));
         if let Some((keys, socket)) = &self.agent
             && is_granted(keys, &granted.reads)
             && socket.exists()
@@ -78,6 +78,7 @@ impl Fence {
         } else {
             writable.push(temporary.to_owned());
         }
+        protected.retain(|path| is_full && !is_granted(path, &granted.writes));
         hidden.retain(|path| path.exists() && !is_granted(path, &granted.reads));
         let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
         hidden.retain(|path| is_full || !is_inside(path));
@@ -106,8 +107,7 @@ impl Fence {
                 let Some(name) = name.to_str() else { continue };
                 match kind {
                     Ok(kind) if kind.is_dir() && name == ".git" && depth > 0 => {
-                        let own = ["config", "hooks"].map(|name| entry.path().join(name));
-                        protected.extend(own.into_iter().filter(|path| path.exists()));
+                        protected.extend(in_git(&entry.path(), self.protected_in_git));
                     }
                     Ok(kind) if kind.is_dir() && depth < DEPTH && !NOT_LOOKED_AT.contains(&name) => {
                         folders.push_back((entry.path(), depth + 1));
@@ -128,32 +128,28 @@ impl Fence {
         hidden.extend(secrets);
     }
 
-    /// What decides about what may be done and is not there, so that it can't be protected.
-    pub(crate) fn absent(&self, context: &Context) -> Vec<PathBuf> {
+    /// What decides about what may be done and can't be protected: it is not there, or it could be moved away as a whole.
+    pub(crate) fn unprotected(&self, context: &Context) -> Vec<PathBuf> {
         let folders = std::iter::once(&context.root).chain(&context.added);
-        let own = self.protected.iter().map(PathBuf::as_path).chain(TRAPS.map(Path::new));
-        let own: Vec<&Path> = own.collect();
-        let all = folders.flat_map(|folder| own.iter().map(move |path| folder.join(path)));
-        let is_granted =
-            |path: &PathBuf| context.granted.writes.iter().any(|granted| granted.starts_with(path));
-        all.filter(|path| path.symlink_metadata().is_err() && !is_granted(path)).collect()
+        let in_git = self.protected_in_git.iter().map(|name| Path::new(".git").join(name));
+        let names: Vec<PathBuf> = self.protected.iter().cloned().chain(in_git).collect();
+        let is_absent = |path: &PathBuf| path.symlink_metadata().is_err();
+        let of_folder = |folder: &PathBuf| {
+            let absent = names.iter().map(|name| folder.join(name)).filter(is_absent);
+            absent.chain([folder.join(".git")]).collect::<Vec<PathBuf>>()
+        };
+        folders.flat_map(of_folder).collect()
     }
 }
 
-/// Puts aside what a command made although it may not, so that nothing acts on it. Gives the new names.
-pub(crate) fn put_aside(absent: &[PathBuf]) -> Vec<PathBuf> {
-    let made = absent.iter().filter(|path| path.symlink_metadata().is_ok());
-    let aside = |path: &PathBuf| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".put-aside");
-        // What cannot be put aside is told as it is.
-        fs::rename(path, &name).map_or_else(|_| path.clone(), |()| PathBuf::from(name))
-    };
-    made.map(aside).collect()
+/// Whether a folder is a git folder itself.
+fn is_git(folder: &Path) -> bool {
+    folder.join("HEAD").is_file() && folder.join("objects").is_dir()
 }
 
-/// The path, or the folder that it would be made in. Never the home folder, nor anything that that is in.
-fn nearest(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// What is opened so that a path can be written: the path, or the folder that it would be made in. Never the home folder,
+/// nor anything that that is in.
+pub fn opened_for(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let there = if path.exists() { path } else { path.parent().filter(|folder| folder.is_dir())? };
     let is_too_much = home.is_some_and(|home| home.starts_with(there)) || there.parent().is_none();
     (!is_too_much).then(|| there.to_owned())
@@ -167,9 +163,8 @@ fn git_elsewhere(root: &Path) -> Option<PathBuf> {
     let own = root.join(said.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
     let back = fs::read_to_string(own.join("gitdir")).ok()?;
     let common = own.parent().filter(|folder| folder.ends_with("worktrees"))?.parent()?;
-    let is_git = common.join("HEAD").is_file() && common.join("objects").is_dir();
     let is_known = Path::new(back.trim()).canonicalize().ok()? == git.canonicalize().ok()?;
-    (is_git && is_known).then(|| common.to_owned())
+    (is_git(common) && is_known).then(|| common.to_owned())
 }
 
 /// Whether git tracks a file of the project: then it is no secret, and a commit must find it as it is.

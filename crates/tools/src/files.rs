@@ -22,7 +22,7 @@ pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;
 /// So many files are remembered; of more, those that were seen last.
 const MAX_REMEMBERED: usize = 10_000;
 /// Links that lead to links are followed so far.
-pub(crate) const MAX_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// What was seen of the files of a session. All its file tools share one.
 #[derive(Debug, Default)]
@@ -210,7 +210,7 @@ impl Place {
         let cannot = |error: io::Error| ToolFailure(format!("{name} can't be written: {error}."));
         let root = context.root.canonicalize().map_err(cannot)?;
         let given = root.join(name);
-        let path = real_path(&given, MAX_LINKS).map_err(cannot)?;
+        let path = real_path(&given).map_err(cannot)?;
         let added = context.added.iter().filter_map(|folder| folder.canonicalize().ok());
         let is_inside = |folder: PathBuf| path != folder && path.starts_with(&folder);
         let is_granted = context.granted.writes.contains(&path);
@@ -226,7 +226,11 @@ impl Place {
 }
 
 /// Where a file really is or would be, whichever links lead there.
-pub(crate) fn real_path(path: &Path, links: usize) -> io::Result<PathBuf> {
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    followed(path, MAX_LINKS)
+}
+
+fn followed(path: &Path, links: usize) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         real => return real,
@@ -236,8 +240,8 @@ pub(crate) fn real_path(path: &Path, links: usize) -> io::Result<PathBuf> {
         return Err(io::Error::other("it leads through a folder that does not exist"));
     };
     match fs::read_link(path) {
-        Ok(target) => real_path(&folder.join(target), links),
-        Err(_) => Ok(real_path(folder, links)?.join(name)),
+        Ok(target) => followed(&folder.join(target), links),
+        Err(_) => Ok(followed(folder, links)?.join(name)),
     }
 }
 

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::atomic::{Change, Content, commit};
-use crate::files::{MAX_LINKS, read_bounded, real_path};
+use crate::files::{read_bounded, real_path};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Adds lines to the files that people and later sessions read.
@@ -93,7 +93,7 @@ impl Remember {
             Scope::User => &self.user,
         };
         let cannot = |error| ToolFailure(format!("{} can't be used: {error}.", path.display()));
-        let real = real_path(path, MAX_LINKS).map_err(cannot)?;
+        let real = real_path(path).map_err(cannot)?;
         let root = context.root.canonicalize().map_err(cannot)?;
         if scope == Scope::Project && !real.starts_with(root) {
             return Err(ToolFailure(format!(

@@ -1,7 +1,7 @@
 //! `shell`
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status, start};
@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::cleaned::{Cleaner, Letters};
 use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup, new_folder};
-use crate::fence::put_aside;
+use crate::guarded::{Forbidden, Guard};
 use crate::jobs::Jobs;
 use crate::kept::{Kept, Shown, shown};
 use crate::shell_output::report;
@@ -29,7 +29,7 @@ pub struct Shell {
     /// What the commands have as `/tmp`, together.
     scratch: OnceCell<TempDir>,
     /// What jobs must not make.
-    forbidden: Mutex<Vec<PathBuf>>,
+    forbidden: Forbidden,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -86,20 +86,17 @@ impl TypedTool for Shell {
         let order = self.commands.order(&input.command, &at, &sheet, script.as_deref());
         let order = self.commands.confined(order, &sheet, scratch, context);
         let order = Connection::of(input.terminal).of_order(order);
+        let guard = self.guard(&order, context);
         if input.background {
-            // The program itself writes rules to its own folder meanwhile.
-            let absent = self.absent(&order, context).into_iter().filter(|path| !path.ends_with(".helve"));
-            self.forbidden.lock().unwrap_or_else(PoisonError::into_inner).extend(absent);
             let order = Order { input: Typed::Open, ..order };
             return self.in_background(input.command, order, sheet, told, context).await;
         }
         let confinement = order.confinement.clone();
-        let absent = self.absent(&order, context);
         let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
         let followed = Followed { sheet, folder: &self.folder };
         let (heard, end) = hear(order, Duration::from_secs(seconds.into()), context).await?;
         drop(followed);
-        let aside = self.put_aside(&absent);
+        let aside = words_about(&guard.put_aside());
         let Shown { text, whole } = shown(heard.into_text(), &*context.blobs);
         told.push_str(&ending::lines(text));
         told.push_str(&match end {
@@ -128,7 +125,7 @@ impl Shell {
             folder: Folder::default(),
             startup: OnceCell::new(),
             scratch: OnceCell::new(),
-            forbidden: Mutex::default(),
+            forbidden: Forbidden::default(),
         }
     }
 
@@ -138,24 +135,11 @@ impl Shell {
         Ok(folder.path())
     }
 
-    /// What a confined command must not make: what decides about it, and is not there to be protected.
-    fn absent(&self, order: &Order, context: &Context) -> Vec<PathBuf> {
+    /// What a confined command must leave as it is: what decides about it, and can't be protected.
+    fn guard(&self, order: &Order, context: &Context) -> Guard<'_> {
         let fence = self.commands.fence.as_ref().filter(|_| order.confinement.is_some());
-        fence.map(|fence| fence.absent(context)).unwrap_or_default()
-    }
-
-    /// Puts aside what was made all the same, by this command or by jobs, and says so.
-    fn put_aside(&self, absent: &[PathBuf]) -> String {
-        let by_jobs = self.forbidden.lock().unwrap_or_else(PoisonError::into_inner);
-        let aside = put_aside(absent).into_iter().chain(put_aside(&by_jobs));
-        let names: Vec<String> = aside.map(|path| path.display().to_string()).collect();
-        match names.is_empty() {
-            true => String::new(),
-            false => {
-                let names = names.join(", ");
-                format!("[commands may not make what decides what may be done; put aside: {names}]\n")
-            }
-        }
+        let paths = fence.map(|fence| fence.unprotected(context)).unwrap_or_default();
+        self.forbidden.during(paths, &context.granted.writes)
     }
 
     /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
@@ -202,6 +186,18 @@ impl Shell {
     }
 }
 
+/// What is told of things that were put aside.
+fn words_about(aside: &[PathBuf]) -> String {
+    let names: Vec<String> = aside.iter().map(|path| path.display().to_string()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => {
+            let names = names.join(", ");
+            format!("[commands may not make what decides what may be done; put aside: {names}]\n")
+        }
+    }
+}
+
 /// What programs say that miss the network, or a place to write.
 const NO_NETWORK: [&str; 9] = [
     "resolve host",
@@ -233,7 +229,7 @@ fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
 /// Whatever a job made at last.
 impl Drop for Shell {
     fn drop(&mut self) {
-        self.put_aside(&[]);
+        self.forbidden.put_aside();
     }
 }
 

@@ -12,13 +12,18 @@ use crate::home::{Home, Ran};
 fn home(calls: &[Value]) -> Home {
     let home = Home::new();
     home.write("project/a.txt", "old\n");
+    write_calls(&home, calls);
+    home
+}
+
+/// What the model does from now on.
+fn write_calls(home: &Home, calls: &[Value]) {
     let step = |call: &Value| {
         let (tool, input) = (call[0].as_str().unwrap(), toml(&call[1]));
         format!("[[step]]\ncalls = [{{ tool = \"{tool}\", input = {input} }}]\n")
     };
     let steps: String = calls.iter().map(step).collect();
     home.write("project/calls.toml", &(steps + "[[step]]\ntext = 'Done.'\n"));
-    home
 }
 
 /// An inline table.
@@ -216,7 +221,7 @@ fn a_yes_for_the_session_or_the_project_is_one_by_rule() {
     talk.answer(&asked, "once");
     assert_eq!(talk.end()["exit_code"], 0);
     let kept = fs::read_to_string(home.project().join(".helve/local.toml")).unwrap();
-    assert_eq!(kept, "\n[[permission]]\ntool = \"shell\"\npattern = \"make two:*\"\naction = \"allow\"\n");
+    assert_eq!(kept, "[[permission]]\ntool = \"shell\"\npattern = \"make two:*\"\naction = \"allow\"\n");
 
     // Another session of the project: only what was allowed for the project is.
     let mut talk = Talk::start(&home, &[]);
@@ -294,6 +299,12 @@ fn confined(files: &[(&str, &str)], commands: &[&str], env: &[(&str, &str)]) -> 
         git(&home, &["add", "-f", name]);
     }
     git(&home, &["commit", "-qm", "begin", "--allow-empty"]);
+    let told = run_confined(&home, env);
+    Some((home, told))
+}
+
+/// Runs the calls of the script; gives what the model was told.
+fn run_confined(home: &Home, env: &[(&str, &str)]) -> String {
     let flags = [
         "run",
         "--model",
@@ -308,8 +319,7 @@ fn confined(files: &[(&str, &str)], commands: &[&str], env: &[(&str, &str)]) -> 
     command.stdin(Stdio::null()).envs(env.iter().copied());
     let ran = home.run_command(command);
     assert!(ran.code == 0 || ran.code == 13, "{}", ran.err);
-    let told = told(&home);
-    Some((home, told))
+    told(home)
 }
 
 fn git(home: &Home, words: &[&str]) -> String {
@@ -338,6 +348,36 @@ fn what_leads_git_elsewhere_is_put_aside_or_asked() {
     assert!(!home.project().join(".git/commondir").exists() && !home.project().join(".helve").exists());
     assert!(told.contains(".git/config decides what may be done"), "{told}");
     assert!(told.contains("deletes files that git does not know"), "{told}");
+}
+
+#[test]
+fn a_repository_that_nobody_wanted_is_put_aside() {
+    let plant = "python3 -c \"import os; os.makedirs('.git.put-aside/x'); os.mkdir('.git'); \
+                 open('.git/config','w').write('[core] fsmonitor=/tmp/evil')\"";
+    let Some((home, _)) = confined(&[], &["true"], &[]) else { return };
+    fs::rename(home.project().join(".git"), home.project().join("old")).unwrap();
+    write_calls(&home, &[shell(plant)]);
+    let told = run_confined(&home, &[]);
+    assert!(told.contains("put aside") && told.contains(".git.put-aside2"), "{told}");
+    assert!(!home.project().join(".git").exists());
+}
+
+#[test]
+fn submodules_are_worked_in_and_their_settings_are_not_changed() {
+    let Some((home, _)) = confined(&[("a.txt", "a\n")], &["true"], &[]) else { return };
+    git(&home, &["init", "-q", "module"]);
+    git(&home, &["-C", "module", "commit", "-q", "--allow-empty", "-m", "first"]);
+    fs::rename(home.project().join("module"), home.path().join("origin")).unwrap();
+    let origin = home.path().join("origin").display().to_string();
+    git(&home, &["-c", "protocol.file.allow=always", "submodule", "add", "-q", &origin, "sub"]);
+    let commit =
+        "cd sub && echo x > x && git add x && git -c user.name=a -c user.email=a@b commit -qm second";
+    let harm = "python3 -c \"open('../.git/modules/sub/config','a').write('[core] fsmonitor=x')\"";
+    write_calls(&home, &[shell(commit), shell(harm)]);
+    let told = run_confined(&home, &[]);
+    assert_eq!(git(&home, &["-C", "sub", "log", "-1", "--format=%s"]), "second\n", "{told}");
+    let config = fs::read_to_string(home.project().join(".git/modules/sub/config")).unwrap();
+    assert!(!config.contains("fsmonitor") && told.contains("Read-only file system"), "{config}\n{told}");
 }
 
 #[test]
