@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use helve_permissions::{Layer, Level, Places, Rights, Rule, Rules, Verdict, effects};
 use helve_protocol::{
@@ -64,8 +64,8 @@ pub struct Grounds {
 }
 
 struct Ruled {
-    book: Option<Arc<dyn Rulebook>>,
-    grounds: Option<Grounds>,
+    /// Set once, before anything is judged.
+    by: OnceLock<(Arc<dyn Rulebook>, Grounds)>,
     who: Who,
     /// What the book last said.
     read: Mutex<Book>,
@@ -185,24 +185,17 @@ impl Gate {
     }
 
     fn of(who: Who) -> Gate {
-        let ruled = Ruled { book: None, grounds: None, who, read: Mutex::default() };
+        let ruled = Ruled { by: OnceLock::new(), who, read: Mutex::default() };
         Gate { judge: Judge::Rules(Arc::new(ruled)), person: None }
     }
 
     /// Decides by these rules, on these grounds. Without, there are no rules, and commands are not confined.
     #[must_use]
     pub fn with_rules(self, book: Arc<dyn Rulebook>, grounds: Grounds) -> Gate {
-        let judge = match self.judge {
-            Judge::Rules(ruled) => match Arc::try_unwrap(ruled) {
-                Ok(ruled) => {
-                    let (book, grounds) = (Some(book), Some(grounds));
-                    Judge::Rules(Arc::new(Ruled { book, grounds, ..ruled }))
-                }
-                Err(shared) => Judge::Rules(shared),
-            },
-            tape @ Judge::Tape(_) => tape,
-        };
-        Gate { judge, ..self }
+        if let Judge::Rules(ruled) = &self.judge {
+            let _ = ruled.by.set((book, grounds));
+        }
+        self
     }
 
     /// Whatever is allowed: a person is there whom the model can ask.
@@ -257,7 +250,7 @@ impl Gate {
     /// Reads the rules anew. Those that can't be read leave the last ones in force.
     pub(crate) fn refresh(&self, record: &Recorder) -> Result<(), Error> {
         let Judge::Rules(ruled) = &self.judge else { return Ok(()) };
-        match ruled.book.as_ref().map(|book| book.read()) {
+        match ruled.by.get().map(|(book, _)| book.read()) {
             None => Ok(()),
             Some(Ok(book)) => {
                 *ruled.read() = book;
@@ -409,21 +402,21 @@ impl Ruled {
                 rules.add(Layer::Session, "allowed in this session", rule);
             }
         }
-        let (places, level) = match &self.grounds {
-            Some(Grounds { places, level }) => (places.clone(), *level),
+        let (places, level) = match self.by.get() {
+            Some((_, Grounds { places, level })) => (places.clone(), *level),
             None => (Places { added: added.to_owned(), ..Places::of(root) }, Level::None),
         };
         Rights::new(rules, state.mode.min(loosest), places, level)
     }
 
     fn home(&self) -> Option<&Path> {
-        self.grounds.as_ref().and_then(|grounds| grounds.places.home.as_deref())
+        self.by.get().and_then(|(_, grounds)| grounds.places.home.as_deref())
     }
 
     fn keep(&self, rules: &[Rule], record: &Recorder) -> Result<(), Error> {
-        let kept = self.book.as_ref().map_or_else(
+        let kept = self.by.get().map_or_else(
             || Err("this session has no place for rules".to_owned()),
-            |book| {
+            |(book, _)| {
                 book.keep(rules)?;
                 *self.read() = book.read()?;
                 Ok(())

@@ -134,58 +134,48 @@ const BUT: [(&str, &[&str]); 7] = [
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
 ];
 
-/// Programs that go to the network, with all their words or only with these.
-const NETWORK: [(&str, &[&str]); 44] = [
-    ("curl", &[]),
-    ("wget", &[]),
-    ("ssh", &[]),
-    ("scp", &[]),
-    ("sftp", &[]),
-    ("rsync", &[]),
-    ("ftp", &[]),
-    ("nc", &[]),
-    ("ncat", &[]),
-    ("telnet", &[]),
-    ("ping", &[]),
-    ("dig", &[]),
-    ("nslookup", &[]),
-    ("host", &[]),
-    ("gh", &[]),
-    ("glab", &[]),
-    ("aws", &[]),
-    ("gcloud", &[]),
-    ("az", &[]),
-    ("kubectl", &[]),
-    ("helm", &[]),
-    ("docker", &[]),
-    ("podman", &[]),
-    ("apt", &[]),
-    ("apt-get", &[]),
-    ("brew", &[]),
-    ("dnf", &[]),
-    ("yum", &[]),
-    ("pacman", &[]),
-    ("git", &["clone", "fetch", "pull", "push", "ls-remote", "submodule"]),
-    (
-        "npm",
-        &[
-            "install", "i", "ci", "add", "update", "publish", "audit", "outdated", "view", "login", "exec",
-            "create", "init",
-        ],
-    ),
-    ("npx", &[]),
-    ("pnpm", &["install", "i", "add", "update", "publish", "dlx"]),
-    ("yarn", &["install", "add", "upgrade", "publish", "dlx"]),
-    ("bun", &["install", "add", "update"]),
-    ("pip", &["install", "download", "index"]),
-    ("pip3", &["install", "download", "index"]),
-    ("uv", &["sync", "add", "pip", "lock", "tool"]),
-    ("poetry", &["install", "add", "update", "publish"]),
-    ("cargo", &["fetch", "update", "install", "publish", "search", "add", "login", "owner"]),
-    ("go", &["get", "install", "mod"]),
-    ("gem", &["install", "update", "push"]),
-    ("bundle", &["install", "update"]),
-    ("mvn", &["deploy"]),
+/// How far a program reaches beyond the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    /// It goes to the network.
+    Network,
+    /// It acts on other machines in the user's name. That the network may be used is not enough.
+    InYourName,
+    /// It can't do its work confined: it speaks with a service of this machine, or changes it.
+    Outside,
+}
+
+/// Programs that reach out, with all their words or only with these verbs.
+const REACHING: [(&str, &str, Reach); 29] = [
+    ("curl wget ftp nc ncat telnet ping dig nslookup host npx", "", Reach::Network),
+    ("ssh scp sftp rsync gh glab aws gcloud az kubectl helm twine", "", Reach::InYourName),
+    ("docker podman nerdctl systemctl apt apt-get brew dnf yum pacman crontab", "", Reach::Outside),
+    ("git", "clone fetch pull ls-remote submodule", Reach::Network),
+    ("git", "push", Reach::InYourName),
+    ("npm", "install i ci add update audit outdated view exec create init", Reach::Network),
+    ("npm", "publish unpublish login adduser deprecate owner", Reach::InYourName),
+    ("pnpm", "install i add update dlx", Reach::Network),
+    ("pnpm", "publish", Reach::InYourName),
+    ("yarn", "install add upgrade dlx", Reach::Network),
+    ("yarn", "publish", Reach::InYourName),
+    ("bun", "install add update", Reach::Network),
+    ("bun", "publish", Reach::InYourName),
+    ("pip pip3", "install download index", Reach::Network),
+    ("uv", "sync add pip lock tool", Reach::Network),
+    ("uv", "publish", Reach::InYourName),
+    ("poetry", "install add update", Reach::Network),
+    ("poetry", "publish", Reach::InYourName),
+    ("cargo", "fetch update install search add", Reach::Network),
+    ("cargo", "publish yank login owner", Reach::InYourName),
+    ("go", "get install mod", Reach::Network),
+    ("gem", "install update", Reach::Network),
+    ("gem", "push", Reach::InYourName),
+    ("bundle", "install update", Reach::Network),
+    ("mvn", "deploy", Reach::InYourName),
+    ("terraform", "init get", Reach::Network),
+    ("terraform", "apply destroy import", Reach::InYourName),
+    ("pulumi", "up destroy", Reach::InYourName),
+    ("vercel netlify flyctl fly heroku firebase wrangler", "", Reach::InYourName),
 ];
 
 fn name(program: &str) -> &str {
@@ -269,7 +259,19 @@ fn verb(words: &[Option<String>]) -> Option<&String> {
 
 /// Whether a command goes to the network by its nature.
 pub(crate) fn goes_out(words: &[Option<String>]) -> bool {
-    is_in(&NETWORK, words)
+    let verb = verb(words);
+    reaching(words).any(|(verbs, _)| {
+        verbs.is_empty() || verb.is_some_and(|verb| verbs.split(' ').any(|known| known == verb))
+    })
+}
+
+/// The verbs with which this program reaches out, and how far.
+fn reaching(words: &[Option<String>]) -> impl Iterator<Item = (&'static str, Reach)> {
+    let program = words.first().and_then(Option::as_deref).map(name);
+    let rows = REACHING.iter().filter(move |(names, ..)| {
+        program.is_some_and(|program| names.split(' ').any(|known| known == program))
+    });
+    rows.map(|(_, verbs, reach)| (*verbs, *reach))
 }
 
 /// Whether a program that speaks with servers names only those of this machine.
@@ -291,47 +293,6 @@ pub(crate) fn is_local(words: &[Option<String>]) -> bool {
     is_speaker && names_own && arguments.all(|word| !word.contains("://") || is_own(&host(word)))
 }
 
-/// Programs that act on other machines in the user's name, or change this one, with all their words or only with these. That the
-/// network may be used is not enough for them.
-const REACH_OUT: [(&str, &[&str]); 32] = [
-    ("ssh", &[]),
-    ("scp", &[]),
-    ("sftp", &[]),
-    ("rsync", &[]),
-    ("gh", &[]),
-    ("glab", &[]),
-    ("aws", &[]),
-    ("gcloud", &[]),
-    ("az", &[]),
-    ("kubectl", &[]),
-    ("helm", &[]),
-    ("terraform", &["apply", "destroy", "import"]),
-    ("docker", &[]),
-    ("podman", &[]),
-    ("nerdctl", &[]),
-    ("git", &["push"]),
-    ("npm", &["publish", "unpublish", "login", "adduser", "deprecate", "owner"]),
-    ("pnpm", &["publish"]),
-    ("yarn", &["publish"]),
-    ("poetry", &["publish"]),
-    ("twine", &[]),
-    ("cargo", &["publish", "yank", "login", "owner"]),
-    ("gem", &["push"]),
-    ("mvn", &["deploy"]),
-    ("systemctl", &[]),
-    ("apt", &[]),
-    ("apt-get", &[]),
-    ("brew", &[]),
-    ("dnf", &[]),
-    ("yum", &[]),
-    ("pacman", &[]),
-    ("crontab", &[]),
-];
-
-/// Programs that can't do their work confined: they speak with a service of this machine, or change it.
-const OUTSIDE: [&str; 11] =
-    ["docker", "podman", "nerdctl", "systemctl", "apt", "apt-get", "brew", "dnf", "yum", "pacman", "crontab"];
-
 /// What programs need to say who the user is, below the home folder.
 const CREDENTIALS: [(&str, &[&str]); 16] = [
     ("ssh", &[".ssh"]),
@@ -352,33 +313,22 @@ const CREDENTIALS: [(&str, &[&str]); 16] = [
     ("helm", &[".kube"]),
 ];
 
-/// Wherever the verb stands: options before it may have values.
-fn is_among(table: &[(&str, &[&str])], words: &[Option<String>]) -> bool {
-    let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return false };
-    let mut arguments = words.iter().skip(1).flatten();
-    table.iter().any(|(known, verbs)| {
-        *known == program && (verbs.is_empty() || arguments.any(|word| verbs.contains(&word.as_str())))
-    })
-}
-
-fn is_in(table: &[(&str, &[&str])], words: &[Option<String>]) -> bool {
-    let Some(program) = words.first().and_then(Option::as_deref).map(name) else { return false };
-    let verb = verb(words);
-    table.iter().any(|(known, verbs)| {
-        *known == program && (verbs.is_empty() || verb.is_some_and(|verb| verbs.contains(&verb.as_str())))
-    })
-}
-
-/// Why a command is more than one that uses the network, if it is.
+/// Why a command is more than one that uses the network, if it is. The verb counts wherever it stands: options before it may
+/// have values.
 pub(crate) fn reaches_out(words: &[Option<String>]) -> Option<&'static str> {
-    let why =
-        if runs_outside(words) { "works outside of any confinement" } else { "acts in your name elsewhere" };
-    is_among(&REACH_OUT, words).then_some(why)
+    let has =
+        |verbs: &str| words.iter().skip(1).flatten().any(|word| verbs.split(' ').any(|verb| verb == word));
+    let farther =
+        reaching(words).find(|(verbs, reach)| *reach != Reach::Network && (verbs.is_empty() || has(verbs)));
+    match farther?.1 {
+        Reach::Outside => Some("works outside of any confinement"),
+        Reach::Network | Reach::InYourName => Some("acts in your name elsewhere"),
+    }
 }
 
 /// Whether a command can't do its work confined.
 pub(crate) fn runs_outside(words: &[Option<String>]) -> bool {
-    words.first().and_then(Option::as_deref).is_some_and(|program| OUTSIDE.contains(&name(program)))
+    reaching(words).any(|(_, reach)| reach == Reach::Outside)
 }
 
 /// Whether a command of git's writes its settings.
