@@ -39,7 +39,11 @@ pub struct Confinement {
 pub enum Network {
     Off,
     On,
+    /// Off, with a loopback that others have too: [`start_beside`](crate::start_beside). Only at [`Level::Full`].
+    Shared,
 }
+
+const NETWORKS: [Network; 3] = [Network::Off, Network::On, Network::Shared];
 
 /// How well commands can be confined here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,7 +169,8 @@ impl Confinement {
             Level::None => false,
             Level::Landlock => {
                 let is_overlaid = !self.protected.is_empty() || self.temporary.is_some();
-                !is_overlaid && !self.hidden.iter().any(|path| is_inside(path))
+                let is_shared = self.network == Network::Shared;
+                !is_overlaid && !is_shared && !self.hidden.iter().any(|path| is_inside(path))
             }
             Level::Full => true,
         };
@@ -201,7 +206,7 @@ impl Confinement {
                 Level::Full => 2,
             },
         );
-        put_count(to, usize::from(self.network == Network::On));
+        put_count(to, NETWORKS.iter().position(|network| *network == self.network).unwrap_or_default());
         to.extend(self.scratch.to_le_bytes());
         let temporary = self.temporary.as_slice();
         for paths in [&self.writable, &self.caches, &self.protected, &self.hidden, temporary] {
@@ -217,7 +222,7 @@ impl Confinement {
             2 => Level::Full,
             _ => return None,
         };
-        let network = if from.flag()? { Network::On } else { Network::Off };
+        let network = *NETWORKS.get(usize::try_from(from.count()?).ok()?)?;
         let scratch = from.count()?;
         let mut paths =
             || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
@@ -258,9 +263,9 @@ pub(crate) mod tests {
             level in prop::sample::select(vec![Level::None, Level::Landlock, Level::Full]),
             (writable, caches, protected, hidden) in (paths(), paths(), paths(), paths()),
             temporary in prop::option::of("[a-z/]{0,9}"),
-            scratch: u64, has_network: bool,
+            scratch: u64, network in 0..NETWORKS.len(),
         ) -> Confinement {
-            let network = if has_network { Network::On } else { Network::Off };
+            let network = NETWORKS[network];
             let temporary = temporary.map(PathBuf::from);
             Confinement { level, writable, caches, protected, hidden, temporary, scratch, network }
         }

@@ -24,7 +24,9 @@ use rustix::stdio::{dup2_stderr, dup2_stdout, stdin, stdout};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
 
+use crate::confinement::Network;
 use crate::handing::receive;
+use crate::network::Files;
 use crate::order::{Input, Limits, Order, WindowSize};
 use crate::probe::{PROBE_ARG, is_confined};
 use crate::report::{Cause, Ended, Refusal, Report, Status, Step};
@@ -93,6 +95,14 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
         (Input::Open, None) => Some(receive(&*control).map_err(at(Step::Keeper))?),
         _ => None,
     };
+    let is_shared = order.confinement.as_ref().is_some_and(|it| it.network == Network::Shared);
+    let beside = match is_shared {
+        true => Some(Files {
+            users: receive(&*control).map_err(at(Step::Keeper))?,
+            network: receive(&*control).map_err(at(Step::Keeper))?,
+        }),
+        false => None,
+    };
     if signals.wait(Some(control), Some(Duration::ZERO)) {
         // Given up before it began.
         return Err(Refusal { step: Step::Keeper, errno: Errno::CANCELED.raw_os_error() });
@@ -100,7 +110,7 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
 
     let other_tasks = tree::tasks();
     let processes = order.limits.processes;
-    let Confined { command, holder } = spawn(order, open_input, other_tasks)?;
+    let Confined { command, holder } = spawn(order, open_input, beside, other_tasks)?;
     let _ = chdir("/");
     let _ = forget_output();
     let family = Family { keeper: getpid(), command, holder: holder.as_ref().map(|holder| holder.pid) };
@@ -132,7 +142,12 @@ pub(crate) fn lower(resource: Resource, to: Option<u64>) -> io::Result<()> {
 }
 
 /// Starts the command, confined or not.
-fn spawn(order: Order, open_input: Option<OwnedFd>, other_tasks: Option<u64>) -> Result<Confined, Refusal> {
+fn spawn(
+    order: Order,
+    open_input: Option<OwnedFd>,
+    beside: Option<Files>,
+    other_tasks: Option<u64>,
+) -> Result<Confined, Refusal> {
     let failed = |error: io::Error| Refusal::of(Step::Program, &error);
     let Order { program, args, cwd, env, input, terminal, limits, confinement, .. } = order;
     limit(limits, other_tasks).map_err(failed)?;
@@ -142,7 +157,11 @@ fn spawn(order: Order, open_input: Option<OwnedFd>, other_tasks: Option<u64>) ->
     let feeding = connect(&mut command, terminal, input, open_input).map_err(failed)?;
     let begun = match &confinement {
         Some(confinement) => {
-            sandbox::start(command, &Plan { confinement, cwd: &cwd, processes: limits.processes, sockets })?
+            let processes = limits.processes;
+            sandbox::start(
+                command,
+                &Plan { confinement, cwd: &cwd, processes, sockets, beside: beside.as_ref() },
+            )?
         }
         None => {
             chdir(&cwd).map_err(|error| Refusal::of(Step::Folder, &error.into()))?;

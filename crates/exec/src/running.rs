@@ -15,10 +15,12 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::confinement::{Level, Network};
 use crate::error::{ExecError, InputError};
 use crate::handing::send;
 use crate::input::{Typing, Way};
 use crate::keeper::KEEPER_ARG;
+use crate::network::LocalNetwork;
 use crate::order::{Input, MAX_BYTES, Order};
 use crate::report::{Ended, Report};
 use crate::terminal::Terminal;
@@ -58,6 +60,8 @@ pub struct Running {
     /// Whether the command has a terminal where nobody types.
     is_unattended: bool,
     family: Family,
+    /// Whether it has a network that reaches nobody.
+    has_own_network: bool,
     /// Wakes a wait, so that the keeper's time begins to count.
     is_stopped: Notify,
     /// When the keeper must have ended everything.
@@ -67,13 +71,32 @@ pub struct Running {
 
 /// Starts a command. Must be called inside a Tokio runtime with I/O and time.
 pub async fn start(order: Order) -> Result<Running, ExecError> {
+    start_in(order, None).await
+}
+
+/// The same, with the network of another command instead of one of its own. An order that has no such network, or that may
+/// use the real one, is left as it is.
+pub async fn start_beside(mut order: Order, network: &LocalNetwork) -> Result<Running, ExecError> {
+    match &mut order.confinement {
+        Some(confinement) if confinement.level == Level::Full && confinement.network == Network::Off => {
+            confinement.network = Network::Shared;
+            start_in(order, Some(network)).await
+        }
+        _ => start_in(order, None).await,
+    }
+}
+
+async fn start_in(order: Order, network: Option<&LocalNetwork>) -> Result<Running, ExecError> {
     let bytes = order.to_bytes();
     if bytes.len() > MAX_BYTES {
         return Err(ExecError::TooLarge(bytes.len()));
     }
     let Ends { keeper, mut control, stdout, stderr, typing, terminal, open_input } = connect(&order)?;
     let pid = keeper.pid().ok_or_else(|| ExecError::Keeper(io::ErrorKind::NotFound.into()))?;
-    let begun = timeout(START, control.begin(&bytes, open_input)).await;
+    let handed = open_input.iter().chain(network.into_iter().flat_map(LocalNetwork::files));
+    let begun = timeout(START, control.begin(&bytes, handed)).await;
+    // The command's side must be closed here for its end to be seen.
+    drop(open_input);
     let command = match begun.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         Ok(Report::Started(command)) => command,
         Ok(Report::Refused(refusal)) => return Err(ExecError::refused(refusal, &order)),
@@ -94,6 +117,9 @@ pub async fn start(order: Order) -> Result<Running, ExecError> {
         keeper,
         control,
         family,
+        has_own_network: order.confinement.as_ref().is_some_and(|confinement| {
+            confinement.level == Level::Full && confinement.network != Network::On
+        }),
         is_stopped: Notify::new(),
         deadline: None,
         ended: None,
@@ -169,6 +195,11 @@ impl Running {
     /// The process id of the command itself.
     pub fn id(&self) -> i32 {
         self.family.command.as_raw_pid()
+    }
+
+    /// The command's network, if it is one that reaches nobody but those who share it.
+    pub fn network(&self) -> Option<LocalNetwork> {
+        LocalNetwork::of(self.family.command).ok().filter(|_| self.has_own_network)
     }
 
     /// What the command says next; `None` when all is over. May be cancelled: nothing is lost.
@@ -306,10 +337,11 @@ struct Control {
 }
 
 impl Control {
-    async fn begin(&mut self, order: &[u8], input: Option<OwnedFd>) -> io::Result<Report> {
+    /// Sends an order, and files that are handed over with it.
+    async fn begin(&mut self, order: &[u8], files: impl Iterator<Item = &OwnedFd>) -> io::Result<Report> {
         self.socket.write_all(order).await?;
-        if let Some(input) = input {
-            self.socket.async_io(Interest::WRITABLE, || send(&self.socket, &input)).await?;
+        for file in files {
+            self.socket.async_io(Interest::WRITABLE, || send(&self.socket, file)).await?;
         }
         self.hear().await
     }

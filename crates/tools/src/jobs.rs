@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use helve_exec::{Ended, InputError, Network, Order, Output, Running, start};
+use helve_exec::{
+    Ended, ExecError, InputError, LocalNetwork, Network, Order, Output, Running, start, start_beside,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -34,6 +36,8 @@ pub struct Jobs(Mutex<Shelf>);
 struct Shelf {
     last: u32,
     jobs: BTreeMap<u32, Arc<Job>>,
+    /// That of the first job without the real one. All that come after share it, so that servers are reached.
+    network: Option<LocalNetwork>,
 }
 
 /// One command in the background.
@@ -84,16 +88,27 @@ impl Jobs {
         }
         let (has_terminal, is_confined) =
             (order.terminal.is_some(), order.confinement.as_ref().is_some_and(|c| c.network == Network::Off));
-        let running = start(order).await.map_err(|error| ending::not_run(&error))?;
+        let running = self.begin(order).await.map_err(|error| ending::not_run(&error))?;
+        let network = running.network();
         let heard = Arc::new(Heard::new());
         let (asks, asked) = mpsc::channel(8);
         let task = tokio::spawn(hold(running, heard.clone(), asked, sheet)).abort_handle();
         let mut shelf = self.shelf();
         shelf.forget_old();
+        shelf.network = shelf.network.take().or(network);
         shelf.last += 1;
         let job = Arc::new(Job { number: shelf.last, command, has_terminal, is_confined, heard, asks, task });
         shelf.jobs.insert(job.number, job.clone());
         Ok(job)
+    }
+
+    /// Starts a command, where it reaches the servers among the jobs.
+    pub(crate) async fn begin(&self, order: Order) -> Result<Running, ExecError> {
+        let network = self.shelf().network.clone();
+        match network {
+            Some(network) => start_beside(order, &network).await,
+            None => start(order).await,
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Job>> {

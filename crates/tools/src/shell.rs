@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status, start};
+use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status};
 use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -94,7 +94,9 @@ impl TypedTool for Shell {
         let confinement = order.confinement.clone();
         let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
         let followed = Followed { sheet, folder: &self.folder };
-        let (heard, end) = hear(order, Duration::from_secs(seconds.into()), context).await?;
+        let time = Duration::from_secs(seconds.into());
+        let running = self.jobs.begin(order).await.map_err(|error| ending::not_run(&error))?;
+        let (heard, end) = hear(running, time, context).await;
         drop(followed);
         let aside = words_about(&guard.put_aside());
         let Shown { text, whole } = shown(heard.into_text(), &*context.blobs);
@@ -218,7 +220,7 @@ fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
     if confinement.network == Network::Off && says(&NO_NETWORK) {
         "[it had no network; with `network` set, the user can allow it]\n"
     } else if confinement.network == Network::Off && says(&["Connection refused", "ECONNREFUSED"]) {
-        "[each command has a network of its own: a server is reached by the command that started it]\n"
+        "[without `network` it reaches only servers that run in the `background` without `network`]\n"
     } else if says(&NO_WRITING) {
         "[it can write only in the project and in /tmp]\n"
     } else {
@@ -245,9 +247,8 @@ enum End {
     Late,
 }
 
-/// Runs a command to its end, or as long as it may.
-async fn hear(order: Order, time: Duration, context: &Context) -> Result<(Kept, End), ToolFailure> {
-    let mut running = start(order).await.map_err(|error| ending::not_run(&error))?;
+/// Hears a command to its end, or as long as it may run.
+async fn hear(mut running: Running, time: Duration, context: &Context) -> (Kept, End) {
     let mut ear = Ear::new(&context.live);
     let is_late = tokio::select! {
         () = ear.listen(&mut running) => false,
@@ -261,7 +262,7 @@ async fn hear(order: Order, time: Duration, context: &Context) -> Result<(Kept, 
     }
     let ended = running.wait().await;
     let end = if is_late { End::Late } else { End::Itself(ended) };
-    Ok((ear.kept(), end))
+    (ear.kept(), end)
 }
 
 /// Hears what a command says: as it is for people who look on, and cleaned for the model.

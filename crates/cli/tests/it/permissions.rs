@@ -394,6 +394,18 @@ fn a_work_tree_that_nobody_knows_opens_nothing() {
 }
 
 #[test]
+fn a_server_in_the_background_is_reached_by_the_next_command() {
+    let Some((home, _)) = confined(&[("page.txt", "served\n")], &["true"], &[]) else { return };
+    let serve = "python3 -m http.server 8126 --bind 127.0.0.1";
+    let serve = json!(["shell", { "command": serve, "background": true }]);
+    let look = "for i in $(seq 50); do python3 -c \"import urllib.request as r; \
+                print(r.urlopen('http://127.0.0.1:8126/page.txt').read())\" && break; sleep 0.1; done";
+    write_calls(&home, &[serve, shell(look)]);
+    let told = run_confined(&home, &[]);
+    assert!(told.contains("b'served\\\\n'"), "{told}");
+}
+
+#[test]
 fn secrets_in_the_environment_do_not_reach_commands() {
     let env = [("GITHUB_TOKEN", "hunter2"), ("AWS_SECRET_ACCESS_KEY", "hunter2"), ("EDITOR", "vi")];
     let Some((_, told)) = confined(&[], &["env"], &env) else { return };

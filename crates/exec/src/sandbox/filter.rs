@@ -110,7 +110,7 @@ impl Sockets {
         match self {
             Sockets::Known => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
             Sockets::Of(Network::On) => &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-            Sockets::Of(Network::Off) => &[],
+            Sockets::Of(Network::Off | Network::Shared) => &[],
         }
     }
 }

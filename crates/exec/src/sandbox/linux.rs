@@ -23,7 +23,7 @@ mod rules;
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,13 +32,14 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Pid, Resource, chdir, getgid, getuid, set_dumpable_behavior};
-use rustix::thread::{UnshareFlags, set_name};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_name};
 
 use self::filter::Sockets;
 pub(crate) use self::raw::keep_files_to_ourselves;
 use self::raw::{Parent, fork, leave};
 use crate::confinement::{Confinement, Level, Network, Part};
 use crate::keeper::lower;
+use crate::network::Files;
 use crate::report::{Refusal, Report, Step};
 
 /// How long it may take until a confined command has begun: less than Helve waits for it.
@@ -54,6 +55,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) processes: Option<u32>,
     /// Sockets that the environment names.
     pub(crate) sockets: Vec<PathBuf>,
+    /// The network to share.
+    pub(crate) beside: Option<&'a Files>,
 }
 
 /// A confined command that has begun.
@@ -154,7 +157,7 @@ fn build(
 ) -> Result<(), Refusal> {
     let confinement = plan.confinement;
     let sockets = mounts::sockets(confinement, &plan.sockets).map_err(at_part(Part::Mounts))?;
-    enter_namespaces(confinement.network).map_err(at_part(Part::Namespaces))?;
+    enter_namespaces(confinement.network, plan.beside).map_err(at_part(Part::Namespaces))?;
     if confinement.network == Network::Off {
         loopback::switch_on().map_err(at_part(Part::Loopback))?;
     }
@@ -178,14 +181,21 @@ fn build(
     told.write_all(&pids.concat()).map_err(at(Step::Keeper))
 }
 
-/// New namespaces, in which this user is who it was.
-fn enter_namespaces(network: Network) -> io::Result<()> {
+/// New namespaces, in which this user is who it was; or new ones besides those of a network that is shared.
+fn enter_namespaces(network: Network, beside: Option<&Files>) -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    let mut kinds = UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
-    if network == Network::Off {
-        kinds |= UnshareFlags::NEWNET;
+    let own = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
+    match (network, beside) {
+        (Network::Shared, Some(Files { users, network })) => {
+            move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User))?;
+            move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+            // Who is who is settled there.
+            return raw::unshare(own);
+        }
+        (Network::Shared, None) => return Err(Errno::INVAL.into()),
+        (Network::Off, _) => raw::unshare(own | UnshareFlags::NEWUSER | UnshareFlags::NEWNET)?,
+        (Network::On, _) => raw::unshare(own | UnshareFlags::NEWUSER)?,
     }
-    raw::unshare(kinds)?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))

@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use crate::confinement::{Confinement, Part};
+use crate::network::Files;
 use crate::report::{Refusal, Step};
 
 pub(crate) struct Plan<'a> {
@@ -17,6 +18,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) processes: Option<u32>,
     #[expect(dead_code, reason = "nothing is done with it here")]
     pub(crate) sockets: Vec<PathBuf>,
+    #[expect(dead_code, reason = "nothing is done with it here")]
+    pub(crate) beside: Option<&'a Files>,
 }
 
 pub(crate) struct Confined {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use helve_exec::{
     Cause, Confinement, ExecError, Input, Level, Limits, Network, Order, Part, Probe, Status, WindowSize,
-    probe, start,
+    probe, start, start_beside,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
@@ -252,4 +252,45 @@ fn a_probe_without_a_keeper_finds_nothing() {
     assert_eq!((level, why.len()), (Level::None, 2));
     assert!(why.iter().all(|why| !why.to_string().is_empty() && !why.remedy().is_empty()));
     assert_eq!(probe(Path::new("/bin/true")).level, Level::None);
+}
+
+/// Says hello to whoever comes.
+const SERVER: &str = "import socket as s\n\
+    server = s.create_server(('127.0.0.1', 8124))\n\
+    print('ready', flush=True)\n\
+    while True: server.accept()[0].sendall(b'hello')";
+const CLIENT: &str =
+    "import socket as s; print(s.create_connection(('127.0.0.1', 8124), 5).recv(9).decode(), end='')";
+
+#[tokio::test]
+async fn commands_that_share_a_network_reach_each_other_and_nobody_else() {
+    let has_python = fs::metadata("/usr/bin/python3").is_ok();
+    if !levels().contains(&Level::Full) || !has_python {
+        return println!("skipped: the full level or python3 is missing");
+    }
+    let mark = Mark::new();
+    let python = |script: &str| confined(Level::Full, order(&mark, "/usr/bin/python3", &["-c", script]));
+    let mut server = start(python(SERVER)).await.unwrap();
+    assert_eq!(line(&mut server).await, "ready");
+    let network = server.network().unwrap();
+    let (said, complaint, _) = all(start_beside(python(CLIENT), &network).await.unwrap()).await;
+    assert_eq!(said, "hello", "{complaint}");
+    let (_, complaint, _) = all(start(python(CLIENT)).await.unwrap()).await;
+    assert!(complaint.contains("refused"), "a network of its own: {complaint}");
+
+    // A server of this machine is not there.
+    let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = outside.local_addr().unwrap().port().to_string();
+    let client = python(&CLIENT.replace("8124", &port));
+    let (_, complaint, _) = all(start_beside(client, &network).await.unwrap()).await;
+    assert!(complaint.contains("refused"), "{complaint}");
+
+    // It lasts, though the one whose it was is gone, and each still has its own processes.
+    stop(&mark, &mut server).await;
+    let look = confined(Level::Full, shell(&mark, "echo /proc/[0-9]* | wc -w"));
+    let (said, _, _) = all(start_beside(look, &network).await.unwrap()).await;
+    assert!(said.trim().parse::<u32>().unwrap() <= 5, "{said}");
+    // What may use the real network, or is not confined, has no other.
+    let open = start_beside(shell(&mark, "true"), &network).await.unwrap();
+    assert!(open.network().is_none());
 }

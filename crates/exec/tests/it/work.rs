@@ -61,7 +61,8 @@ fn temporary_files_can_be_made_and_are_gone_afterwards() {
 
 #[test]
 fn processes_are_seen_and_only_ones_own() {
-    let Some((_ground, said)) = work(User::Oneself, &[], "sleep 5 & ps -e -o comm=; kill $!") else { return };
+    let script = "sleep 9 & until grep -q sleep /proc/$!/comm; do :; done; ps -e -o comm=; kill $!";
+    let Some((_ground, said)) = work(User::Oneself, &[], script) else { return };
     let mut names: Vec<&str> = said.lines().collect();
     names.sort_unstable();
     assert_eq!(names, ["helve", "ps", "sh", "sleep"]);
