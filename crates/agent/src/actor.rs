@@ -132,6 +132,7 @@ impl Actor {
         let stop = CancellationToken::new();
         let desk = Desk { record: session.record.clone(), gate: session.house.gate.clone() };
         let journal = session.house.journal.clone();
+        let background = session.background.clone();
         let work = session.work(task, &stop);
         tokio::pin!(work);
         let mut is_open = true;
@@ -145,6 +146,7 @@ impl Actor {
                             None => {}
                             Some(Command::Submit(prompt)) => desk.queue(prompt)?,
                             Some(Command::Interrupt) => stop.cancel(),
+                            Some(Command::Background) => background.notify_waiters(),
                             Some(Command::ShutDown) => {
                                 stop.cancel();
                                 *leaving = true;
@@ -191,8 +193,8 @@ impl Actor {
                 desk.record.tell(Rewound { to, scope: RewindScope::Messages })?;
                 self.session.dialogue.renew();
             }
-            // Nothing runs that could be stopped.
-            Command::Interrupt => {}
+            // Nothing runs that they could be about.
+            Command::Interrupt | Command::Background => {}
             other => desk.refuse(&other, "this version can't do it")?,
         }
         Ok(None)

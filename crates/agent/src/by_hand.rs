@@ -1,6 +1,7 @@
 //! One call without a conversation: for people and scripts. It passes the same checks, the same gate and the same watch.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use helve_protocol::{
     Body, CallId, IdKind, MessageId, ModeSwitched, Part, ResponseEnded, Seq, SessionCreated, SessionId,
@@ -57,7 +58,8 @@ pub async fn by_hand(
     house.gate.refresh(&record)?;
     let toolbox = Toolbox::new(&house.tools);
     let watching = Watching::new(house.watched.as_ref(), &id.to_string(), record.blobs(), &house.clock);
-    let work = Work { record: &record, house, toolbox: &toolbox, watching: &watching, stop };
+    let background = &Arc::default();
+    let work = Work { record: &record, house, toolbox: &toolbox, watching: &watching, stop, background };
     Dispatch::default().run(&[part], &work).await?;
 
     let (mut end, mut changed) = (ToolState::Pending, Vec::new());

@@ -10,7 +10,7 @@ use helve_protocol::{
 };
 use helve_tools::{Context, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
@@ -336,6 +336,7 @@ impl Work<'_> {
             root: self.house.root.clone(),
             added: self.house.added.clone(),
             stop: self.stop.clone(),
+            background: self.background.clone(),
             blobs: self.record.blobs(),
             pieces,
             granted: Needs::default(),
@@ -352,6 +353,7 @@ struct Surroundings {
     root: std::path::PathBuf,
     added: Vec<std::path::PathBuf>,
     stop: tokio_util::sync::CancellationToken,
+    background: Arc<Notify>,
     blobs: Arc<dyn Blobs>,
     pieces: mpsc::Sender<(CallId, String)>,
     granted: Needs,
@@ -361,9 +363,21 @@ struct Surroundings {
 
 impl Surroundings {
     fn of_call(self, call: CallId) -> Context {
-        let Surroundings { root, added, stop, blobs, pieces, ground, host, granted, hides, is_trial } = self;
+        let Surroundings {
+            root,
+            added,
+            stop,
+            background,
+            blobs,
+            pieces,
+            ground,
+            host,
+            granted,
+            hides,
+            is_trial,
+        } = self;
         let live = Live::new(call, pieces);
-        Context { root, added, stop, call, blobs, live, ground, host, granted, hides, is_trial }
+        Context { root, added, stop, background, call, blobs, live, ground, host, granted, hides, is_trial }
     }
 }
 

@@ -12,6 +12,7 @@ use helve_protocol::{
     TurnLimits, TurnStarted, UserMessage,
 };
 use helve_tools::Tool;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -74,6 +75,8 @@ pub struct Session {
     pub(crate) house: House,
     pub(crate) watching: Watching,
     toolbox: Toolbox,
+    /// Told when a person does not want to wait for what runs.
+    pub(crate) background: Arc<Notify>,
 }
 
 /// What a turn is about.
@@ -126,7 +129,7 @@ impl Session {
         let toolbox = Toolbox::new(&house.tools);
         let id = record.session().to_string();
         let watching = Watching::new(house.watched.as_ref(), &id, record.blobs(), &house.clock);
-        Session { record, dialogue, house, watching, toolbox }
+        Session { record, dialogue, house, watching, toolbox, background: Arc::default() }
     }
 
     /// From here on the agent may act more or less freely.
@@ -200,7 +203,7 @@ impl Session {
         // When the time of the turn is up, only the turn is stopped.
         let stop = &stop.child_token();
         let (house, toolbox, watching) = (&self.house, &self.toolbox, &self.watching);
-        let work = Work { record, house, toolbox, watching, stop };
+        let work = Work { record, house, toolbox, watching, stop, background: &self.background };
         let (outcome, metrics) = Turn::new(work, &mut self.dialogue).run().instrument(span).await?;
         record.tell(TurnEnded { outcome, metrics })?;
         record.set_turn(None);

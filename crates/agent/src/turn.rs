@@ -1,5 +1,6 @@
 //! The loop. Ask the model; write its answer down; run the tools that it calls; and again, until it calls none.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use helve_models::{Answer, Dialogue, Failure, FailureKind, Request};
@@ -8,6 +9,7 @@ use helve_protocol::{
     ModelSwitched, NoteAdded, Outcome, Part, QueueChanged, Queued, ResponseEnded, StepEnded, StepStarted,
     StopReason, Timestamp, ToolPart, TurnMetrics, Usage, UserMessage,
 };
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -27,6 +29,8 @@ pub(crate) struct Work<'a> {
     pub(crate) toolbox: &'a Toolbox,
     pub(crate) watching: &'a Watching,
     pub(crate) stop: &'a CancellationToken,
+    /// Told when a person does not want to wait for what runs.
+    pub(crate) background: &'a Arc<Notify>,
 }
 
 /// One turn.

@@ -22,6 +22,8 @@ pub enum Command {
     },
     /// Stop the running turn.
     Interrupt,
+    /// Let the commands that run now go on as jobs, while the turn goes on without them.
+    Background,
     /// Go on where the turn stopped: after a limit, an error or a crash.
     GoOn,
     /// Decide what was asked.
@@ -74,6 +76,7 @@ impl Command {
             Command::EditQueued { .. } => "edit_queued",
             Command::DropQueued { .. } => "drop_queued",
             Command::Interrupt => "interrupt",
+            Command::Background => "background",
             Command::GoOn => "go_on",
             Command::Decide { .. } => "decide",
             Command::Answer { .. } => "answer",

@@ -287,13 +287,24 @@ impl Folder {
 
 /// Takes note of where a command went, however it ends: also when nobody waits for it any more.
 pub(crate) struct Followed<'a> {
-    pub(crate) sheet: Sheet,
-    pub(crate) folder: &'a Folder,
+    sheet: Option<Sheet>,
+    folder: &'a Folder,
+}
+
+impl<'a> Followed<'a> {
+    pub(crate) fn new(sheet: Sheet, folder: &'a Folder) -> Followed<'a> {
+        Followed { sheet: Some(sheet), folder }
+    }
+
+    /// Wherever it goes, nobody follows.
+    pub(crate) fn leave(mut self) -> Option<Sheet> {
+        self.sheet.take()
+    }
 }
 
 impl Drop for Followed<'_> {
     fn drop(&mut self) {
-        if let Some(folder) = self.sheet.folder() {
+        if let Some(folder) = self.sheet.as_ref().and_then(Sheet::folder) {
             self.folder.set(folder);
         }
     }

@@ -52,6 +52,16 @@ pub(crate) struct Job {
     task: AbortHandle,
 }
 
+/// A command that becomes a job.
+pub(crate) struct Adopted {
+    pub(crate) command: String,
+    pub(crate) has_terminal: bool,
+    pub(crate) is_confined: bool,
+    pub(crate) running: Running,
+    /// Its shell's.
+    pub(crate) sheet: Option<Sheet>,
+}
+
 /// What is asked of the task that holds a job.
 enum Ask {
     Write(Vec<u8>, oneshot::Sender<Result<(), InputError>>),
@@ -89,6 +99,12 @@ impl Jobs {
         let (has_terminal, is_confined) =
             (order.terminal.is_some(), order.confinement.as_ref().is_some_and(|c| c.network == Network::Off));
         let running = self.begin(order).await.map_err(|error| ending::not_run(&error))?;
+        Ok(self.adopt(Adopted { command, has_terminal, is_confined, running, sheet: Some(sheet) }))
+    }
+
+    /// Lets a command go on as a job that was none.
+    pub(crate) fn adopt(&self, adopted: Adopted) -> Arc<Job> {
+        let Adopted { command, has_terminal, is_confined, running, sheet } = adopted;
         let network = running.network();
         let heard = Arc::new(Heard::new());
         let (asks, asked) = mpsc::channel(8);
@@ -99,7 +115,7 @@ impl Jobs {
         shelf.last += 1;
         let job = Arc::new(Job { number: shelf.last, command, has_terminal, is_confined, heard, asks, task });
         shelf.jobs.insert(job.number, job.clone());
-        Ok(job)
+        job
     }
 
     /// Starts a command, where it reaches the servers among the jobs.
@@ -221,7 +237,12 @@ impl Job {
 }
 
 /// Holds a command until it has ended. The sheet is its shell's, and goes with it.
-async fn hold(mut running: Running, heard: Arc<Heard>, mut asked: mpsc::Receiver<Ask>, _sheet: Sheet) {
+async fn hold(
+    mut running: Running,
+    heard: Arc<Heard>,
+    mut asked: mpsc::Receiver<Ask>,
+    _sheet: Option<Sheet>,
+) {
     let mut has_asker = true;
     loop {
         tokio::select! {

@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use crate::cleaned::{Cleaner, Letters};
 use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup, new_folder};
 use crate::guarded::{Forbidden, Guard};
-use crate::jobs::Jobs;
+use crate::jobs::{Adopted, Jobs};
 use crate::kept::{Kept, Shown, shown};
 use crate::shell_output::report;
 use crate::{Context, Done, Live, ToolFailure, TypedTool, ending};
@@ -93,20 +93,36 @@ impl TypedTool for Shell {
         }
         let confinement = order.confinement.clone();
         let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
-        let followed = Followed { sheet, folder: &self.folder };
+        let followed = Followed::new(sheet, &self.folder);
         let time = Duration::from_secs(seconds.into());
         let running = self.jobs.begin(order).await.map_err(|error| ending::not_run(&error))?;
         let (heard, end) = hear(running, time, context).await;
-        drop(followed);
-        let aside = words_about(&guard.put_aside());
         let Shown { text, whole } = shown(heard.into_text(), &*context.blobs);
         told.push_str(&ending::lines(text));
-        told.push_str(&match end {
-            End::Late => format!("[stopped after {seconds} s, with everything that it had started]\n"),
-            End::Itself(ended) => format!("[{}]\n{}", ending::words(ended), ending::remarks(ended)),
-        });
-        let is_well =
-            matches!(end, End::Itself(Ended { status: Status::Exited(0), cause: Cause::Itself, .. }));
+        let (is_well, how) = match end {
+            End::Away(running) => {
+                let job = self.jobs.adopt(Adopted {
+                    command: input.command,
+                    has_terminal: input.terminal,
+                    is_confined: confinement.is_some_and(|it| it.network == Network::Off),
+                    running: *running,
+                    sheet: followed.leave(),
+                });
+                told.push_str(&format!("[the user let it go on in the background: job {}]", job.number));
+                let display = Some(format!("goes on as job {}", job.number));
+                return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
+            }
+            End::Late => {
+                (false, format!("[stopped after {seconds} s, with everything that it had started]\n"))
+            }
+            End::Itself(ended) => {
+                let is_well = matches!(ended, Ended { status: Status::Exited(0), cause: Cause::Itself, .. });
+                (is_well, format!("[{}]\n{}", ending::words(ended), ending::remarks(ended)))
+            }
+        };
+        drop(followed);
+        told.push_str(&how);
+        let aside = words_about(&guard.put_aside());
         if let Some(confinement) = confinement.filter(|_| !is_well) {
             told.push_str(why_confined(&told, &confinement));
         }
@@ -240,11 +256,13 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// How it came to an end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum End {
     Itself(Ended),
     /// Its time was over.
     Late,
+    /// It goes on, and somebody does not want to wait for it.
+    Away(Box<Running>),
 }
 
 /// Hears a command to its end, or as long as it may run.
@@ -254,6 +272,7 @@ async fn hear(mut running: Running, time: Duration, context: &Context) -> (Kept,
         () = ear.listen(&mut running) => false,
         () = tokio::time::sleep(time) => true,
         () = context.stop.cancelled() => false,
+        () = context.background.notified() => return (ear.kept(), End::Away(Box::new(running))),
     };
     if is_late || context.stop.is_cancelled() {
         running.stop();

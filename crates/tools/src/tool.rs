@@ -11,7 +11,7 @@ use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Ground, Host, Nobody, Touches};
@@ -80,6 +80,8 @@ pub struct Context {
     /// Folders besides the project in which files may be changed, absolute.
     pub added: Vec<PathBuf>,
     pub stop: CancellationToken,
+    /// Told when a person does not want to wait for what runs.
+    pub background: Arc<Notify>,
     /// The call that it works for.
     pub call: CallId,
     /// Where large payloads go.
@@ -121,6 +123,7 @@ impl Context {
             root,
             added: Vec::new(),
             stop: CancellationToken::new(),
+            background: Arc::default(),
             call,
             blobs,
             live: Live::default(),

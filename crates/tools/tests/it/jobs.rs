@@ -138,3 +138,28 @@ fn jobs_end_with_their_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(house.until_processes(|count| count == 0));
 }
+
+#[tokio::test]
+async fn a_command_that_nobody_wants_to_wait_for_goes_on_as_a_job() {
+    let house = House::new();
+    let background = house.context.background.clone();
+    let command =
+        house.run("cd sub; echo ready > mark; echo said; while [ ! -e go ]; do sleep 0.02; done; echo gone");
+    let told = async {
+        while !house.root().join("sub/mark").exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        // What it has said may still be under way.
+        tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+        background.notify_waiters();
+    };
+    let (text, ()) = tokio::join!(command, told);
+    assert_eq!(text, "said\n[the user let it go on in the background: job 1]");
+    assert_eq!(house.run("basename $PWD").await, "project\n[exit code 0]", "nobody follows where it went");
+    std::fs::write(house.root().join("sub/go"), "").unwrap();
+    let end = house.look(json!({ "job": 1, "wait": 60 })).await.unwrap();
+    assert!(end.starts_with("gone\n[job 1: "), "{end}");
+    // Nothing runs: nobody hears it, and the next command is not sent away.
+    background.notify_waiters();
+    assert_eq!(house.run("echo here").await, "here\n[exit code 0]");
+}
