@@ -1,5 +1,6 @@
 //! `find` and `fd`.
 
+use super::maybe_option;
 use super::xargs::replaced;
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
@@ -115,11 +116,7 @@ const FD_VALUES: &str = "-d --max-depth --min-depth --exact-depth -E --exclude -
 pub(super) fn fd(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        let text = match word {
-            Word::Known(text) => text.as_str(),
-            word if word.is_no_option() => continue,
-            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
-        };
+        let Some(text) = maybe_option(word)? else { continue };
         if text == "--" {
             return Ok(false);
         }

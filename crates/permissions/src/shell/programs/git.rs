@@ -1,5 +1,6 @@
 //! `git`, which runs programs that its settings and some options name.
 
+use super::maybe_option;
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
@@ -178,11 +179,7 @@ fn values(words: &[Word], options: &[&str]) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        let text = match word {
-            Word::Known(text) => text.as_str(),
-            word if word.is_no_option() => continue,
-            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
-        };
+        let Some(text) = maybe_option(word)? else { continue };
         if text == "--" {
             break;
         }

@@ -1,6 +1,6 @@
 //! `make`, which runs what its file says. That is not read, but nothing else may get into it unseen.
 
-use super::known;
+use super::{known, maybe_option};
 use crate::shell::Word;
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
@@ -16,11 +16,7 @@ pub(super) fn make(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> 
     let mut rest = words.iter();
     let mut has_file = false;
     while let Some(word) = rest.next() {
-        let text = match word {
-            Word::Known(text) => text.as_str(),
-            word if word.is_no_option() => continue,
-            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
-        };
+        let Some(text) = maybe_option(word)? else { continue };
         let Some(attached) = option(text)? else { continue };
         let file = attached.map(|file| Word::Known(file.to_owned())).or_else(|| rest.next().cloned());
         let file = file.ok_or("its file is not named")?;

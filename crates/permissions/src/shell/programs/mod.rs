@@ -83,6 +83,15 @@ fn joined(words: &[Word]) -> Result<String, String> {
     texts.map(|texts| texts.join(" ")).ok_or_else(|| "what it runs can't be known".to_owned())
 }
 
+/// The text of a word that may be an option. None if it can't be one; an error if nobody can tell.
+fn maybe_option(word: &Word) -> Result<Option<&str>, String> {
+    match word {
+        Word::Known(text) => Ok(Some(text)),
+        word if word.is_no_option() => Ok(None),
+        _ => Err("one of its arguments can't be known and could be an option".to_owned()),
+    }
+}
+
 fn known(word: &Word) -> Result<&str, String> {
     word.known().ok_or_else(|| "what it runs can't be known".to_owned())
 }

@@ -1,6 +1,6 @@
 //! Programs that reach other machines.
 
-use super::{joined, known};
+use super::{joined, known, maybe_option};
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::{anywhere, leading};
@@ -68,11 +68,7 @@ pub(super) fn copy(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &
 pub(super) fn rsync(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
-        let text = match word {
-            Word::Known(text) => text.as_str(),
-            word if word.is_no_option() => continue,
-            _ => return Err("one of its arguments can't be known and could be an option".to_owned()),
-        };
+        let Some(text) = maybe_option(word)? else { continue };
         let script = match text.split_once('=') {
             Some(("--rsh", script)) => script.to_owned(),
             Some(("--rsync-path" | "--early-input" | "--config" | "--dparam", _)) => {
