@@ -189,6 +189,7 @@ impl Actor {
                 Err(why) => desk.refuse(&command, &why)?,
             },
             Command::SetMode { mode } => desk.set_mode(mode)?,
+            Command::SetEffort { effort } => self.session.set_effort(effort)?,
             Command::Rewind { to, scope: RewindScope::Messages } => {
                 desk.record.tell(Rewound { to, scope: RewindScope::Messages })?;
                 self.session.dialogue.renew();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_journal::Journal;
-use helve_models::{Dialogue, Target};
+use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{
-    Body, Clock, Cost, IdKind, Ids, MessageId, Mode, ModeSwitched, ModelName, ModelSwitched, NoteAdded,
-    Outcome, Part, QueueChanged, SessionCreated, SessionId, SessionOpened, SessionState, TurnEnded,
-    TurnLimits, TurnStarted, UserMessage,
+    Body, Clock, Cost, Effort, IdKind, Ids, MessageId, Mode, ModeSwitched, ModelName, ModelSwitched,
+    NoteAdded, Outcome, Part, QueueChanged, SessionCreated, SessionId, SessionOpened, SessionState,
+    TurnEnded, TurnLimits, TurnStarted, UserMessage,
 };
 use helve_tools::Tool;
 use tokio::sync::Notify;
@@ -208,6 +208,12 @@ impl Session {
         record.tell(TurnEnded { outcome, metrics })?;
         record.set_turn(None);
         Ok(outcome)
+    }
+
+    /// From here on the model thinks more or less.
+    pub(crate) fn set_effort(&mut self, effort: Option<Effort>) -> Result<(), Error> {
+        self.dialogue.set_prompt(Prompt { effort, ..self.dialogue.prompt().clone() });
+        self.record.tell(dialogue_began(&self.dialogue))
     }
 
     /// From here on another model answers.

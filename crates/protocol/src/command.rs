@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentName, Answer, ApprovalId, CallId, MessageId, Mode, ModelName, Part, Seq};
+use crate::{AgentName, Answer, ApprovalId, CallId, Effort, MessageId, Mode, ModelName, Part, Seq};
 
 /// Something to do. The answer comes as events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +39,11 @@ pub enum Command {
     },
     SetModel {
         model: ModelName,
+    },
+    /// How much the model thinks from here on; without, as much as its provider lets it.
+    SetEffort {
+        #[serde(default)]
+        effort: Option<Effort>,
     },
     SetAgent {
         agent: AgentName,
@@ -81,6 +86,7 @@ impl Command {
             Command::Decide { .. } => "decide",
             Command::Answer { .. } => "answer",
             Command::SetModel { .. } => "set_model",
+            Command::SetEffort { .. } => "set_effort",
             Command::SetAgent { .. } => "set_agent",
             Command::SetMode { .. } => "set_mode",
             Command::Compact => "compact",

@@ -142,7 +142,10 @@ impl Player<'_> {
                 let tape = Arc::new(Tape::default());
                 let target = manner.target(began.model.clone(), Box::new(Answers(tape)));
                 match &mut self.dialogue {
-                    Some(dialogue) => drop(dialogue.switch(target, "")),
+                    Some(dialogue) => {
+                        dialogue.switch(target, "");
+                        dialogue.set_prompt(manner.prompt(self.prompt.clone()));
+                    }
                     None => {
                         let prompt = manner.prompt(self.prompt.clone());
                         self.dialogue = Some(Dialogue::new(idle_client(), target, Vec::new(), prompt));

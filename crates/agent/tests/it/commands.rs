@@ -385,6 +385,21 @@ fn another_model_is_chosen_between_turns() {
 }
 
 #[test]
+fn how_much_is_thought_is_chosen_between_turns() {
+    talk(TWO_WAITS, Gate::open(), async |mut talk| {
+        talk.handle.send(Command::SetEffort { effort: Some(Effort::High) }).await;
+        let event = talk
+            .until(|body| matches!(body, Body::DialogueBegan(began) if !began.manner["effort"].is_null()))
+            .await;
+        let Body::DialogueBegan(began) = &event.body else { unreachable!() };
+        assert_eq!(began.manner["effort"], "high");
+        talk.say("go", Delivery::Queue).await;
+        talk.turn_ends().await;
+        talk
+    });
+}
+
+#[test]
 fn an_idle_session_shows_that_it_lives() {
     talk(TWO_WAITS, Gate::open(), async |mut talk| {
         for _ in 0..2 {

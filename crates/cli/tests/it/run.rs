@@ -590,6 +590,17 @@ fn a_session_in_which_nothing_was_said_cant_go_on() {
 }
 
 #[test]
+fn another_effort_is_proved_too() {
+    let home = home();
+    home.write("project/two.toml", "[[step]]\ntext = 'One.'\n[[step]]\ntext = 'Two.'\n");
+    let said = |text: &str| format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{text}\"}}}}\n");
+    let effort = "{\"command\":\"set_effort\",\"effort\":\"high\"}\n";
+    assert_eq!(told(&home, "two.toml", &[said("one"), effort.to_owned(), said("two")].concat()), Some(0));
+    let replayed = home.run(&["replay", "last"]);
+    assert_eq!(replayed.code, 0, "{}{}", replayed.out, replayed.err);
+}
+
+#[test]
 fn one_signal_is_enough_where_nothing_runs() {
     let home = home();
     let mut command = home.helve(&["run", "--model", "script:fix.toml", "--input", "stream-json"]);

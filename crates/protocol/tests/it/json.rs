@@ -80,6 +80,7 @@ fn commands_and_queries_survive_their_json() {
         Command::EditQueued { message: id(1), prompt },
         Command::Interrupt,
         Command::Background,
+        Command::SetEffort { effort: Some(Effort::High) },
         Command::Decide { approval: id(1), answer: Answer::Reject { message: None } },
         Command::Rewind { to: Seq(4), scope: RewindScope::Both },
         Command::ShutDown,
