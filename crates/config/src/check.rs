@@ -238,6 +238,12 @@ fn read(kind: &Kind, value: &DeValue<'_>) -> Result<Value, Fault> {
         (Kind::Span, DeValue::Integer(number)) => Err(Fault::new(SpanError::NoUnit(decimal(number)))),
         (Kind::Span, DeValue::Float(number)) => Err(Fault::new(SpanError::NoUnit(number.to_string()))),
         (Kind::Choice(choices), DeValue::String(text)) => read_choice(text, choices),
+        (Kind::Texts, DeValue::String(text)) => Ok(vec![text.as_ref()].into()),
+        (Kind::Texts, DeValue::Array(items)) => {
+            let texts: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+            let mixed = || Fault::new(format!("expected {}, found something else in it", expected(kind)));
+            texts.map(Value::from).ok_or_else(mixed)
+        }
         (kind, found) => Err(Fault::new(format!("expected {}, found {}", expected(kind), described(found)))),
     }
 }
@@ -299,6 +305,7 @@ pub(crate) fn expected(kind: &Kind) -> String {
             let names: Vec<_> = choices.iter().map(|choice| format!("\"{}\"", choice.name)).collect();
             format!("one of {}", names.join(", "))
         }
+        Kind::Texts => "a string or a list of strings".to_owned(),
         Kind::List(_) => "a list".to_owned(),
         Kind::Table(_) | Kind::Map(..) => "a table".to_owned(),
         Kind::Opaque => "nothing".to_owned(),

@@ -129,7 +129,7 @@ impl Read {
         merged.add(&self.user);
         let judged = judge(self.project, self.local, &merged, trusted);
         let mut notices = judged.notices();
-        let Judged { project, local, trust, restricted, digest } = judged;
+        let Judged { project, local, trust, restricted, digest, .. } = judged;
         for found in [&project, &local].into_iter().chain(&self.given) {
             merged.add(found);
         }
@@ -167,6 +167,12 @@ impl Config {
     /// Who has set a value, by the key that [`Config::entries`] shows. `None` if there is no such key.
     pub fn origin(&self, key: &str) -> Option<&Origin> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.origin)
+    }
+
+    /// A mistake that only whoever uses a value can see, at the place where it was set.
+    pub fn problem(&self, key: &str, message: &str, hint: &str) -> Problem {
+        let origin = self.origin(key).cloned().unwrap_or(Origin::BUILT_IN);
+        Problem::new(origin, message).about(&key).hint(hint)
     }
 
     /// Every setting, sorted by key: defaults and those that nobody has set too.

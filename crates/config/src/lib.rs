@@ -40,13 +40,15 @@ pub use dollars::Dollars;
 pub use environment::{VARIABLES, Variable, environment_reference};
 pub use keys::{KeyError, KeyStore};
 pub use merge::{Notice, Reason};
+pub use nearest::nearest;
 pub use place::{Layer, Origin, Place, Position};
 pub use problem::{Problem, Problems};
 pub use reference::{EXAMPLE, reference};
 pub use restricted::{Restricted, Trust};
 pub use settings::{
-    Action, Auth, Color, Features, Hook, HookEvent, Hooks, Limits, Log, LogLevel, McpServer, ModelFacts,
-    Models, PermissionRule, Permissions, Provider, Retry, Settings, Shell, Timeouts, Tools, Ui, Web, Wire,
+    Action, Auth, Color, Features, Hook, HookEvent, Hooks, Interface, Limits, Log, LogLevel, McpServer,
+    ModelFacts, Models, OneOrMore, PermissionRule, Permissions, Provider, Retry, Settings, Shell, StatusItem,
+    Timeouts, Tools, Ui, Web, Wire,
 };
 pub use shape::schema;
 pub use span::{Span, SpanError};

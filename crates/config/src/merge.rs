@@ -29,6 +29,8 @@ pub enum Reason {
     Untrusted,
     /// The user trusted this project before it asked for this.
     ChangedSinceTrusted,
+    /// No project may set this, trusted or not.
+    UserOnly,
     /// The rest of the table needs trust, and this is of no use without it.
     Incomplete,
     /// The administrator's file has another value.
@@ -44,6 +46,9 @@ impl fmt::Display for Notice {
             Reason::Untrusted => f.write_str("is ignored: this project is not trusted"),
             Reason::ChangedSinceTrusted => {
                 f.write_str("is ignored: what this project asks for has changed since it was trusted")
+            }
+            Reason::UserOnly => {
+                f.write_str("is ignored: it counts in your own settings only, not in a project")
             }
             Reason::Incomplete => {
                 f.write_str("is ignored: the rest of it is in a project that is not trusted")

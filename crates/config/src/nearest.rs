@@ -5,7 +5,7 @@ const LONGEST_WORD: usize = 64;
 
 /// The closest of `choices`, if it is close enough to be worth a question. Case and the two kinds of dashes
 /// don't count.
-pub(crate) fn nearest<'a>(word: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A key can be as long as a file, and nothing that long is a slip of the finger.
     let word: Vec<char> = fold(word).take(LONGEST_WORD + 1).collect();
     if word.len() > LONGEST_WORD {

@@ -20,7 +20,7 @@ lower. `helve config show` says where each value comes from.
 
 A project's files count only in part until you trust the project: settings marked *needs trust* are
 ignored, and those marked *may tighten* may be made stricter only. `helve trust` shows what a project asks
-for; when that changes later, it must be trusted again.
+for; when that changes later, it must be trusted again. Those marked *not in a project* never count there.
 
 Settings marked *not used yet* are read and checked, but nothing in this version acts on them.
 ";
@@ -146,6 +146,10 @@ fn type_name(kind: &Kind) -> String {
             let names: Vec<_> = choices.iter().map(|choice| format!("`\"{}\"`", choice.name)).collect();
             names.join(", ")
         }
+        Kind::Texts => "string or list of string".to_owned(),
+        Kind::List(item) if matches!(item.kind, Kind::Choice(_)) => {
+            format!("list of {}", type_name(&item.kind))
+        }
         Kind::List(item) => format!("list of {}s", type_name(&item.kind)),
         Kind::Map(_, entry) => format!("table of {}s", type_name(&entry.kind)),
         Kind::Table(_) | Kind::Opaque => "table".to_owned(),
@@ -162,7 +166,11 @@ fn default(shape: &Shape) -> String {
 
 /// With what each choice means, if there are any.
 fn meaning(shape: &Shape) -> String {
-    let Kind::Choice(choices) = &shape.kind else { return shape.about.clone() };
+    let choices = match &shape.kind {
+        Kind::Choice(choices) => choices,
+        Kind::List(item) if let Kind::Choice(choices) = &item.kind => choices,
+        _ => return shape.about.clone(),
+    };
     let choices: Vec<_> =
         choices.iter().map(|choice| format!("`{}`: {}", choice.name, choice.about)).collect();
     format!("{} {}.", shape.about, choices.join("; "))
@@ -170,6 +178,7 @@ fn meaning(shape: &Shape) -> String {
 
 fn marks(shape: &Shape) -> String {
     let trust = match shape.facts.untrusted {
+        _ if shape.facts.user_only => Some("not in a project"),
         Untrusted::Nothing => Some("needs trust"),
         Untrusted::Tighten => Some("may tighten"),
         Untrusted::Anything => None,

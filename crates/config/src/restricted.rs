@@ -44,13 +44,15 @@ pub(crate) struct Judged {
     pub(crate) trust: Trust,
     pub(crate) restricted: Vec<Restricted>,
     pub(crate) digest: String,
+    /// What no project may set, and this one does.
+    refused: Vec<Notice>,
 }
 
 impl Judged {
     /// What does not count, as things stand.
     pub(crate) fn notices(&self) -> Vec<Notice> {
         let reason = match self.trust {
-            Trust::NothingToTrust | Trust::Trusted => return Vec::new(),
+            Trust::NothingToTrust | Trust::Trusted => return self.refused.clone(),
             Trust::Changed => Reason::ChangedSinceTrusted,
             Trust::Untrusted => Reason::Untrusted,
         };
@@ -59,13 +61,14 @@ impl Judged {
             origin: item.origin.clone(),
             reason: reason.clone(),
         };
-        self.restricted.iter().map(notice).collect()
+        self.refused.iter().cloned().chain(self.restricted.iter().map(notice)).collect()
     }
 }
 
 /// Lets through what may count. `below` is what the weaker layers say, `trusted` the digest that the user has
 /// trusted for this project.
-pub(crate) fn judge(project: Found, local: Found, below: &Merged, trusted: Option<&str>) -> Judged {
+pub(crate) fn judge(mut project: Found, mut local: Found, below: &Merged, trusted: Option<&str>) -> Judged {
+    let refused = [&mut project, &mut local].into_iter().flat_map(refuse).collect();
     let digest = digest(&project, &local);
     let (harmless_project, mut restricted) = split(&project, below);
     let mut below = below.clone();
@@ -80,7 +83,19 @@ pub(crate) fn judge(project: Found, local: Found, below: &Merged, trusted: Optio
     };
     let (project, local) =
         if trust == Trust::Trusted { (project, local) } else { (harmless_project, harmless_local) };
-    Judged { project, local, trust, restricted, digest }
+    Judged { project, local, trust, restricted, digest, refused }
+}
+
+/// Takes out what is for the user alone: whoever could choose the keys could make a no mean yes.
+fn refuse(found: &mut Found) -> Vec<Notice> {
+    let is_refused = |key: &Key| shape().at(key).is_some_and(|shape| shape.facts.user_only);
+    let refused = found.leaves.extract_if(.., |key, _| is_refused(key));
+    let notice = |(key, leaf): (Key, Leaf)| Notice {
+        key: key.to_string(),
+        origin: leaf.origin,
+        reason: Reason::UserOnly,
+    };
+    refused.map(notice).collect()
 }
 
 /// What counts without trust, and what does not.

@@ -6,6 +6,7 @@
 //! - `x-env`: the environment variable that sets it.
 //! - `x-untrusted`: what a project may do that the user has not trusted. `"ok"`: set it. `"tighten"`: lower
 //!   it, or add rules that deny or ask. Without the mark: nothing.
+//! - `x-user-only`: no project sets it, trusted or not.
 //! - `x-merge = "append"`: the items of all layers count, the strongest layer's first.
 //! - `x-limit`: the administrator's value is an upper bound. Choices are then listed from strict to loose.
 //! - `x-secret`: may hold a password or a key, so it is not shown unasked.
@@ -91,6 +92,15 @@ pub struct Settings {
     /// How things look.
     #[schemars(extend("x-untrusted" = "ok"))]
     pub ui: Ui,
+
+    /// The terminal interface.
+    #[schemars(extend("x-user-only" = true))]
+    pub interface: Interface,
+
+    /// Keys of the terminal interface by the names of actions, such as `pager = "ctrl-p"`; they take the place of the
+    /// usual ones, `[]` leaves none. Esc and Ctrl-C always stop and leave too. `helve reference keys` lists all.
+    #[schemars(extend("propertyNames" = name_schema(), "x-user-only" = true))]
+    pub keys: BTreeMap<String, OneOrMore>,
 
     /// What is written to the log.
     pub log: Log,
@@ -471,6 +481,58 @@ impl Default for Features {
 pub struct Ui {
     /// Whether output is coloured.
     pub color: Color,
+}
+
+/// The terminal interface.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Interface {
+    /// What the line below the input tells, in this order. What has nothing to tell is left out.
+    pub status: Vec<StatusItem>,
+}
+
+impl Default for Interface {
+    fn default() -> Interface {
+        use StatusItem::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
+        Interface { status: vec![Model, Agent, Mode, Context, Cost, Branch, Sandbox, Queue] }
+    }
+}
+
+/// Something that the status line can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatusItem {
+    /// which model answers
+    Model,
+    /// which agent answers, if it is not the usual one
+    Agent,
+    /// how freely it may act
+    Mode,
+    /// how full the model's memory is
+    Context,
+    /// what the session cost
+    Cost,
+    /// the branch, with a star if something is not committed
+    Branch,
+    /// how commands are confined
+    Sandbox,
+    /// how many messages wait
+    Queue,
+}
+
+/// Strings; a single one need not stand in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OneOrMore(pub Vec<String>);
+
+impl JsonSchema for OneOrMore {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMore".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "array"], "format": "one-or-more", "items": { "type": "string" } })
+    }
 }
 
 /// Whether output is coloured.

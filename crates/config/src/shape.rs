@@ -83,6 +83,8 @@ pub(crate) enum Kind {
     Money,
     Span,
     Choice(Vec<Choice>),
+    /// Strings, or a single one.
+    Texts,
     List(Box<Shape>),
     Table(Table),
     Map(NamedBy, Box<Shape>),
@@ -132,6 +134,7 @@ impl Table {
 pub(crate) struct Facts {
     pub(crate) env: Option<String>,
     pub(crate) untrusted: Untrusted,
+    pub(crate) user_only: bool,
     pub(crate) append: bool,
     pub(crate) limit: bool,
     pub(crate) secret: bool,
@@ -160,6 +163,7 @@ impl Facts {
         Facts {
             env: text("x-env").map(str::to_owned),
             untrusted,
+            user_only: flag("x-user-only").unwrap_or(above.user_only),
             append: text("x-merge").map_or(above.append, |merge| merge == "append"),
             limit: flag("x-limit").unwrap_or(false),
             secret: flag("x-secret").unwrap_or(above.secret),
@@ -226,6 +230,7 @@ impl Kind {
         match (schema.get("format").and_then(Value::as_str), schema.get("type").and_then(Value::as_str)) {
             (Some("dollars"), _) => Kind::Money,
             (Some("time-span"), _) => Kind::Span,
+            (Some("one-or-more"), _) => Kind::Texts,
             (_, Some("string")) => Kind::Text { min_chars: usize::from(schema.get("minLength").is_some()) },
             (_, Some("boolean")) => Kind::Flag,
             (Some("uint32"), Some("integer")) => {
@@ -317,6 +322,8 @@ mod tests {
         assert_eq!(at("limits.max_steps").facts.untrusted, Untrusted::Tighten);
         assert_eq!(at("ui.color").facts.untrusted, Untrusted::Anything);
         assert_eq!(at("log.level").facts.untrusted, Untrusted::Nothing);
+        assert!(at("keys.any").facts.user_only && at("interface.status").facts.user_only);
+        assert!(!at("ui.color").facts.user_only);
         assert!(
             at("hooks.stop").facts.append
                 && at("permission").facts.append
@@ -361,6 +368,8 @@ mod tests {
                 "permissions.confine",
                 "permission",
                 "ui.color",
+                "interface.status",
+                "keys",
                 "log.level",
             ]
         );

@@ -102,6 +102,9 @@ impl App {
             self.transcript.remark(Tone::Note, text);
         }
         self.transcript.recall(&opened.recent);
+        for warning in &opened.warnings {
+            self.transcript.remark(Tone::Warning, one_line(warning));
+        }
         if opened.is_unfinished {
             let text = "the last turn did not end by itself; /continue goes on with it";
             self.transcript.remark(Tone::Warning, text);

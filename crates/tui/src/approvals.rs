@@ -13,7 +13,8 @@ use ratatui::text::{Line, Span};
 
 use crate::composer::typed;
 use crate::kept::{Entry, Section};
-use crate::keys::{Action, Context, KeyMap};
+use crate::keymap::KeyMap;
+use crate::keys::{Action, Context};
 use crate::words::one_line;
 
 /// A key that comes sooner was meant for something else.

@@ -11,7 +11,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use crate::history::{Draft, History};
-use crate::keys::{Action, Context, KeyMap};
+use crate::keymap::KeyMap;
+use crate::keys::{Action, Context};
 use crate::menu::{self, Kind, Menu};
 use crate::slash::{self, Meaning};
 

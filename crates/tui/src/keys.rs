@@ -1,6 +1,4 @@
-//! Which key does what. One table: the help, the reference and the keys themselves are made from it.
-
-use std::collections::HashMap;
+//! What keys do, and which ones usually do it. One table: the help, the reference and the keys themselves are made from it.
 
 use helve_widgets::Edit;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -106,6 +104,7 @@ const EDITS: &[(Edit, &[&str])] = &[
     (Edit::KillWordRight, &["alt-d"]),
     (Edit::KillToStart, &["ctrl-u"]),
     (Edit::KillToEnd, &["ctrl-k"]),
+    (Edit::KillAll, &[]),
     (Edit::Yank, &["ctrl-y"]),
     (Edit::YankOlder, &["alt-y"]),
     (Edit::Transpose, &["ctrl-t"]),
@@ -141,17 +140,27 @@ impl Key {
     pub fn parse(text: &str) -> Option<Key> {
         let mut held = KeyModifiers::NONE;
         let mut rest = text;
-        loop {
-            let (modifier, after) = match rest.split_once('-') {
-                Some(("ctrl", after)) if !after.is_empty() => (KeyModifiers::CONTROL, after),
-                Some(("alt", after)) if !after.is_empty() => (KeyModifiers::ALT, after),
-                Some(("shift", after)) if !after.is_empty() => (KeyModifiers::SHIFT, after),
+        while let Some((name, after)) = rest.split_once('-').filter(|(_, after)| !after.is_empty()) {
+            held |= match name.to_ascii_lowercase().as_str() {
+                "ctrl" => KeyModifiers::CONTROL,
+                "alt" => KeyModifiers::ALT,
+                "shift" => KeyModifiers::SHIFT,
                 _ => break,
             };
-            held |= modifier;
             rest = after;
         }
         Some(Key::of(&KeyEvent::new(code(rest)?, held)))
+    }
+
+    /// Whether it writes a letter.
+    pub(crate) fn is_letter(self) -> bool {
+        matches!(self.code, KeyCode::Char(_)) && self.held.is_empty()
+    }
+
+    /// Whether whoever wants to stop or to leave relies on it, whatever the settings say.
+    pub(crate) fn is_fixed(self) -> bool {
+        let ctrl_c = Key { code: KeyCode::Char('c'), held: KeyModifiers::CONTROL };
+        self == ctrl_c || self == Key { code: KeyCode::Esc, held: KeyModifiers::NONE }
     }
 }
 
@@ -160,7 +169,7 @@ fn code(name: &str) -> Option<KeyCode> {
     if let (Some(letter), None) = (letters.next(), letters.next()) {
         return Some(KeyCode::Char(letter));
     }
-    Some(match name {
+    Some(match name.to_ascii_lowercase().as_str() {
         "enter" => KeyCode::Enter,
         "esc" => KeyCode::Esc,
         "tab" => KeyCode::Tab,
@@ -176,128 +185,51 @@ fn code(name: &str) -> Option<KeyCode> {
         "end" => KeyCode::End,
         "pageup" => KeyCode::PageUp,
         "pagedown" => KeyCode::PageDown,
-        _ => KeyCode::F(name.strip_prefix('f')?.parse().ok().filter(|number| (1..=24).contains(number))?),
+        name => KeyCode::F(name.strip_prefix('f')?.parse().ok().filter(|number| (1..=24).contains(number))?),
     })
 }
 
-/// The keys as the user has them.
-#[derive(Clone, Debug)]
-pub struct KeyMap {
-    bound: HashMap<(Context, Key), Action>,
-    /// The keys of each action as they are written, for the help.
-    written: Vec<(Context, Action, Vec<String>)>,
+/// An action: where it counts, its name in settings, its usual keys, and what it does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) context: Context,
+    pub(crate) action: Action,
+    pub(crate) name: &'static str,
+    pub(crate) keys: &'static [&'static str],
+    pub(crate) about: &'static str,
 }
 
-impl Default for KeyMap {
-    fn default() -> KeyMap {
-        let mut map = KeyMap { bound: HashMap::new(), written: Vec::new() };
-        let edits = EDITS.iter().map(|(edit, keys)| (Context::Composer, Action::Edit(*edit), *keys));
-        let actions = TABLE.iter().map(|(context, action, _, keys, _)| (*context, *action, *keys));
-        for (context, action, keys) in actions.chain(edits) {
-            for key in keys.iter().filter_map(|key| Key::parse(key)) {
-                map.bound.insert((context, key), action);
-            }
-            map.written.push((context, action, keys.iter().map(|key| (*key).to_owned()).collect()));
-        }
-        map
-    }
-}
-
-impl KeyMap {
-    /// The usual keys, with some that the user wants otherwise: key and name of the action; `none` takes a key away.
-    pub fn with(wishes: &[(String, String)]) -> Result<KeyMap, String> {
-        let mut map = KeyMap::default();
-        for (key, action) in wishes {
-            map.bind(key, action)?;
-        }
-        Ok(map)
-    }
-
-    fn bind(&mut self, written: &str, name: &str) -> Result<(), String> {
-        let key =
-            Key::parse(written).ok_or_else(|| format!("{written:?} is no key; write it as ctrl-o or f2"))?;
-        let target = find(name);
-        if target.is_none() && name != "none" {
-            return Err(format!("{name:?} is no action; `helve reference keys` lists them"));
-        }
-        let contexts = target.map_or(Context::ALL.to_vec(), |(context, _)| vec![context]);
-        for context in contexts {
-            self.bound.remove(&(context, key));
-            for (_, _, keys) in self.written.iter_mut().filter(|(other, ..)| *other == context) {
-                keys.retain(|other| Key::parse(other) != Some(key));
-            }
-        }
-        if let Some((context, action)) = target {
-            self.bound.insert((context, key), action);
-            let row = self.written.iter_mut().find(|(_, other, _)| *other == action);
-            row.into_iter().for_each(|(_, _, keys)| keys.insert(0, written.to_owned()));
-        }
-        Ok(())
-    }
-
-    pub fn action(&self, context: Context, event: &KeyEvent) -> Option<Action> {
-        self.bound.get(&(context, Key::of(event))).copied()
-    }
-
-    /// The first key of an action, for hints.
-    pub fn key(&self, action: Action) -> &str {
-        let row = self.written.iter().find(|(_, other, _)| *other == action);
-        row.and_then(|(_, _, keys)| keys.first()).map_or("?", String::as_str)
-    }
-
-    /// The keys of a context with what they do.
-    pub fn rows(&self, context: Context) -> Vec<(String, &'static str)> {
-        let rows = self.written.iter().filter(|(other, _, keys)| *other == context && !keys.is_empty());
-        rows.map(|(_, action, keys)| (keys.join(", "), about(*action))).collect()
-    }
-}
-
-fn find(name: &str) -> Option<(Context, Action)> {
-    let own =
-        TABLE.iter().find(|(_, _, own, ..)| *own == name).map(|(context, action, ..)| (*context, *action));
-    let edit = Edit::ALL.iter().find(|(own, _)| *own == name);
-    own.or(edit.map(|(_, edit)| (Context::Composer, Action::Edit(*edit))))
-}
-
-fn name(action: Action) -> &'static str {
-    match action {
-        Action::Edit(edit) => Edit::ALL.iter().find(|(_, own)| *own == edit).map_or("", |(name, _)| name),
-        action => TABLE.iter().find(|(_, own, ..)| *own == action).map_or("", |(_, _, name, ..)| name),
-    }
-}
-
-fn about(action: Action) -> &'static str {
-    match action {
-        Action::Edit(edit) => match edit {
+/// Every action there is.
+pub(crate) fn all() -> impl Iterator<Item = Row> {
+    let actions =
+        TABLE.iter().map(|&(context, action, name, keys, about)| Row { context, action, name, keys, about });
+    let edits = EDITS.iter().map(|&(edit, keys)| {
+        let name = Edit::ALL.iter().find(|(_, own)| *own == edit).map_or("", |(name, _)| name);
+        let about = match edit {
             Edit::Up => "a row up; in the first row, what you wrote before",
             Edit::Down => "a row down; in the last row, what you wrote after",
             Edit::NewLine => "a new line (`\\` and Enter too)",
-            other => name(Action::Edit(other)),
-        },
-        action => TABLE.iter().find(|(_, own, ..)| *own == action).map_or("", |(.., about)| about),
-    }
+            _ => name,
+        };
+        Row { context: Context::Composer, action: Action::Edit(edit), name, keys, about }
+    });
+    actions.chain(edits)
 }
 
-/// All keys, as a page of Markdown.
-pub fn reference() -> String {
-    let map = KeyMap::default();
-    let mut page = String::from("# Keys\n\nEvery key can be given to another action by its name.\n");
-    for context in Context::ALL {
-        page.push_str(&format!(
-            "\n## {}\n\n| keys | action | what it does |\n|---|---|---|\n",
-            context.name()
-        ));
-        for (_, action, keys) in map.written.iter().filter(|(other, ..)| *other == context) {
-            let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-            page.push_str(&format!("| {} | `{}` | {} |\n", keys.join(" "), name(*action), about(*action)));
-        }
-    }
-    page
+/// The names that settings give to actions.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|row| row.name)
+}
+
+pub(crate) fn find(name: &str) -> Option<Row> {
+    all().find(|row| row.name == name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keymap::KeyMap;
+    use proptest::prelude::*;
 
     fn pressed(code: KeyCode, held: KeyModifiers) -> KeyEvent {
         KeyEvent::new(code, held)
@@ -310,20 +242,6 @@ mod tests {
         for key in keys {
             assert!(Key::parse(key).is_some(), "{key}");
         }
-    }
-
-    #[test]
-    fn a_key_can_be_given_to_another_action_and_taken_away() {
-        let ctrl_o = pressed(KeyCode::Char('o'), KeyModifiers::CONTROL);
-        let wish = |key: &str, action: &str| (key.to_owned(), action.to_owned());
-        assert_eq!(KeyMap::default().action(Context::Composer, &ctrl_o), Some(Action::OpenPager));
-        let map = KeyMap::with(&[wish("ctrl-o", "steer"), wish("f5", "pager")]).unwrap();
-        assert_eq!(map.action(Context::Composer, &ctrl_o), Some(Action::Steer));
-        assert_eq!(map.key(Action::OpenPager), "f5");
-        let map = KeyMap::with(&[wish("ctrl-o", "none")]).unwrap();
-        assert_eq!(map.action(Context::Composer, &ctrl_o), None);
-        assert!(KeyMap::with(&[wish("ctrl-o", "fly")]).is_err());
-        assert!(KeyMap::with(&[wish("hyper-o", "pager")]).is_err());
     }
 
     #[test]
@@ -341,10 +259,21 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_names_every_action() {
-        let page = reference();
-        for (_, _, name, ..) in TABLE {
-            assert!(page.contains(&format!("`{name}`")), "{name}");
+    fn an_action_has_one_name_and_a_name_one_action() {
+        let mut names: Vec<&str> = all().map(|row| row.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(all().all(|row| find(row.name) == Some(row)));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_a_key_or_none(text in "((ctrl|Alt|shift|hyper)-){0,3}(\\PC{0,3}|enter|f[0-9]{0,4}|space)") {
+            if let Some(key) = Key::parse(&text) {
+                prop_assert_eq!(Key::of(&KeyEvent::new(key.code, key.held)), key);
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 
 use crate::app::{App, Full};
+use crate::keys::Action;
 use crate::reading::hints;
 
 /// In a lower window there is nothing but the input.
@@ -30,7 +31,7 @@ impl Plan {
         let columns = usize::from(window.width);
         let status = (window.height >= LOW).then(|| match app.leaving {
             Some(_) if !app.status.is_busy() => Line::styled("press Ctrl-C again to leave", theme.warning),
-            _ => app.status.line(columns, limit, theme),
+            _ => app.status.line(&app.look.status, columns, limit, theme),
         });
         let border = u16::from(window.height >= MIDDLE);
         let room = window.height.saturating_sub(u16::from(status.is_some()) + border).max(1);
@@ -76,9 +77,12 @@ impl Plan {
         let at = if app.approvals.is_open() {
             app.approvals.draw(area, buffer, &keys, &theme)
         } else {
-            let hint =
-                if app.status.is_busy() { "Enter queues, Ctrl-S steers" } else { "what shall be done?" };
-            app.composer.draw(area, buffer, hint, &theme)
+            let hint = if app.status.is_busy() {
+                format!("{} queues, {} steers", keys.key(Action::Send), keys.key(Action::Steer))
+            } else {
+                "what shall be done?".to_owned()
+            };
+            app.composer.draw(area, buffer, &hint, &theme)
         };
         if let Some(status) = &self.status {
             let y = y + self.input;

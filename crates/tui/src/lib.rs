@@ -7,7 +7,7 @@
 //! - `transcript`, `items` and `cards` show what happens, `composer` takes what a person writes, `approvals` what a person decides,
 //!   `status` tells how things stand, `reading` fills the window with something to read or to choose from, `layout` says what is
 //!   drawn where.
-//! - [`keys`] is the table of keys.
+//! - [`keys`] is the table of keys, [`KeyMap`] what the user made of it.
 //!
 //! Nothing here knows the agent, the environment or the clock: they are handed in.
 
@@ -20,6 +20,7 @@ mod errands;
 mod history;
 mod items;
 mod kept;
+mod keymap;
 pub mod keys;
 mod layout;
 mod link;
@@ -35,8 +36,9 @@ mod words;
 
 pub use app::App;
 pub use approvals::GUARD;
-pub use keys::KeyMap;
+pub use keymap::{KeyMap, Refused, Trouble, reference};
 pub use link::{Attach, Ending, Facts, Link, Look, Make, Measure, Opened, Order, Ran, Take, Told, World};
 pub use plain::run_plain;
 pub use run::{Device, run};
+pub use status::StatusItem;
 pub use terminal::{Keyboard, Raw, mend, restore_on_panic};

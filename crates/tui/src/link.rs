@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use helve_protocol::{
-    Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, SessionId, Task,
+    AgentName, Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, SessionId,
+    Task,
 };
 use helve_widgets::Theme;
 use tokio::sync::mpsc;
 
-use crate::keys::KeyMap;
+use crate::keymap::KeyMap;
+use crate::status::StatusItem;
 
 /// The way to a session and back.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ pub enum Told {
 #[derive(Clone, Debug, Default)]
 pub struct Opened {
     pub model: Option<ModelName>,
+    pub agent: Option<AgentName>,
     pub mode: Mode,
     pub cost: Cost,
     pub queue: Vec<Queued>,
@@ -46,6 +49,8 @@ pub struct Opened {
     pub earlier: usize,
     /// The last turn was stopped, or broke off.
     pub is_unfinished: bool,
+    /// What the person should know, such as mistakes in the settings.
+    pub warnings: Vec<String>,
     /// What to send first.
     pub prompt: Option<String>,
 }
@@ -62,10 +67,18 @@ pub struct Facts {
 }
 
 /// How the interface looks and which keys it has.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Look {
     pub theme: Theme,
     pub keys: KeyMap,
+    /// What the status line tells, in this order.
+    pub status: Vec<StatusItem>,
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look { theme: Theme::default(), keys: KeyMap::default(), status: StatusItem::ALL.to_vec() }
+    }
 }
 
 /// What a command of the user's gave.

@@ -8,7 +8,8 @@ use ratatui::text::{Line, Span};
 
 use crate::composer::typed;
 use crate::kept::{Entry, Kept};
-use crate::keys::{Action, Context, KeyMap};
+use crate::keymap::KeyMap;
+use crate::keys::{Action, Context};
 
 /// So many columns of a title are shown.
 const TITLE: usize = 24;
@@ -182,9 +183,10 @@ pub(crate) fn help(keys: &KeyMap) -> Entry {
     use crate::kept::Section;
     let mut text = String::new();
     for context in Context::ALL {
-        text.push_str(&format!("## {}\n\n| key | |\n|---|---|\n", context.name()));
-        for (keys, about) in keys.rows(context) {
-            text.push_str(&format!("| {} | {about} |\n", keys.replace('|', "\\|")));
+        text.push_str(&format!("## {}\n\n| key | action | |\n|---|---|---|\n", context.name()));
+        for (keys, name, about) in keys.rows(context) {
+            let about = if about == name { "" } else { about };
+            text.push_str(&format!("| {} | {name} | {about} |\n", keys.replace('|', "\\|")));
         }
         text.push('\n');
     }

@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    Body, Cost, Event, Mode, ModelName, Part, Queued, Status as Doing, Task, TaskState, Usage,
+    AgentName, Body, Cost, Event, Mode, ModelName, Part, Queued, SessionState, Status as Doing, Task,
+    TaskState, Usage,
 };
 use helve_widgets::{Theme, width};
 use ratatui::text::{Line, Span};
 
 use crate::cards::frame;
-use crate::keys::{Action, KeyMap};
+use crate::keymap::KeyMap;
+use crate::keys::Action;
 use crate::link::Opened;
 use crate::words::{duration, one_line, tokens};
 
@@ -17,9 +19,37 @@ use crate::words::{duration, one_line, tokens};
 const MOST_TASKS: usize = 6;
 const MOST_QUEUED: usize = 3;
 
+/// Something that the status line can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusItem {
+    Model,
+    Agent,
+    Mode,
+    Context,
+    Cost,
+    Branch,
+    Sandbox,
+    Queue,
+}
+
+impl StatusItem {
+    pub const ALL: [StatusItem; 8] = [
+        StatusItem::Model,
+        StatusItem::Agent,
+        StatusItem::Mode,
+        StatusItem::Context,
+        StatusItem::Cost,
+        StatusItem::Branch,
+        StatusItem::Sandbox,
+        StatusItem::Queue,
+    ];
+}
+
 #[derive(Debug)]
 pub(crate) struct Status {
     pub(crate) model: Option<ModelName>,
+    /// Which agent answers, if it is not the usual one.
+    agent: Option<AgentName>,
     pub(crate) mode: Mode,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
@@ -41,6 +71,7 @@ impl Status {
     pub(crate) fn new(opened: &Opened) -> Status {
         Status {
             model: opened.model.clone(),
+            agent: opened.agent.clone().filter(is_unusual),
             mode: opened.mode,
             usage: Usage::default(),
             cost: opened.cost,
@@ -87,6 +118,7 @@ impl Status {
             Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
             Body::DialogueBegan(dialogue) => self.model = Some(dialogue.model.clone()),
             Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
+            Body::AgentSwitched(switch) => self.agent = Some(switch.to.clone()).filter(is_unusual),
             Body::ModeSwitched(switch) => self.mode = switch.to,
             _ => {}
         }
@@ -166,31 +198,16 @@ impl Status {
         lines
     }
 
-    /// The status line. What matters less is left out first.
-    pub(crate) fn line(&self, width: usize, limit: Option<u64>, theme: &Theme) -> Line<'static> {
-        let model = self.model.as_ref().map_or("no model", ModelName::as_str);
-        let mode_style = if self.mode == Mode::Bypass { theme.warning } else { theme.accent };
-        let mut items =
-            vec![Span::styled(one_line(model), theme.text), Span::styled(mode_name(self.mode), mode_style)];
-        match limit.filter(|limit| *limit > 0) {
-            _ if self.context == 0 => {}
-            Some(limit) => {
-                let percent = self.context.saturating_mul(100) / limit;
-                let style = if percent >= 80 { theme.warning } else { theme.muted };
-                items.push(Span::styled(format!("{percent}% of {}", tokens(limit)), style));
-            }
-            None => items.push(Span::styled(format!("{} tokens", tokens(self.context)), theme.muted)),
-        }
-        if self.cost != Cost::ZERO {
-            items.push(Span::styled(self.cost.to_string(), theme.muted));
-        }
-        let rest = [self.branch.clone(), Some(self.sandbox.clone()).filter(|level| !level.is_empty())];
-        items.extend(rest.into_iter().flatten().map(|item| Span::styled(one_line(&item), theme.muted)));
-        if !self.queue.is_empty() {
-            items.push(Span::styled(format!("{} queued", self.queue.len()), theme.muted));
-        }
+    /// The status line. What does not fit is left out.
+    pub(crate) fn line(
+        &self,
+        wanted: &[StatusItem],
+        width: usize,
+        limit: Option<u64>,
+        theme: &Theme,
+    ) -> Line<'static> {
         let mut line = Line::default();
-        for item in items {
+        for item in wanted.iter().filter_map(|item| self.item(*item, limit, theme)) {
             let separator = if line.spans.is_empty() { "" } else { " · " };
             let needed = width::width(separator) + width::width(&item.content);
             if width::line_width(&line) + needed <= width || line.spans.is_empty() {
@@ -200,6 +217,48 @@ impl Status {
         }
         width::truncate(&line, width.max(1))
     }
+
+    fn item(&self, item: StatusItem, limit: Option<u64>, theme: &Theme) -> Option<Span<'static>> {
+        let muted =
+            |text: String| Some(Span::styled(one_line(&text), theme.muted)).filter(|_| !text.is_empty());
+        match item {
+            StatusItem::Model => {
+                let model = self.model.as_ref().map_or("no model", ModelName::as_str);
+                Some(Span::styled(one_line(model), theme.text))
+            }
+            StatusItem::Agent => {
+                self.agent.as_ref().map(|agent| Span::styled(one_line(agent.as_str()), theme.accent))
+            }
+            StatusItem::Mode => {
+                let style = if self.mode == Mode::Bypass { theme.warning } else { theme.accent };
+                Some(Span::styled(mode_name(self.mode), style))
+            }
+            StatusItem::Context => self.fill(limit, theme),
+            StatusItem::Cost if self.cost == Cost::ZERO => None,
+            StatusItem::Cost => muted(self.cost.to_string()),
+            StatusItem::Branch => muted(self.branch.clone()?),
+            StatusItem::Sandbox => muted(self.sandbox.clone()),
+            StatusItem::Queue if self.queue.is_empty() => None,
+            StatusItem::Queue => muted(format!("{} queued", self.queue.len())),
+        }
+    }
+
+    /// How full the model's memory is.
+    fn fill(&self, limit: Option<u64>, theme: &Theme) -> Option<Span<'static>> {
+        match limit.filter(|limit| *limit > 0) {
+            _ if self.context == 0 => None,
+            Some(limit) => {
+                let percent = self.context.saturating_mul(100) / limit;
+                let style = if percent >= 80 { theme.warning } else { theme.muted };
+                Some(Span::styled(format!("{percent}% of {}", tokens(limit)), style))
+            }
+            None => Some(Span::styled(format!("{} tokens", tokens(self.context)), theme.muted)),
+        }
+    }
+}
+
+fn is_unusual(agent: &AgentName) -> bool {
+    *agent != SessionState::default().agent
 }
 
 /// As it is written in settings.

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_agent::{Feed, Gate, Handle, Session};
-use helve_config::Color;
+use helve_config::{Color, Config};
 use helve_protocol::{Command, Outcome, SessionId};
-use helve_tui::{App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Told};
+use helve_tui::{
+    App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Refused, StatusItem, Told,
+    Trouble,
+};
 use helve_widgets::{Colours, Ground, Keys, Narrowing, Options, Screen, Theme};
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
@@ -48,12 +51,12 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
     if options.plain || machine::is_dumb() {
         return talk_plainly(session, prompt, setup, &models).await;
     }
-    let look = look(setup)?;
+    let (look, mut warnings) = look(setup)?;
     let facts = facts(setup);
     let mut prompt = prompt;
     let mut device = device()?;
     loop {
-        let opened = opened(&session, prompt.take());
+        let opened = Opened { warnings: std::mem::take(&mut warnings), ..opened(&session, prompt.take()) };
         let (handle, actor) = session.listen();
         let worker = Worker::start(actor);
         let link = link(&handle, &worker);
@@ -144,6 +147,7 @@ fn opened(session: &Session, prompt: Option<String>) -> Opened {
         let earlier = said.saturating_sub(RECENT);
         Opened {
             model: state.model.clone(),
+            agent: Some(state.agent.clone()),
             mode: state.mode,
             cost: state.cost,
             queue: state.queue.clone(),
@@ -151,6 +155,7 @@ fn opened(session: &Session, prompt: Option<String>) -> Opened {
             recent: state.history.messages().skip(earlier).cloned().collect(),
             earlier,
             is_unfinished: said > 0 && state.outcome != Some(Outcome::EndTurn),
+            warnings: Vec::new(),
             prompt,
         }
     })
@@ -232,12 +237,46 @@ fn narrowing() -> Narrowing {
     if cuts { Narrowing::Cuts } else { Narrowing::Wraps }
 }
 
-fn look(setup: &Setup) -> Result<Look, Failure> {
-    let colours = match setup.config()?.settings.ui.color {
+/// How it looks and which keys it has, and what of that can't be as the settings want it.
+fn look(setup: &Setup) -> Result<(Look, Vec<String>), Failure> {
+    let config = setup.config()?;
+    let colours = match config.settings.ui.color {
         Color::Never => Colours::None,
         Color::Auto | Color::Always => colours(),
     };
-    Ok(Look { theme: Theme::new(colours, ground()), keys: KeyMap::default() })
+    let (keys, warnings) = keys(config);
+    let status = config.settings.interface.status.iter().map(|item| status_item(*item)).collect();
+    Ok((Look { theme: Theme::new(colours, ground()), keys, status }, warnings))
+}
+
+/// The keys of the settings, and the mistakes among them.
+fn keys(config: &Config) -> (KeyMap, Vec<String>) {
+    let wishes = config.settings.keys.iter().map(|(name, keys)| (name.clone(), keys.0.clone())).collect();
+    let (keys, refused) = KeyMap::with(&wishes);
+    let told = refused.into_iter().map(|Refused { action, why }| {
+        let meant = helve_config::nearest(&action, helve_tui::keys::names());
+        let hint = match (&why, meant) {
+            (Trouble::UnknownAction, Some(meant)) => format!("did you mean `{meant}`?"),
+            _ => why.hint(),
+        };
+        let key = format!("keys.{action}");
+        let problem = config.problem(&key, &format!("{key}: {why}"), &hint);
+        format!("{}: {}; {hint}", problem.place, problem.message)
+    });
+    (keys, told.collect())
+}
+
+fn status_item(item: helve_config::StatusItem) -> StatusItem {
+    match item {
+        helve_config::StatusItem::Model => StatusItem::Model,
+        helve_config::StatusItem::Agent => StatusItem::Agent,
+        helve_config::StatusItem::Mode => StatusItem::Mode,
+        helve_config::StatusItem::Context => StatusItem::Context,
+        helve_config::StatusItem::Cost => StatusItem::Cost,
+        helve_config::StatusItem::Branch => StatusItem::Branch,
+        helve_config::StatusItem::Sandbox => StatusItem::Sandbox,
+        helve_config::StatusItem::Queue => StatusItem::Queue,
+    }
 }
 
 /// As the environment tells what the terminal can show.

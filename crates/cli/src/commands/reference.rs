@@ -12,7 +12,7 @@ pub(crate) fn page(page: Page) -> String {
         Page::Commands => commands(),
         Page::Environment => format!("{}{}", helve_config::environment_reference(), providers()),
         Page::Events => helve_protocol::reference::events(),
-        Page::Keys => helve_tui::keys::reference(),
+        Page::Keys => helve_tui::reference(),
         Page::Settings => helve_config::reference(),
     }
 }

@@ -54,25 +54,25 @@ text = "Understood."
 repeat = true
 "#;
 
-fn home() -> Home {
+pub(crate) fn home() -> Home {
     let home = Home::new();
     home.write("project/script.toml", SCRIPT);
     home
 }
 
-fn open_with(home: &Home, words: &[&str], rows: u16, columns: u16) -> Window {
+pub(crate) fn open_with(home: &Home, words: &[&str], rows: u16, columns: u16) -> Window {
     let words: Vec<&str> = ["-m", "script:script.toml"].into_iter().chain(words.iter().copied()).collect();
     Window::start(&home.helve(&words), rows, columns)
 }
 
-fn open(home: &Home) -> Window {
+pub(crate) fn open(home: &Home) -> Window {
     let window = open_with(home, &[], 24, 80);
     window.wait_for("what shall be done?");
     window
 }
 
 /// What the journal has of the only session.
-fn events(home: &Home) -> Vec<Event> {
+pub(crate) fn events(home: &Home) -> Vec<Event> {
     let journal = home.journal();
     let session = journal.list().unwrap()[0].session;
     let mut events = Vec::new();
@@ -85,7 +85,7 @@ fn events(home: &Home) -> Vec<Event> {
     events
 }
 
-fn said(events: &[Event]) -> Vec<String> {
+pub(crate) fn said(events: &[Event]) -> Vec<String> {
     let texts = events.iter().flat_map(|event| match &event.body {
         Body::UserMessage(message) => message.parts.clone(),
         _ => Vec::new(),
@@ -97,7 +97,7 @@ fn said(events: &[Event]) -> Vec<String> {
     texts.filter_map(text).collect()
 }
 
-fn leave(window: &mut Window) {
+pub(crate) fn leave(window: &mut Window) {
     window.wait_for("what shall be done?");
     window.type_in("\x04");
     assert!(window.wait().success());

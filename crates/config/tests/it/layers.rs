@@ -1,6 +1,6 @@
 //! Which value wins, and whose it is (R-BOOT-4).
 
-use helve_config::{Action, Color, HookEvent, Layer, Origin, Place, Position, Settings, Span};
+use helve_config::{Action, Color, HookEvent, Layer, Origin, Place, Position, Settings, Span, StatusItem};
 use serde_json::json;
 
 use crate::setup::{Setup, entry};
@@ -259,4 +259,22 @@ fn money_is_read_from_the_text_of_the_number() {
         let config = Setup::new().file(Layer::User, format!("limits.max_cost = {written}")).config();
         assert_eq!(config.settings.limits.max_cost.unwrap().0.pico_dollars(), pico, "{written}");
     }
+}
+
+#[test]
+fn one_key_or_several_and_a_status_line_of_ones_own() {
+    let setup = Setup::new().file(
+        Layer::User,
+        "[keys]\npager = 'ctrl-p'\nsend = ['ctrl-enter', 'f9']\nundo = []\n[interface]\nstatus = ['cost', 'model']",
+    );
+    let config = setup.config();
+    let keys = |name: &str| config.settings.keys[name].0.clone();
+    assert_eq!(
+        (keys("pager"), keys("send")),
+        (vec!["ctrl-p".to_owned()], vec!["ctrl-enter".into(), "f9".into()])
+    );
+    assert!(keys("undo").is_empty());
+    assert_eq!(config.settings.interface.status, [StatusItem::Cost, StatusItem::Model]);
+    let problem = config.problem("keys.send", "no", "do this");
+    assert!(problem.place.to_string().ends_with(":3:1"), "{problem}");
 }

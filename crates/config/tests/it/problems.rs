@@ -19,6 +19,19 @@ fn each_mistake_has_its_message_place_and_hint() {
         ("max_steps = 3", "user.toml:1:1: unknown key `max_steps`\n  did you mean `limits.max_steps`?"),
         ("[ui]\nxyzzy = 1", "user.toml:2:1: unknown key `ui.xyzzy`\n  valid keys here: color"),
         (
+            "[interface]\nstatus = ['model', 'brunch']",
+            "user.toml:2:20: interface.status[1]: \"brunch\" is not one of model, agent, mode, context, cost, branch, \
+             sandbox, queue\n  did you mean \"branch\"?",
+        ),
+        (
+            "keys.pager = ['f5', 5]",
+            "user.toml:1:14: keys.pager: expected a string or a list of strings, found something else in it",
+        ),
+        (
+            "keys.pager = 5",
+            "user.toml:1:14: keys.pager: expected a string or a list of strings, found a whole number",
+        ),
+        (
             "xyzzy = 1",
             "user.toml:1:1: unknown key `xyzzy`\n  `helve reference settings` lists the valid keys",
         ),

@@ -230,3 +230,21 @@ fn a_root_must_be_a_full_path() {
     assert!(matches!(error, TrustError::Root { .. }));
     assert!(!folder.path().join("deep").exists());
 }
+
+#[test]
+fn no_project_chooses_the_keys_trusted_or_not() {
+    for layer in [Layer::Project, Layer::Local] {
+        let content = "keys.allow-once = 'n'\ninterface.status = ['model']\nlog.level = 'debug'";
+        let setup = Setup::new().file(Layer::User, "keys.pager = 'f5'").file(layer, content);
+        for _ in 0..2 {
+            let settings = setup.config().settings;
+            let keys: Vec<(&String, &Vec<String>)> =
+                settings.keys.iter().map(|(name, keys)| (name, &keys.0)).collect();
+            assert_eq!(keys, [(&"pager".to_owned(), &vec!["f5".to_owned()])]);
+            assert!(settings.interface.status.len() > 1);
+            let refused = setup.notices().into_iter().filter(|notice| notice.ends_with("not in a project"));
+            assert_eq!(refused.count(), 2);
+            setup.trust();
+        }
+    }
+}
