@@ -367,16 +367,15 @@ impl App {
     fn own_ended(&mut self, command: &str, ran: &Ran) {
         self.own = None;
         let output = plain(ran.output.trim_end());
-        let tone = if ran.is_well { Tone::Good } else { Tone::Warning };
-        let shown: Vec<&str> = output.lines().collect();
-        let hidden = shown.len().saturating_sub(MOST_SHOWN);
-        let mut text = format!("! {command}");
+        let tone = if ran.is_well { Tone::Note } else { Tone::Warning };
+        let lines: Vec<&str> = output.lines().collect();
+        let hidden = lines.len().saturating_sub(MOST_SHOWN);
+        let mut shown: Vec<String> = lines.iter().skip(hidden).map(|line| one_line(line)).collect();
         if hidden > 0 {
-            text.push_str(&format!("\n… {hidden} more lines"));
+            shown.insert(0, format!("… {hidden} more lines"));
         }
-        shown.iter().skip(hidden).for_each(|line| text.push_str(&format!("\n{line}")));
-        let entry = Entry::new(format!("! {command}"), Section::Text(output.clone()));
-        self.transcript.show(tone, text, entry);
+        let entry = Entry::new(format!("$ {command}"), Section::Text(output.clone()));
+        self.transcript.ran(&one_line(command), shown, tone, entry);
         let mut aside = output;
         crate::words::keep_end(&mut aside, MOST_ASIDE);
         self.asides.push(format!("I ran `{command}` myself. Its output:\n{aside}"));

@@ -118,15 +118,16 @@ impl Sessions {
 
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Option<Position> {
         let drawn = self.list.picker.draw(area, buffer, theme);
-        let lines = self.selected().map(|past| self.preview(past, theme)).unwrap_or_default();
+        let columns = usize::from(drawn.preview.width);
+        let lines = self.selected().map(|past| self.preview(past, columns, theme)).unwrap_or_default();
         for (y, line) in (drawn.preview.y..drawn.preview.bottom()).zip(&lines) {
-            let fitting = width::truncate(line, drawn.preview.width.into());
+            let fitting = width::truncate(line, columns);
             put(buffer, Position::new(drawn.preview.x, y), drawn.preview.width, &fitting);
         }
         drawn.cursor
     }
 
-    fn preview(&self, past: &Past, theme: &Theme) -> Vec<Line<'static>> {
+    fn preview(&self, past: &Past, columns: usize, theme: &Theme) -> Vec<Line<'static>> {
         let turns = if past.turns == 1 { "1 turn".to_owned() } else { format!("{} turns", past.turns) };
         let model = past.model.as_deref().unwrap_or("no model yet");
         let facts = format!("{} · {turns} · {model} · {}", past.when, past.cost);
@@ -136,7 +137,7 @@ impl Sessions {
             Line::styled(format!("{mark} {}", one_line(text)), theme.text)
         };
         vec![
-            Line::styled("─".repeat(200), theme.border),
+            Line::styled("─".repeat(columns), theme.border),
             Line::styled(one_line(&past.title), theme.strong),
             Line::styled(one_line(&facts), theme.muted),
             Line::styled(one_line(&past.place), theme.muted),

@@ -326,7 +326,7 @@ impl Guide {
                 ));
                 lines.push(Line::from(vec![
                     Span::styled("key: ", theme.accent),
-                    Span::styled(dots, theme.text),
+                    Span::styled(format!("{dots}▏"), theme.text),
                     Span::styled(whose, theme.success),
                 ]));
             }

@@ -52,13 +52,14 @@ impl Own {
             format!("{} stops", keys.key(Action::Interrupt))
         };
         let head = Line::from(vec![
-            Span::styled(format!("{} ! {}", frame(time), one_line(&self.command)), theme.accent),
+            Span::styled(format!("{} $ {}", frame(time), one_line(&self.command)), theme.accent),
             Span::styled(format!(" · {} · {end}", duration(time)), theme.muted),
         ]);
         let last: Vec<&str> = self.tail.lines().rev().take(ROWS).collect();
         let rows =
             last.into_iter().rev().map(|line| Line::styled(format!("  │ {}", one_line(line)), theme.muted));
-        let lines = std::iter::once(head).chain(rows);
+        // Apart from what was said before.
+        let lines = [Line::default(), head].into_iter().chain(rows);
         lines.map(|line| width::truncate(&line, columns.max(1))).collect()
     }
 }

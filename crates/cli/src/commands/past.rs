@@ -23,7 +23,11 @@ const MOST_DIFF: usize = 16 << 20;
 /// The sessions of people, but for this one.
 pub(super) fn sessions(journal: &FileJournal, current: SessionId, here: &Path) -> Result<Vec<Past>, String> {
     let now = SystemClock.now();
-    let is_offered = |summary: &SessionSummary| summary.parent.is_none() && summary.session != current;
+    // Where nothing was said, there is nothing to go on with.
+    let has_begun = |summary: &SessionSummary| !summary.title.is_empty() || summary.turns > 0;
+    let is_offered = |summary: &SessionSummary| {
+        summary.parent.is_none() && summary.session != current && has_begun(summary)
+    };
     let past = |summary: SessionSummary| Past {
         session: summary.session,
         title: title_of(&summary),

@@ -37,7 +37,7 @@ fn a_pasted_key_is_stored_unseen_and_used() {
     window.type_in("\r");
     window.wait_for("Paste the key");
     window.type_in("\x1b[200~sk-ant-secret-0123456789\n\x1b[201~");
-    window.wait_for("•••••  anthropic");
+    window.wait_for("•••••▏  anthropic");
     window.type_in("\r");
     window.wait_for("what shall be done?");
     window.say("who is there?");

@@ -277,7 +277,7 @@ proptest! {
             let mut of_project = config.entries().iter().filter(|entry| entry.origin.layer == Layer::Project);
             of_project.any(|entry| entry.key.starts_with(key))
         };
-        for key in ["model", "providers", "hooks", "mcp", "log"] {
+        for key in ["model", "providers", "hooks", "mcp", "log", "keys", "interface"] {
             prop_assert!(!of_project(key), "{}", key);
         }
         prop_assert!(config.settings.limits.max_steps <= 50);
@@ -285,6 +285,8 @@ proptest! {
         prop_assert!(config.settings.permission.iter().all(|rule| rule.action != Action::Allow));
 
         setup.trust();
-        prop_assert_eq!(setup.config().settings, settings);
+        // Not even trust lets a project choose the user's keys.
+        let Settings { interface, keys, .. } = Settings::default();
+        prop_assert_eq!(setup.config().settings, Settings { interface, keys, ..settings });
     }
 }
