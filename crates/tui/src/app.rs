@@ -4,25 +4,25 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use helve_protocol::{
-    Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, SessionId, TextPart,
-};
+use helve_protocol::{Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, TextPart};
 use helve_widgets::Screen;
 use ratatui::crossterm::event::{Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
 use crate::approvals::{Approvals, Choice};
+use crate::choosing::{Changes, Choosing, Models, Sessions};
 use crate::composer::{Around, Composer, Piece, Wish};
 use crate::errands::{Done, Errand};
 use crate::items::Tone;
 use crate::kept::{Entry, Section};
 use crate::keys::Action;
 use crate::layout;
-use crate::link::{Ending, Facts, Look, Opened, Order, Told};
-use crate::reading::{Choosing, Reading, Then, help};
+use crate::link::{Ending, Facts, Look, Opened, Order, Ran, Stop, Told};
+use crate::own::Own;
+use crate::reading::{Reading, Then, help};
 use crate::status::{self, MODES, Status, next_mode};
 use crate::transcript::Transcript;
-use crate::words::one_line;
+use crate::words::{one_line, plain};
 
 /// Two presses within this time leave.
 const TWICE: Duration = Duration::from_secs(2);
@@ -30,15 +30,16 @@ const TWICE: Duration = Duration::from_secs(2);
 const LONG_TURN: Duration = Duration::from_secs(10);
 /// What commands of the user's put out goes to the model with the next message, so much of it.
 const MOST_ASIDE: usize = 16 << 10;
-/// So much of what was changed is kept for `/diff`.
-const MOST_DIFF: usize = 2 << 20;
+/// So many of their lines are shown.
+const MOST_SHOWN: usize = 20;
 
 /// What fills the window, if something does.
 pub(crate) enum Full {
     Reading(Reading),
-    Models(Choosing, Vec<(String, String)>),
+    Models(Models),
     Modes(Choosing),
-    Sessions(Choosing, Vec<SessionId>),
+    Sessions(Box<Sessions>),
+    Changes(Box<Changes>),
 }
 
 pub struct App {
@@ -56,7 +57,8 @@ pub struct App {
     pub(crate) leaving: Option<Instant>,
     /// What goes to the model with the next message.
     asides: Vec<String>,
-    pub(crate) diff: String,
+    /// A command of the user's that runs.
+    pub(crate) own: Option<Own>,
     has_focus: bool,
     /// What is written is not saved yet.
     is_unsaved: bool,
@@ -77,7 +79,7 @@ impl App {
             ending: None,
             leaving: None,
             asides: Vec::new(),
-            diff: String::new(),
+            own: None,
             has_focus: true,
             is_unsaved: false,
         };
@@ -127,7 +129,7 @@ impl App {
 
     /// Whether the picture changes by itself.
     pub fn is_moving(&self) -> bool {
-        self.status.is_busy() || self.is_unsaved || self.leaving.is_some()
+        self.status.is_busy() || self.own.is_some() || self.is_unsaved || self.leaving.is_some()
     }
 
     /// Whether something waits for a person.
@@ -144,7 +146,6 @@ impl App {
     pub fn told(&mut self, told: &Told, now: Instant) {
         match told {
             Told::Event(event) => self.event(event, now),
-            Told::Reply(Reply::Sessions { sessions }) => self.choose_session(sessions),
             Told::Reply(Reply::Failed { why }) => self.transcript.remark(Tone::Warning, one_line(why)),
             Told::Reply(_) => {}
         }
@@ -156,12 +157,8 @@ impl App {
         if self.approvals.apply(event, now) && !self.has_focus {
             self.errands.push(Errand::Notify("Helve has a question".to_owned()));
         }
-        match &event.body {
-            Body::FilesChanged(files) if files.call.is_some() && self.diff.len() < MOST_DIFF => {
-                self.diff.push_str(&files.diff);
-            }
-            Body::TurnEnded(_) => self.turn_ended(),
-            _ => {}
+        if let Body::TurnEnded(_) = &event.body {
+            self.turn_ended();
         }
     }
 
@@ -219,20 +216,21 @@ impl App {
         let keys = &self.look.keys;
         let (then, chosen) = match &mut self.full {
             Some(Full::Reading(reading)) => (reading.key(key, keys, &self.transcript.kept), None),
-            Some(Full::Models(list, models)) => {
-                let then = list.key(key, keys);
-                let model = chosen_of(then, models).map(|(name, _)| ModelName::new(name.clone()));
-                (then, model.map(|model| Order::Do(Command::SetModel { model })))
+            Some(Full::Changes(changes)) => (changes.key(key, keys), None),
+            Some(Full::Models(models)) => {
+                let then = models.key(key, keys);
+                let chosen = if let Then::Chosen(number) = then { models.get(number).cloned() } else { None };
+                (then, chosen.and_then(|chosen| self.take_model(&chosen)))
             }
             Some(Full::Modes(list)) => {
                 let then = list.key(key, keys);
                 let mode = chosen_of(then, &MODES).map(|(mode, _)| *mode);
                 (then, mode.map(|mode| Order::Do(Command::SetMode { mode })))
             }
-            Some(Full::Sessions(list, ids)) => {
-                let then = list.key(key, keys);
-                if let Some(id) = chosen_of(then, ids) {
-                    self.ending = Some(Ending::Resume(*id));
+            Some(Full::Sessions(sessions)) => {
+                let then = sessions.key(key, keys);
+                if let Then::Chosen(number) = then {
+                    self.ending = sessions.get(number).map(Ending::Resume);
                 }
                 (then, None)
             }
@@ -242,6 +240,7 @@ impl App {
         if then != Then::Stay {
             self.full = None;
         }
+        self.look_into_session();
     }
 
     fn grant(&mut self, wish: Wish, now: Instant) {
@@ -252,7 +251,7 @@ impl App {
                 self.transcript
                     .remark(Tone::Warning, format!("there is no command /{word}; /help lists them"));
             }
-            Wish::Shell(command) => self.errands.push(Errand::Shell(command)),
+            Wish::Shell(command) => self.run_own(&command, now),
             Wish::Remember(fact) => self.errands.push(Errand::Remember(fact)),
             Wish::ListFiles => self.errands.push(Errand::ListFiles),
             Wish::TakeBack => self.take_back(),
@@ -262,6 +261,9 @@ impl App {
 
     fn act(&mut self, action: Action, now: Instant) {
         match action {
+            Action::Interrupt | Action::Leave if self.own.is_some() => {
+                self.own.iter_mut().for_each(Own::stop);
+            }
             Action::Interrupt if self.status.is_busy() => self.interrupt(),
             Action::Leave if self.leaving.is_some() && self.composer.is_empty() => {
                 self.ending = Some(Ending::Quit)
@@ -322,22 +324,16 @@ impl App {
             Done::Branch(branch) => self.status.branch = branch,
             Done::Sandbox(level) => self.status.sandbox = level,
             Done::Models(models) => self.choose_model(models),
-            Done::Ran(command, ran) => {
-                let output = ran.output.trim_end();
-                let tone = if ran.is_well { Tone::Good } else { Tone::Warning };
-                let shown: Vec<&str> = output.lines().collect();
-                let hidden = shown.len().saturating_sub(20);
-                let mut text = format!("! {command}");
-                if hidden > 0 {
-                    text.push_str(&format!("\n… {hidden} more lines"));
+            Done::Sessions(sessions) => self.choose_session(sessions),
+            Done::Glimpse(session, glimpse) => {
+                if let Some(Full::Sessions(sessions)) = &mut self.full {
+                    sessions.saw(session, glimpse);
                 }
-                shown.iter().skip(hidden).for_each(|line| text.push_str(&format!("\n{line}")));
-                let entry = Entry::new(format!("! {command}"), Section::Text(output.to_owned()));
-                self.transcript.show(tone, text, entry);
-                let mut aside = output.to_owned();
-                crate::words::keep_end(&mut aside, MOST_ASIDE);
-                self.asides.push(format!("I ran `{command}` myself. Its output:\n{aside}"));
+                self.look_into_session();
             }
+            Done::Changes(changes) => self.show_changes(changes),
+            Done::Tail(tail) => self.own.iter_mut().for_each(|own| own.set_tail(&tail)),
+            Done::Ran(command, ran) => self.own_ended(&command, &ran),
             Done::Remembered(Ok(place)) => self.transcript.remark(Tone::Good, place),
             Done::Edited(Ok(text)) => self.composer.set_text(text.trim_end()),
             Done::Remembered(Err(why)) | Done::Edited(Err(why)) => {
@@ -352,6 +348,37 @@ impl App {
                 self.full = Some(Full::Reading(Reading::new(Entry::new(title, Section::Text(text)))));
             }
         }
+    }
+
+    /// Runs a command of the user's, one at a time.
+    fn run_own(&mut self, command: &str, now: Instant) {
+        if self.own.is_some() {
+            self.composer.set_text(&format!("!{command}"));
+            let key = self.look.keys.key(Action::Interrupt).to_owned();
+            return self
+                .transcript
+                .remark(Tone::Warning, format!("a command of yours runs already; {key} stops it"));
+        }
+        let stop = Stop::default();
+        self.own = Some(Own::new(command, stop.clone(), now));
+        self.errands.push(Errand::Shell(command.to_owned(), stop));
+    }
+
+    fn own_ended(&mut self, command: &str, ran: &Ran) {
+        self.own = None;
+        let output = plain(ran.output.trim_end());
+        let tone = if ran.is_well { Tone::Note } else { Tone::Warning };
+        let lines: Vec<&str> = output.lines().collect();
+        let hidden = lines.len().saturating_sub(MOST_SHOWN);
+        let mut shown: Vec<String> = lines.iter().skip(hidden).map(|line| one_line(line)).collect();
+        if hidden > 0 {
+            shown.insert(0, format!("… {hidden} more lines"));
+        }
+        let entry = Entry::new(format!("$ {command}"), Section::Text(output.clone()));
+        self.transcript.ran(&one_line(command), shown, tone, entry);
+        let mut aside = output;
+        crate::words::keep_end(&mut aside, MOST_ASIDE);
+        self.asides.push(format!("I ran `{command}` myself. Its output:\n{aside}"));
     }
 
     /// Prints what is final, and draws the rest.

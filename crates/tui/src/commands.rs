@@ -1,14 +1,14 @@
 //! What the commands that begin with a slash do.
 
-use helve_protocol::{Command, ModelName, Query, SessionSummary};
+use helve_protocol::{Command, ModelName};
 use helve_widgets::Choice as Row;
 
 use crate::app::{App, Full};
+use crate::choosing::{Changes, Choosing, Models, Sessions};
 use crate::errands::Errand;
 use crate::items::Tone;
-use crate::kept::{Entry, Section};
-use crate::link::{Ending, Order};
-use crate::reading::{Choosing, Reading, help};
+use crate::link::{Changed, Ending, ModelChoice, Order, Past};
+use crate::reading::{Reading, help};
 use crate::slash::Does;
 use crate::status::{MODES, mode_name};
 use crate::words::{one_line, tokens};
@@ -26,16 +26,9 @@ impl App {
             }
             Does::Mode => self.set_mode(argument),
             Does::Cost => self.tell_cost(),
-            Does::Diff if self.diff.is_empty() => {
-                self.transcript.remark(Tone::Note, "nothing was changed since the session was opened");
-            }
-            Does::Diff => {
-                let entry =
-                    Entry::new("changed since the session was opened", Section::Diff(self.diff.clone()));
-                self.full = Some(Full::Reading(Reading::new(entry)));
-            }
+            Does::Diff => self.errands.push(Errand::Changes),
             Does::GoOn => self.orders.push(Order::Do(Command::GoOn)),
-            Does::Resume => self.orders.push(Order::Ask(Query::Sessions)),
+            Does::Resume => self.errands.push(Errand::ListSessions),
             Does::Rename if argument.is_empty() => {
                 self.transcript.remark(Tone::Warning, "write the title behind it: /rename TITLE");
             }
@@ -53,13 +46,22 @@ impl App {
         }
     }
 
-    pub(crate) fn choose_model(&mut self, models: Vec<(String, String)>) {
+    pub(crate) fn choose_model(&mut self, models: Vec<ModelChoice>) {
         if models.is_empty() {
             self.transcript.remark(Tone::Note, "no other model is known; /model NAME takes any");
             return;
         }
-        let rows = models.iter().map(|(name, about)| Row::new(name.as_str(), about.as_str()));
-        self.full = Some(Full::Models(Choosing::new("model", rows.collect()), models));
+        self.full = Some(Full::Models(Models::new(models)));
+    }
+
+    /// What to do with a model that was chosen: one that can't be used is explained.
+    pub(crate) fn take_model(&mut self, chosen: &ModelChoice) -> Option<Order> {
+        if !chosen.is_usable {
+            let text = format!("{} can't be used yet: {}", chosen.name, chosen.why);
+            self.transcript.remark(Tone::Warning, one_line(&text));
+            return None;
+        }
+        Some(Order::Do(Command::SetModel { model: ModelName::new(chosen.name.clone()) }))
     }
 
     fn set_mode(&mut self, argument: &str) {
@@ -89,17 +91,33 @@ impl App {
         self.transcript.remark(Tone::Note, text);
     }
 
-    pub(crate) fn choose_session(&mut self, sessions: &[SessionSummary]) {
-        let shown: Vec<&SessionSummary> =
-            sessions.iter().filter(|summary| summary.parent.is_none()).collect();
-        let row = |summary: &&SessionSummary| {
-            Row::new(
-                one_line(&summary.title),
-                format!("{} turns · {}", summary.turns, one_line(&summary.workspace)),
-            )
-        };
-        let (rows, ids) =
-            (shown.iter().map(row).collect(), shown.iter().map(|summary| summary.session).collect());
-        self.full = Some(Full::Sessions(Choosing::new("resume", rows), ids));
+    pub(crate) fn choose_session(&mut self, sessions: Result<Vec<Past>, String>) {
+        match sessions {
+            Err(why) => self.transcript.remark(Tone::Warning, one_line(&why)),
+            Ok(sessions) if sessions.is_empty() => {
+                self.transcript.remark(Tone::Note, "there is no other session yet");
+            }
+            Ok(sessions) => {
+                self.full = Some(Full::Sessions(Box::new(Sessions::new(sessions))));
+                self.look_into_session();
+            }
+        }
+    }
+
+    /// Lets the selected session be read, if that was not done yet.
+    pub(crate) fn look_into_session(&mut self) {
+        if let Some(Full::Sessions(sessions)) = &mut self.full {
+            self.errands.extend(sessions.wanted().map(Errand::Glimpse));
+        }
+    }
+
+    pub(crate) fn show_changes(&mut self, changes: Result<Vec<Changed>, String>) {
+        match changes {
+            Err(why) => self.transcript.remark(Tone::Warning, one_line(&why)),
+            Ok(files) if files.is_empty() => {
+                self.transcript.remark(Tone::Note, "nothing was changed in this session");
+            }
+            Ok(files) => self.full = Some(Full::Changes(Box::new(Changes::new(files)))),
+        }
     }
 }

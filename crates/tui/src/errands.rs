@@ -1,9 +1,9 @@
 //! What the interface lets the machine do, and what comes of it.
 
-use helve_protocol::{Delivery, Part, Prompt, TextPart};
+use helve_protocol::{Delivery, Part, Prompt, SessionId, TextPart};
 
 use crate::composer::Piece;
-use crate::link::{Ran, World};
+use crate::link::{Changed, Glimpse, ModelChoice, Past, Ran, Stop, World};
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Errand {
@@ -11,7 +11,10 @@ pub(crate) enum Errand {
     Branch,
     Sandbox,
     ListModels,
-    Shell(String),
+    ListSessions,
+    Glimpse(SessionId),
+    Changes,
+    Shell(String, Stop),
     Remember(String),
     Attach(Vec<Piece>, Delivery),
     Doctor,
@@ -29,7 +32,12 @@ pub(crate) enum Done {
     Files(Vec<String>),
     Branch(Option<String>),
     Sandbox(String),
-    Models(Vec<(String, String)>),
+    Models(Vec<ModelChoice>),
+    Sessions(Result<Vec<Past>, String>),
+    Glimpse(SessionId, Glimpse),
+    Changes(Result<Vec<Changed>, String>),
+    /// The last of what a command put out so far.
+    Tail(String),
     Ran(String, Ran),
     Remembered(Result<String, String>),
     Edited(Result<String, String>),
@@ -40,14 +48,17 @@ pub(crate) enum Done {
 }
 
 /// Does an errand that needs nothing but the machine; gives the others back.
-pub(crate) fn run(errand: Errand, world: &World) -> Result<Done, Errand> {
+fn run(errand: Errand, world: &World, tell: &dyn Fn(Done)) -> Result<Done, Errand> {
     Ok(match errand {
         Errand::ListFiles => Done::Files((world.files)()),
         Errand::Branch => Done::Branch((world.branch)()),
         Errand::Sandbox => Done::Sandbox((world.sandbox)()),
         Errand::ListModels => Done::Models((world.models)()),
-        Errand::Shell(command) => {
-            let ran = (world.shell)(&command);
+        Errand::ListSessions => Done::Sessions((world.sessions)()),
+        Errand::Glimpse(session) => Done::Glimpse(session, (world.glimpse)(session)),
+        Errand::Changes => Done::Changes((world.changes)()),
+        Errand::Shell(command, stop) => {
+            let ran = (world.shell)(&command, &stop, &|tail| tell(Done::Tail(tail)));
             Done::Ran(command, ran)
         }
         Errand::Remember(fact) => Done::Remembered((world.remember)(&fact)),
@@ -62,9 +73,10 @@ pub(crate) fn run(errand: Errand, world: &World) -> Result<Done, Errand> {
 pub(crate) fn start(errand: Errand, world: &World, done: tokio::sync::mpsc::UnboundedSender<Done>) {
     let world = world.clone();
     std::thread::spawn(move || {
-        if let Ok(result) = run(errand, &world) {
-            // Nobody waits for it any more if the interface was left.
-            let _ = done.send(result);
+        // Nobody waits for it any more if the interface was left.
+        let tell = |result: Done| drop(done.send(result));
+        if let Ok(result) = run(errand, &world, &tell) {
+            tell(result);
         }
     });
 }

@@ -36,6 +36,10 @@ pub(crate) struct Thinking {
     pub(crate) took: Option<Duration>,
 }
 
+/// Stands before what a person said, and what a person ran.
+pub(crate) const SAID_MARK: &str = "> ";
+pub(crate) const OWN_MARK: &str = "$ ";
+
 /// A line of ours with a mark before it.
 #[derive(Debug)]
 pub(crate) struct Remark {
@@ -96,7 +100,7 @@ impl Item {
     pub(crate) fn stands_apart(&self) -> bool {
         match self {
             Item::Answer(answer) => !answer.has_begun,
-            Item::Remark(remark) => remark.mark == "> ",
+            Item::Remark(remark) => [SAID_MARK, OWN_MARK].contains(&remark.mark),
             Item::Thinking(_) | Item::Card(_) => true,
         }
     }

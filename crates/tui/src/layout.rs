@@ -44,6 +44,7 @@ impl Plan {
         let mut above = app.status.above(columns, now, app.approvals.is_open(), keys, theme);
         above.truncate(room);
         let mut live = app.transcript.live(columns, now, theme);
+        live.extend(app.own.iter().flat_map(|own| own.lines(columns, now, keys, theme)));
         // A blank line keeps what is going on apart from what was said.
         if !above.is_empty() && live.len() + above.len() < room {
             live.push(Line::default());
@@ -106,8 +107,9 @@ pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
             reading.draw(area, buffer, keys, theme, &app.transcript.kept);
             None
         }
-        Full::Models(list, _) | Full::Modes(list) | Full::Sessions(list, _) => {
-            list.draw(area, buffer, theme).map(Cursor::at)
-        }
+        Full::Models(models) => models.draw(area, buffer, theme).map(Cursor::at),
+        Full::Modes(list) => list.draw(area, buffer, theme).map(Cursor::at),
+        Full::Sessions(sessions) => sessions.draw(area, buffer, theme).map(Cursor::at),
+        Full::Changes(changes) => changes.draw(area, buffer, keys, theme).map(Cursor::at),
     }
 }

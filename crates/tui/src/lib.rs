@@ -7,6 +7,7 @@
 //! - `transcript`, `items` and `cards` show what happens, `composer` takes what a person writes, `approvals` what a person decides,
 //!   `status` tells how things stand, `reading` fills the window with something to read or to choose from, `layout` says what is
 //!   drawn where.
+//! - [`Guide`] is the first start, before there is a session.
 //! - [`keys`] is the table of keys, [`KeyMap`] what the user made of it.
 //!
 //! Nothing here knows the agent, the environment or the clock: they are handed in.
@@ -14,9 +15,11 @@
 mod app;
 mod approvals;
 mod cards;
+mod choosing;
 mod commands;
 mod composer;
 mod errands;
+mod guide;
 mod history;
 mod items;
 mod kept;
@@ -25,6 +28,7 @@ pub mod keys;
 mod layout;
 mod link;
 mod menu;
+mod own;
 mod plain;
 mod reading;
 mod run;
@@ -36,8 +40,12 @@ mod words;
 
 pub use app::App;
 pub use approvals::GUARD;
+pub use guide::{Guide, Helper, Led, Nearby, Store, lead};
 pub use keymap::{KeyMap, Refused, Trouble, reference};
-pub use link::{Attach, Ending, Facts, Link, Look, Make, Measure, Opened, Order, Ran, Take, Told, World};
+pub use link::{
+    Attach, Changed, Ending, Facts, Glimpse, Link, Look, LookInto, Make, Measure, ModelChoice, Opened, Order,
+    Past, Ran, RunOwn, Stop, Take, Told, World,
+};
 pub use plain::run_plain;
 pub use run::{Device, run};
 pub use status::StatusItem;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use helve_protocol::{
@@ -88,6 +89,73 @@ pub struct Ran {
     pub is_well: bool,
 }
 
+/// A session that can be gone on with.
+#[derive(Clone, Debug)]
+pub struct Past {
+    pub session: SessionId,
+    pub title: String,
+    /// When something last happened in it, in words.
+    pub when: String,
+    pub model: Option<String>,
+    pub cost: String,
+    pub turns: u64,
+    /// The folder that it worked in, and whether that is this one.
+    pub place: String,
+    pub is_here: bool,
+}
+
+/// How a session began and ended.
+#[derive(Clone, Debug, Default)]
+pub struct Glimpse {
+    pub first: String,
+    pub last: String,
+}
+
+/// A model that can be chosen, or could be.
+#[derive(Clone, Debug)]
+pub struct ModelChoice {
+    pub name: String,
+    /// How many tokens it takes, in short.
+    pub context: String,
+    /// Dollars for a million tokens, read and written.
+    pub prices: Option<(String, String)>,
+    pub is_usable: bool,
+    /// Why it can be used, or what is missing.
+    pub why: String,
+}
+
+/// A file that the session changed.
+#[derive(Clone, Debug, Default)]
+pub struct Changed {
+    pub path: String,
+    pub added: u64,
+    pub removed: u64,
+    pub diff: String,
+}
+
+/// Tells a command that it is to stop.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl PartialEq for Stop {
+    fn eq(&self, other: &Stop) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// Runs a command until it ends or is stopped, and tells the last of its output now and then.
+pub type RunOwn = Arc<dyn Fn(&str, &Stop, &dyn Fn(String)) -> Ran + Send + Sync>;
+pub type LookInto = Arc<dyn Fn(SessionId) -> Glimpse + Send + Sync>;
 pub type Attach = Arc<dyn Fn(&Path) -> Result<FilePart, String> + Send + Sync>;
 pub type Measure = Arc<dyn Fn(&ModelName) -> Option<u64> + Send + Sync>;
 pub type Make<T> = Arc<dyn Fn() -> T + Send + Sync>;
@@ -103,10 +171,15 @@ pub struct World {
     pub branch: Make<Option<String>>,
     /// How commands are confined.
     pub sandbox: Make<String>,
-    /// The models that can be used, each with something about it.
-    pub models: Make<Vec<(String, String)>>,
+    /// The models that are known, those that can be used first.
+    pub models: Make<Vec<ModelChoice>>,
+    /// The sessions that can be gone on with, the last one first.
+    pub sessions: Make<Result<Vec<Past>, String>>,
+    pub glimpse: LookInto,
+    /// What this session changed, since it began.
+    pub changes: Make<Result<Vec<Changed>, String>>,
     /// Runs a command of the user's.
-    pub shell: Take<Ran>,
+    pub shell: RunOwn,
     /// Keeps a sentence for later sessions, and tells where.
     pub remember: Take<Result<String, String>>,
     /// Lets the user write in an editor of theirs. The terminal is free meanwhile.

@@ -1,6 +1,6 @@
-//! The full screen: an item in full, the keys, a list to choose from.
+//! The full screen: an item in full, the keys.
 
-use helve_widgets::{Choice, Pager, Picker, Scroll, Step, Theme, Towards, put};
+use helve_widgets::{Pager, Scroll, Theme, Towards, put};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::{Position, Rect};
@@ -133,48 +133,6 @@ impl Reading {
             }
             None => format!("{title} · {close} closes · {search} searches"),
         }
-    }
-}
-
-/// A list on the full screen.
-pub(crate) struct Choosing {
-    picker: Picker,
-}
-
-impl Choosing {
-    pub(crate) fn new(title: &str, choices: Vec<Choice>) -> Choosing {
-        let mut picker = Picker::new(choices);
-        picker.prompt = Some(format!("{title}: "));
-        Choosing { picker }
-    }
-
-    pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Then {
-        match (keys.action(Context::List, event), typed(event)) {
-            (Some(Action::ListUp), _) => self.picker.go(Step::Up),
-            (Some(Action::ListDown), _) => self.picker.go(Step::Down),
-            (Some(Action::ListPageUp), _) => self.picker.go(Step::PageUp),
-            (Some(Action::ListPageDown), _) => self.picker.go(Step::PageDown),
-            (Some(Action::Cancel), _) => return Then::Close,
-            (Some(Action::Choose), _) => {
-                return self.picker.selected().map_or(Then::Stay, Then::Chosen);
-            }
-            (_, Some(letter)) => self.filter(|filter| filter.push_str(&letter)),
-            _ if event.code == KeyCode::Backspace => self.filter(|filter| {
-                filter.pop();
-            }),
-            _ => {}
-        }
-        Then::Stay
-    }
-
-    fn filter(&mut self, change: impl FnOnce(&mut String)) {
-        let mut filter = self.picker.filter().to_owned();
-        change(&mut filter);
-        self.picker.set_filter(&filter);
-    }
-
-    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Option<Position> {
-        self.picker.draw(area, buffer, theme).cursor
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) const ALL: [Slash; 14] = [
     slash("resume", "", "go on with another session", Does::Resume),
     slash("model", "[NAME]", "let another model answer", Does::Model),
     slash("mode", "[MODE]", "how freely the agent may act", Does::Mode),
-    slash("diff", "", "what was changed in this session", Does::Diff),
+    slash("diff", "", "which files the session changed, and how", Does::Diff),
     slash("cost", "", "what was spent in this session", Does::Cost),
     slash("rename", "TITLE", "give the session a title", Does::Rename),
     slash("copy", "", "copy the last answer to the clipboard", Does::Copy),

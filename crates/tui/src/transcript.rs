@@ -11,7 +11,7 @@ use helve_widgets::Theme;
 use ratatui::text::Line;
 
 use crate::cards::Card;
-use crate::items::{Answer, Item, Remark, Thinking, Tone};
+use crate::items::{Answer, Item, OWN_MARK, Remark, SAID_MARK, Thinking, Tone};
 use crate::kept::{Entry, Kept, Section};
 use crate::words::{duration, one_line};
 
@@ -38,7 +38,7 @@ impl Transcript {
     /// One line of ours.
     pub(crate) fn remark(&mut self, tone: Tone, text: impl Into<String>) {
         let mark = match tone {
-            Tone::Said => "> ",
+            Tone::Said => SAID_MARK,
             Tone::Note | Tone::Good => "· ",
             Tone::Warning | Tone::Error => "! ",
         };
@@ -49,6 +49,14 @@ impl Transcript {
     /// Something that can be read in full later.
     pub(crate) fn show(&mut self, tone: Tone, text: impl Into<String>, entry: Entry) {
         self.remark(tone, text);
+        self.kept.push(entry);
+    }
+
+    /// A command of the user's, and the last of what it put out.
+    pub(crate) fn ran(&mut self, command: &str, shown: Vec<String>, tone: Tone, entry: Entry) {
+        let output = shown.into_iter().map(|line| (line, tone));
+        let lines = std::iter::once((command.to_owned(), Tone::Said)).chain(output).collect();
+        self.items.push_back(Item::Remark(Remark { mark: OWN_MARK, lines }));
         self.kept.push(entry);
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use helve_widgets::{Colours, Ground, Keys, Narrowing, Options, Screen, Theme};
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
 
+use super::guided::{self, Guided};
 use super::machine;
 use super::run::{Which, Worker, open, target};
 use super::welcome;
@@ -36,25 +38,54 @@ pub(crate) fn run(options: &Interactive, setup: &Setup) -> Result<Exit, Failure>
         let hint = "Without one, `helve run \"…\"` does a task and prints the answer.";
         return Err(Failure::usage("the interface can't be shown", "it needs a terminal", hint));
     }
-    welcome::ask_for_trust(setup)?;
-    if let Some(exit) = welcome::find_model(setup)? {
-        return Ok(exit);
+    if options.plain || machine::is_dumb() {
+        welcome::ask_for_trust(setup)?;
+        if let Some(exit) = welcome::find_model(setup)? {
+            return Ok(exit);
+        }
+        return block_on(talk_plainly(options, prompt, setup))?;
     }
-    block_on(talk(options, prompt, setup))?
+    match block_on(talk(options, prompt, setup))?? {
+        Left::Done(exit) => Ok(exit),
+        Left::Demo => {
+            let mut screen = setup.screen();
+            super::demo::run(setup, &mut screen).and_then(|exit| screen.finish().map(|()| exit))
+        }
+    }
+}
+
+/// How the interface was left.
+enum Left {
+    Done(Exit),
+    /// The demo is wanted instead.
+    Demo,
+}
+
+fn first<'a>(options: &'a Interactive) -> Which<'a> {
+    Which { resume: options.resume.as_deref(), continue_last: options.continue_last, fork: None }
 }
 
 /// One session after another, until the interface is left.
-async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> Result<Exit, Failure> {
-    let models = Arc::new(Models::new(setup)?);
-    let first = Which { resume: options.resume.as_deref(), continue_last: options.continue_last, fork: None };
-    let mut session = begin(first, setup, &models).await?;
-    if options.plain || machine::is_dumb() {
-        return talk_plainly(session, prompt, setup, &models).await;
-    }
+async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) -> Result<Left, Failure> {
     let (look, mut warnings) = look(setup)?;
+    let mut terminal = None;
+    let begun = begin_guided(options, setup, &look, &mut terminal).await;
+    let (mut session, models) = match begun {
+        Ok(ControlFlow::Continue(begun)) => begun,
+        Ok(ControlFlow::Break(left)) => {
+            terminal.iter_mut().for_each(guided::close);
+            return Ok(left);
+        }
+        Err(failure) => {
+            terminal.iter_mut().for_each(guided::close);
+            return Err(failure);
+        }
+    };
+    let mut device = match terminal {
+        Some(device) => device,
+        None => device()?,
+    };
     let facts = facts(setup);
-    let mut prompt = prompt;
-    let mut device = device()?;
     loop {
         let opened = Opened { warnings: std::mem::take(&mut warnings), ..opened(&session, prompt.take()) };
         let (handle, actor) = session.listen();
@@ -65,38 +96,53 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
         let ended = helve_tui::run(app, &mut device, link, &world).await;
         let is_over = !matches!(ended, Ok(Ending::New | Ending::Resume(_)));
         if is_over {
-            // A terminal that is gone can't be put back; the work is what counts.
-            let _ = device.screen.leave();
-            let _ = device.raw.pause();
+            guided::close(&mut device);
         }
         handle.send(Command::ShutDown).await;
         let old = worker.end().await?;
         let which = match ended {
             Ok(Ending::New) => None,
             Ok(Ending::Resume(id)) => Some(id),
-            Ok(Ending::Quit) => return Ok(goodbye(&old)),
-            Ok(Ending::Told) => return Ok(Exit::Interrupted),
+            Ok(Ending::Quit) => return Ok(Left::Done(goodbye(&old))),
+            Ok(Ending::Told) => return Ok(Left::Done(Exit::Interrupted)),
             Ok(Ending::SessionEnded) => {
                 let hint = "Report it with the log; `helve --continue` goes on.";
                 return Err(Failure::new("the session ended by itself", "a mistake in Helve", hint));
             }
+            // Nobody is there any more to be told.
+            Err(error) if is_gone(&error) => return Ok(Left::Done(Exit::Interrupted)),
             Err(error) => {
                 let hint = "`helve --continue` goes on where it was.";
                 return Err(Failure::new("the terminal can't be used any more", error, hint));
             }
         };
+        let before = handle.session();
         drop(old);
-        session = another(which, setup, &models).await?;
+        session = match another(which, setup, &models).await {
+            Ok(session) => session,
+            // One that can't be opened is no reason to be thrown out.
+            Err(failure) => {
+                warnings.push(failure.to_string());
+                let again = another(Some(before), setup, &models).await;
+                again.inspect_err(|_| guided::close(&mut device))?
+            }
+        };
     }
+}
+
+/// Whether the terminal itself is gone.
+fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 /// The same in plain lines.
 async fn talk_plainly(
-    mut session: Session,
+    options: &Interactive,
     mut prompt: Option<String>,
     setup: &Setup,
-    models: &Arc<Models>,
 ) -> Result<Exit, Failure> {
+    let models = &Arc::new(Models::new(setup)?);
+    let mut session = begin(first(options), setup, models).await?;
     let (sender, mut lines) = mpsc::channel(16);
     std::thread::spawn(move || {
         io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.blocking_send(line))
@@ -118,6 +164,26 @@ async fn talk_plainly(
         drop(old);
         session = another(None, setup, models).await?;
     }
+}
+
+/// Opens the first session, after whatever has to be asked before.
+async fn begin_guided(
+    options: &Interactive,
+    setup: &Setup,
+    look: &Look,
+    terminal: &mut Option<guided::Terminal>,
+) -> Result<ControlFlow<Left, (Session, Arc<Models>)>, Failure> {
+    let chosen = match guided::find_model(setup, look, device, terminal).await? {
+        Guided::Ready(chosen) => chosen,
+        Guided::Demo => return Ok(ControlFlow::Break(Left::Demo)),
+        Guided::Left(exit) => return Ok(ControlFlow::Break(Left::Done(exit))),
+    };
+    if let Some(exit) = guided::ask_for_trust(setup, look, device, terminal).await? {
+        return Ok(ControlFlow::Break(Left::Done(exit)));
+    }
+    let models = Arc::new(Models::new(setup)?.choosing(chosen));
+    let session = begin(first(options), setup, &models).await?;
+    Ok(ControlFlow::Continue((session, models)))
 }
 
 /// Says how to go on, unless nothing was said.
@@ -209,7 +275,7 @@ async fn drain(feed: &mut Feed, tell: &mpsc::Sender<Told>) {
 }
 
 /// The terminal, ready to be drawn on, and put back whatever happens.
-fn device() -> Result<Device<File, impl FnMut() -> Size>, Failure> {
+fn device() -> Result<guided::Terminal, Failure> {
     let failed = |error: io::Error| {
         Failure::new("the terminal can't be used", error, "Try `helve run \"…\"`, or another terminal.")
     };
@@ -219,7 +285,8 @@ fn device() -> Result<Device<File, impl FnMut() -> Size>, Failure> {
     helve_tui::mend(io::stdin(), &mut out().map_err(failed)?).map_err(failed)?;
     let raw = Raw::enter().map_err(failed)?;
     let options = Options { keys: Keys::Enhanced, narrowing: narrowing() };
-    let mut screen = Screen::new(out().map_err(failed)?, window, options);
+    let size: fn() -> Size = window;
+    let mut screen = Screen::new(out().map_err(failed)?, size, options);
     screen.enter().map_err(failed)?;
     Ok(Device { screen, keyboard: Keyboard::listen(), raw })
 }

@@ -1,8 +1,10 @@
 //! `helve login` and `helve logout`
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
+use helve_config::KeyStore;
 use helve_models::{KeyOrigin, Provider};
 
 use crate::failure::{Exit, Failure};
@@ -17,13 +19,19 @@ const MAX_KEY_BYTES: u64 = 16 << 10;
 pub(crate) fn login(name: &str, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     let provider = known(name, setup)?;
     let key = read_key(&provider)?;
-    let mut keys = stored_keys(setup)?;
-    let stored = keys.store(&provider.name, &key);
-    stored.map_err(|error| Failure::keys("the key was not stored", &error))?;
-    let path = text::path(keys.path());
+    let keys = setup.places.keys();
+    store(&provider.name, &key, &keys)?;
+    let path = text::path(&keys);
     writeln!(screen, "{GOOD}✓{GOOD:#} The key for {} is stored in {path}, for you alone.", provider.name)?;
     mention_variable(&provider);
     Ok(Exit::Fine)
+}
+
+/// Stores a key for the user alone.
+pub(super) fn store(provider: &str, key: &str, path: &Path) -> Result<(), Failure> {
+    let failed = |error| Failure::keys("the key was not stored", &error);
+    let mut keys = KeyStore::read(path).map_err(failed)?;
+    keys.store(provider, key).map_err(failed)
 }
 
 pub(crate) fn logout(name: &str, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -75,7 +83,12 @@ fn read_key(provider: &Provider) -> Result<String, Failure> {
         io::stdin().take(MAX_KEY_BYTES).read_to_string(&mut key).map_err(unreadable)?;
         key
     };
-    let key = key.trim();
+    checked(&key, provider)
+}
+
+/// The key in what was given for it, or why there is none.
+pub(super) fn checked(given: &str, provider: &Provider) -> Result<String, Failure> {
+    let key = given.trim();
     let wrong = |why: &str| {
         let hint = format!("Give one: `helve login {}` asks for it, or reads it from a pipe.", provider.name);
         Err(Failure::usage("no key was stored", why, hint))

@@ -17,6 +17,8 @@ use helve_protocol::{FilePart, ModelName};
 use helve_tui::{Ran, World};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::own_command::own_command;
+use super::past::{changes, glimpse, sessions};
 use super::run::instruction::attached;
 use crate::confine;
 use crate::models::{Models, block_on};
@@ -32,20 +34,25 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> World {
     let root = setup.root.clone();
-    let (at_files, at_branch, at_shell, at_own) =
-        (root.clone(), root.clone(), setup.cwd.clone(), setup.cwd.clone());
+    let (at_files, at_branch, at_sessions) = (root.clone(), root.clone(), root.clone());
+    let (at_shell, at_own) = (setup.cwd.clone(), setup.cwd.clone());
     let own = Arc::new(move |words: &[&str]| own(words, &at_own));
     let (own_doctor, own_rules) = (own.clone(), own.clone());
     let (models, listed, handle) = (models.clone(), models.clone(), handle.clone());
     let is_confined = setup.config().map_or(true, |config| config.settings.permissions.confine);
+    let current = handle.session();
+    let (all, looked_into, changed) = (setup.journal(), setup.journal(), setup.journal());
     let known: Mutex<HashMap<ModelName, Option<u64>>> = Mutex::default();
     World {
         now: Arc::new(Instant::now),
         files: Arc::new(move || files(&at_files)),
         branch: Arc::new(move || branch(&at_branch)),
         sandbox: Arc::new(move || sandbox(is_confined).to_owned()),
-        models: Arc::new(move || block_on(super::models_list::usable(&listed)).unwrap_or_default()),
-        shell: Arc::new(move |command| shell(command, &at_shell)),
+        models: Arc::new(move || block_on(super::models_list::choices(&listed)).unwrap_or_default()),
+        sessions: Arc::new(move || sessions(&all, current, &at_sessions)),
+        glimpse: Arc::new(move |session| glimpse(&looked_into, session)),
+        changes: Arc::new(move || changes(&changed, current)),
+        shell: Arc::new(move |command, stop, tell| own_command(command, &at_shell, stop, tell)),
         remember: Arc::new(move |fact| remember(fact, &*own)),
         edit: Arc::new(edit),
         attach: Arc::new(move |path| attach(path, &handle)),
@@ -109,14 +116,6 @@ fn branch(root: &Path) -> Option<String> {
     let name = head.split("...").next().unwrap_or(head);
     let mark = if lines.next().is_some() { "*" } else { "" };
     Some(format!("{name}{mark}"))
-}
-
-/// Runs a command of the user's, unconfined: it is their own.
-fn shell(command: &str, cwd: &Path) -> Ran {
-    let shell = std::env::var_os("SHELL").unwrap_or_else(|| "sh".into());
-    let mut process = Command::new(shell);
-    process.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(cwd);
-    bounded(process)
 }
 
 /// This program again.

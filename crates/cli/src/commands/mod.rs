@@ -3,12 +3,15 @@
 mod config;
 mod demo;
 mod doctor;
+mod guided;
 pub(crate) mod interactive;
 mod login;
 mod machine;
 mod models;
 mod models_list;
 mod models_probe;
+mod own_command;
+mod past;
 mod permissions;
 mod reference;
 mod replay;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use helve_models::{
     Auth, KeyOrigin, ModelFacts, Origin, Place, Provider, Purpose, Rates, Target, Vendor, Via,
 };
+use helve_tui::ModelChoice;
 use serde_json::{Value, json};
 
 use crate::failure::{Exit, Failure};
@@ -64,13 +65,38 @@ pub(crate) fn run(options: &Options, setup: &Setup, screen: &mut Screen) -> Resu
     Ok(Exit::Fine)
 }
 
-/// The models that can be used here, each with its context and prices.
-pub(super) async fn usable(models: &Models) -> Vec<(String, String)> {
-    let about = |facts: &ModelFacts| {
-        facts.context.map(|tokens| format!("{}k tokens", tokens / 1000)).unwrap_or_default()
+/// The models that a person may choose from: those that can be used first, old ones not at all.
+pub(super) async fn choices(models: &Models) -> Vec<ModelChoice> {
+    let states = states(models).await;
+    let why = |name: &str| {
+        let provider = name.split_once('/').map(|(provider, _)| provider);
+        let state = states.iter().find(|state| Some(state.provider.name.as_str()) == provider);
+        state.map(|state| state.why.clone()).unwrap_or_default()
     };
-    let listed = listed(models, &states(models).await, false);
-    listed.into_iter().map(|model| (model.name, about(&model.facts))).collect()
+    let choice = |model: Model| ModelChoice {
+        context: model.facts.context.map(tokens).unwrap_or_default(),
+        prices: model.facts.prices.as_ref().map(|prices| {
+            let price = |price| format!("${}", per_million(price));
+            (price(prices.base.input), price(prices.base.output))
+        }),
+        is_usable: model.usable,
+        why: why(&model.name),
+        name: model.name,
+    };
+    let listed = listed(models, &states, true).into_iter();
+    let mut choices: Vec<ModelChoice> =
+        listed.filter(|model| !is_old(&model.facts) || !is_of_catalogue(model)).map(choice).collect();
+    choices.sort_by_key(|choice| !choice.is_usable);
+    choices
+}
+
+/// What a local server says it has is offered, whatever the catalogue thinks of it.
+fn is_of_catalogue(model: &Model) -> bool {
+    model.facts.origin != Origin::Unknown
+}
+
+fn is_old(facts: &ModelFacts) -> bool {
+    facts.status.is_some() || !facts.abilities.tools
 }
 
 /// Which model does what.
@@ -144,8 +170,7 @@ fn listed(models: &Models, states: &[State], all: bool) -> Vec<Model> {
     for (name, facts) in models.router.catalogue().all() {
         let provider = name.split_once('/').map_or(name, |(provider, _)| provider);
         let Some(state) = states.iter().find(|state| state.provider.name == provider) else { continue };
-        let is_old = facts.status.is_some() || !facts.abilities.tools;
-        if all || (state.usable && !is_old) {
+        if all || (state.usable && !is_old(&facts)) {
             let why_not = (!state.usable).then(|| state.why.clone());
             listed.push(Model { name: name.to_owned(), facts, usable: state.usable, why_not });
         }

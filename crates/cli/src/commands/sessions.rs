@@ -106,7 +106,7 @@ fn doing(summary: &SessionSummary) -> (anstyle::Style, &'static str) {
     }
 }
 
-fn title_of(summary: &SessionSummary) -> String {
+pub(super) fn title_of(summary: &SessionSummary) -> String {
     if summary.title.is_empty() && summary.damage.is_some() {
         return "(can't be read)".to_owned();
     }
@@ -114,7 +114,7 @@ fn title_of(summary: &SessionSummary) -> String {
 }
 
 /// What a session cost, to the cent; less than that is told as such.
-fn cents(summary: &SessionSummary) -> String {
+pub(super) fn cents(summary: &SessionSummary) -> String {
     let cent = 10_000_000_000;
     match summary.cost.pico_dollars() {
         0 => "-".to_owned(),

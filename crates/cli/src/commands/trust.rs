@@ -35,8 +35,7 @@ pub(crate) fn run(options: &args::Trust, setup: &Setup, screen: &mut Screen) -> 
             if !options.yes {
                 confirm(&root, config.restricted().len())?;
             }
-            let trusted = store.trust(&setup.root, config.digest());
-            trusted.map_err(|error| Failure::trust(format!("{root} is not trusted"), &error))?;
+            give(setup)?;
             writeln!(
                 screen,
                 "{GOOD}✓{GOOD:#} {root} is trusted, until its settings ask for something else."
@@ -44,6 +43,35 @@ pub(crate) fn run(options: &args::Trust, setup: &Setup, screen: &mut Screen) -> 
         }
     }
     Ok(Exit::Fine)
+}
+
+/// Trusts what the project asks for now.
+pub(super) fn give(setup: &Setup) -> Result<(), Failure> {
+    let trusted = setup.trust_store()?.trust(&setup.root, setup.config()?.digest());
+    trusted.map_err(|error| Failure::trust(format!("{} is not trusted", text::path(&setup.root)), &error))
+}
+
+/// What the project asks for, in lines: what it is about, and one for each thing, grave ones first.
+pub(super) fn asked_for(setup: &Setup) -> Result<Vec<String>, Failure> {
+    let config = setup.config()?;
+    let heading = heading(&text::path(&setup.root), config);
+    let items = sorted(config).into_iter().map(|item| {
+        let (value, origin) = (to_judge(&item.value.to_string()), one_line(&item.origin.to_string()));
+        format!("  {}  {value}  ({origin})", one_line(&item.key))
+    });
+    Ok(std::iter::once(heading).chain(items).collect())
+}
+
+fn sorted(config: &Config) -> Vec<&Restricted> {
+    let mut items: Vec<&Restricted> = config.restricted().iter().collect();
+    items.sort_by_key(|item| !is_grave(item));
+    items
+}
+
+fn heading(root: &str, config: &Config) -> String {
+    let changed = if config.trust() == Trust::Changed { "It has changed since you trusted it. " } else { "" };
+    let things = count(config.restricted().len(), "thing", "things");
+    format!("{changed}The settings of {root} ask for {things}:")
 }
 
 fn list(store: &TrustStore, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -59,11 +87,8 @@ fn list(store: &TrustStore, screen: &mut Screen) -> Result<Exit, Failure> {
 
 /// Tells what the project asks for where the question is asked, what runs or loosens something first.
 fn describe(root: &str, config: &Config) {
-    let mut items: Vec<&Restricted> = config.restricted().iter().collect();
-    items.sort_by_key(|item| !is_grave(item));
-    let changed = if config.trust() == Trust::Changed { "It has changed since you trusted it. " } else { "" };
-    let things = count(items.len(), "thing", "things");
-    screen::complain(&format!("{changed}The settings of {root} ask for {things}:\n"));
+    let items = sorted(config);
+    screen::complain(&format!("{}\n", heading(root, config)));
     let width = items.iter().map(|item| item.key.len()).max().unwrap_or(0);
     for item in items {
         let key = pad(&one_line(&item.key), width);

@@ -1,6 +1,9 @@
 //! The interface as a person makes it their own, and finds things in it.
 
-use crate::interactive::{home, leave, open, open_with};
+use helve_protocol::{Body, Part};
+
+use crate::interactive::{events, home, leave, open, open_with, said};
+use crate::window::Window;
 
 #[test]
 fn keys_are_what_the_user_made_of_them() {
@@ -57,4 +60,149 @@ fn the_status_line_tells_what_the_user_wants_to_know() {
     home.write("home/config.toml", "interface.status = ['mod']\n");
     let ran = home.run(&["config", "show"]);
     assert!(ran.code == 2 && ran.err.contains("did you mean \"mode\"?"), "{ran:?}");
+}
+
+#[test]
+fn a_session_is_found_among_many_by_its_words() {
+    let home = home();
+    (1..=30).for_each(|number| drop(home.store(number, &format!("question number {number}"))));
+    let mut window = open(&home);
+    window.say("/resume");
+    window.wait_for("30 of 30");
+    window.wait_for("first: question number");
+    window.type_in("number 17");
+    window.wait_for("first: question number 17");
+    window.wait_for("last:  It does nothing.");
+    let text = window.text();
+    assert!(text.contains("1 of 30") && text.contains("0 turns · test/model · $0.01"), "{text}");
+    window.type_in("\r");
+    window.wait_for("> question number 17");
+    window.wait_for("what shall be done?");
+    leave(&mut window);
+}
+
+#[test]
+fn models_tell_what_they_cost_and_why_they_can_not_be_used() {
+    let home = home();
+    let mut window = open_with(&home, &[], 24, 140);
+    window.wait_for("what shall be done?");
+    window.say("/model");
+    window.wait_for("model (price of a million tokens):");
+    window.type_in("anthropic/claude-sonnet-4");
+    window.wait_for("tokens): anthropic/claude-sonnet-4");
+    window.wait_for("no key: set ANTHROPIC_API_KEY");
+    let text = window.text();
+    let row = text.lines().find(|line| line.contains("› anthropic/")).unwrap_or_default();
+    assert!(row.contains("$3.00 in") && row.contains("$15.00 out") && row.contains("✗"), "{text}");
+    window.type_in("\r");
+    window.wait_for("can't be used yet: no key");
+    leave(&mut window);
+}
+
+#[test]
+fn what_a_session_changed_is_shown_after_a_restart_too() {
+    let home = home();
+    let mut window = open_with(&home, &["--permission-mode", "bypass"], 24, 80);
+    window.wait_for("what shall be done?");
+    window.say("/diff");
+    window.wait_for("nothing was changed in this session");
+    window.say("make it");
+    window.wait_for("So it is.");
+    leave(&mut window);
+
+    let mut window = open_with(&home, &["--continue"], 24, 80);
+    window.wait_for("what shall be done?");
+    window.say("/diff");
+    window.wait_for("made.txt  +2 -0");
+    window.type_in("made\r");
+    window.wait_for("+ zwei");
+    // Closed, the list is there again.
+    window.type_in("q");
+    window.wait_for("changed in this session: made");
+    window.type_in("\x1b");
+    leave(&mut window);
+}
+
+#[test]
+fn a_command_of_ones_own_is_watched_and_stopped() {
+    let home = home();
+    let mut window = open(&home);
+    window.say("!echo one; echo two >&2; sleep 300 & echo $! > pid; wait");
+    window.wait_for("│ two");
+    window.wait_for("esc stops");
+    window.say("!echo three");
+    window.wait_for("a command of yours runs already");
+    window.type_in("\x03");
+    window.wait_for("[stopped]");
+    window.wait_until("it is gone", |text| !text.contains("s · esc stops"));
+    let pid = std::fs::read_to_string(home.project().join("pid")).unwrap();
+    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "what it left is ended too");
+    window.wait_for("> !echo three");
+    window.type_in("\r");
+    window.wait_for("  three");
+    window.say("!sleep 300");
+    window.wait_for("s · esc stops");
+    window.type_in("\x1b");
+    window.wait_until("it was stopped", |text| text.matches("[stopped]").count() == 2);
+    leave(&mut window);
+}
+
+#[test]
+fn an_editor_of_ones_own_is_used_for_writing() {
+    let home = home();
+    home.write("project/editor", "#!/bin/sh\nprintf ' and so on\\nto the end' >> \"$1\"\n");
+    let mut program = home.helve(&["-m", "script:script.toml"]);
+    program.env("EDITOR", "sh editor");
+    let mut window = Window::start(&program, 24, 80);
+    window.wait_for("what shall be done?");
+    window.type_in("begun");
+    window.type_in("\x07");
+    window.wait_for("> begun and so on");
+    window.wait_for("to the end");
+    window.type_in("\r");
+    window.wait_for("• Understood.");
+    leave(&mut window);
+    assert_eq!(said(&events(&home)), ["begun and so on\nto the end"]);
+}
+
+#[test]
+fn the_pasted_path_of_a_picture_becomes_the_picture() {
+    let home = home();
+    // One pixel.
+    let png = b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU\
+        \x00\x00\x00\x0aIDATx\xdach\x00\x00\x00\x82\x00\x81\xdaE\x08;\x00\x00\x00\x00IEND\xaeB`\x82";
+    let path = home.project().join("a dot.png");
+    std::fs::write(&path, png).unwrap();
+    let mut window = open(&home);
+    window.type_in("see ");
+    window.type_in(&format!("\x1b[200~{}\x1b[201~", path.display().to_string().replace(' ', "\\ ")));
+    window.wait_for("picture a dot.png");
+    window.type_in("\r");
+    window.wait_for("• Understood.");
+    leave(&mut window);
+    let sent = events(&home).into_iter().any(|event| match event.body {
+        Body::UserMessage(message) => message.parts.iter().any(
+            |part| matches!(part, Part::File(file) if file.name == "a dot.png" && file.media_type == "image/png"),
+        ),
+        _ => false,
+    });
+    assert!(sent, "{:?}", said(&events(&home)));
+}
+
+#[test]
+fn a_terminal_that_is_gone_ends_the_turn_and_the_session_goes_on() {
+    let home = home();
+    let mut window = open(&home);
+    window.say("wait for it");
+    window.wait_for("I begin.");
+    assert_eq!(window.tear_off().code(), Some(130));
+    let ended = events(&home).iter().any(|event| matches!(event.body, Body::TurnEnded(_)));
+    assert!(ended, "the turn ends in order");
+
+    let mut window = open_with(&home, &["--continue"], 24, 80);
+    window.wait_for("> wait for it");
+    window.wait_for("what shall be done?");
+    window.say("greet me");
+    window.wait_for("• second");
+    leave(&mut window);
 }

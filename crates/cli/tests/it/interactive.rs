@@ -140,9 +140,9 @@ fn a_task_of_the_command_line_is_done_first() {
 }
 
 #[test]
-fn without_a_model_it_is_told_what_to_do() {
+fn without_a_model_plain_lines_tell_what_to_do() {
     let home = Home::new();
-    let mut window = Window::start(&home.helve(&[]), 24, 80);
+    let mut window = Window::start(&home.helve(&["--plain"]), 24, 80);
     window.wait_for("Enter to leave");
     assert!(window.text().contains("Welcome to Helve"), "{}", window.text());
     window.type_in("\r");

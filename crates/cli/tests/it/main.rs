@@ -6,6 +6,7 @@ mod config;
 mod crash;
 mod doctor;
 mod evals;
+mod first_run;
 mod home;
 mod interactive;
 mod interrupts;

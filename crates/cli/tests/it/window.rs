@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 pub(crate) struct Window {
     keyboard: Option<File>,
     drawn: Arc<Mutex<vt100::Parser>>,
+    is_torn: Arc<AtomicBool>,
     /// The side of the program, kept open so that its state can be looked at afterwards.
     side: File,
     before: Termios,
@@ -23,7 +25,7 @@ pub(crate) struct Window {
 impl Window {
     /// Starts a program that has this terminal as its own.
     pub(crate) fn start(program: &Command, rows: u16, columns: u16) -> Window {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
@@ -38,10 +40,11 @@ impl Window {
         let side = open();
         let before = tcgetattr(&side).unwrap();
         let drawn = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 2_000)));
-        let parser = drawn.clone();
+        let is_torn = Arc::new(AtomicBool::new(false));
+        let (parser, torn) = (drawn.clone(), is_torn.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = display.read(&mut bytes) {
+            while let (Ok(read @ 1..), false) = (display.read(&mut bytes), torn.load(Ordering::SeqCst)) {
                 parser.lock().unwrap().process(&bytes[..read]);
             }
         });
@@ -51,7 +54,7 @@ impl Window {
         command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(program.get_current_dir().unwrap());
         let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-        Window { keyboard: Some(keyboard), drawn, side, before, child }
+        Window { keyboard: Some(keyboard), drawn, is_torn, side, before, child }
     }
 
     pub(crate) fn text(&self) -> String {
@@ -135,6 +138,13 @@ impl Window {
             std::thread::sleep(Duration::from_millis(10));
         }
         panic!("it did not end:\n{}", self.text());
+    }
+
+    /// The window is closed while the program draws: its terminal is gone. It ends by itself.
+    pub(crate) fn tear_off(&mut self) -> ExitStatus {
+        self.is_torn.store(true, Ordering::SeqCst);
+        self.keyboard = None;
+        self.wait()
     }
 
     pub(crate) fn is_raw(&self) -> bool {

@@ -116,6 +116,8 @@ fn the_entries_show_everything_in_order() {
     hooks.stop = [] [built-in]
     hooks.subagent_stop = [] [built-in]
     hooks.user_prompt = [] [built-in]
+    interface.status = ["model","agent","mode","context","cost","branch","sandbox","queue"] [built-in]
+    keys = {} [built-in]
     limits.max_cost = "2.50" [user.toml:2:8]
     limits.max_retry_time = "5m" [built-in]
     limits.max_steps = 50 [built-in]

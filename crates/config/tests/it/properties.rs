@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use helve_config::{
-    Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Layer, Limits, Log, LogLevel, McpServer,
-    ModelFacts, Models, PermissionRule, Permissions, Place, Provider, Retry, Settings, Shell, Span, Timeouts,
-    Tools, Ui, Web, Wire,
+    Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Interface, Layer, Limits, Log, LogLevel,
+    McpServer, ModelFacts, Models, OneOrMore, PermissionRule, Permissions, Place, Provider, Retry, Settings,
+    Shell, Span, StatusItem, Timeouts, Tools, Ui, Web, Wire,
 };
 use helve_protocol::{Effort, Mode};
 use proptest::collection::{btree_map, vec};
@@ -133,7 +133,10 @@ fn settings() -> impl Strategy<Value = Settings> {
         vec(name(), 0..3),
         (option::of(name()), option::of(name())),
     );
+    let item = select(vec![StatusItem::Model, StatusItem::Cost, StatusItem::Queue]);
+    let interface = (vec(item, 0..4), btree_map(name(), vec(".{0,8}", 0..3).prop_map(OneOrMore), 0..3));
     let plain = (
+        interface,
         select(modes.to_vec()),
         select(vec![Color::Auto, Color::Always, Color::Never]),
         select(vec![LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug]),
@@ -147,7 +150,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             (providers, mcp, catalogue),
             (effort, retry, times),
             (permission, hooks, remove, allow, (program, startup)),
-            (mode, color, level),
+            ((status, keys), mode, color, level),
         )| {
             let (connect, first_byte, idle) = times;
             Settings {
@@ -168,6 +171,8 @@ fn settings() -> impl Strategy<Value = Settings> {
                 mcp,
                 features,
                 ui: Ui { color },
+                interface: Interface { status },
+                keys,
                 log: Log { level },
             }
         },
@@ -272,7 +277,7 @@ proptest! {
             let mut of_project = config.entries().iter().filter(|entry| entry.origin.layer == Layer::Project);
             of_project.any(|entry| entry.key.starts_with(key))
         };
-        for key in ["model", "providers", "hooks", "mcp", "log"] {
+        for key in ["model", "providers", "hooks", "mcp", "log", "keys", "interface"] {
             prop_assert!(!of_project(key), "{}", key);
         }
         prop_assert!(config.settings.limits.max_steps <= 50);
@@ -280,6 +285,8 @@ proptest! {
         prop_assert!(config.settings.permission.iter().all(|rule| rule.action != Action::Allow));
 
         setup.trust();
-        prop_assert_eq!(setup.config().settings, settings);
+        // Not even trust lets a project choose the user's keys.
+        let Settings { interface, keys, .. } = Settings::default();
+        prop_assert_eq!(setup.config().settings, Settings { interface, keys, ..settings });
     }
 }
