@@ -20,7 +20,7 @@ use crate::layout;
 use crate::link::{Ending, Facts, Look, Opened, Order, Ran, Stop, Told};
 use crate::own::Own;
 use crate::reading::{Reading, Then, help};
-use crate::status::{self, MODES, Status, next_mode};
+use crate::status::{self, EFFORTS, MODES, Status, next_mode};
 use crate::transcript::Transcript;
 use crate::words::{one_line, plain};
 
@@ -38,6 +38,7 @@ pub(crate) enum Full {
     Reading(Reading),
     Models(Models),
     Modes(Choosing),
+    Efforts(Choosing),
     Sessions(Box<Sessions>),
     Changes(Box<Changes>),
 }
@@ -199,7 +200,11 @@ impl App {
                 Choice::Nothing => {}
             }
         } else {
-            let around = Around { keys: &self.look.keys, has_queue: !self.status.queue.is_empty() };
+            let around = Around {
+                keys: &self.look.keys,
+                has_queue: !self.status.queue.is_empty(),
+                has_command: self.status.has_command(),
+            };
             let wish = self.composer.key(key, around);
             self.is_unsaved = true;
             if let Some(wish) = wish {
@@ -226,6 +231,11 @@ impl App {
                 let then = list.key(key, keys);
                 let mode = chosen_of(then, &MODES).map(|(mode, _)| *mode);
                 (then, mode.map(|mode| Order::Do(Command::SetMode { mode })))
+            }
+            Some(Full::Efforts(list)) => {
+                let then = list.key(key, keys);
+                let effort = chosen_of(then, &EFFORTS).map(|(effort, ..)| *effort);
+                (then, effort.map(|effort| Order::Do(Command::SetEffort { effort })))
             }
             Some(Full::Sessions(sessions)) => {
                 let then = sessions.key(key, keys);
@@ -275,6 +285,7 @@ impl App {
                 }
                 self.leaving = Some(now);
             }
+            Action::Background => self.orders.push(Order::Do(Command::Background)),
             Action::EndInput => self.ending = Some(Ending::Quit),
             Action::CycleMode => {
                 let mode = next_mode(self.status.mode);

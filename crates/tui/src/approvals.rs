@@ -346,7 +346,9 @@ impl Approvals {
             rows.body.extend(wrap_after(&Line::raw(text.to_owned()), width, &first, &Line::raw("        ")));
         };
         add("why", &one_line(&asked.reason));
-        effects.by_ref().take(MOST_EFFECTS).for_each(|effect| add("does", &effect));
+        for (number, effect) in effects.by_ref().take(MOST_EFFECTS).enumerate() {
+            add(if number == 0 { "it" } else { "" }, &effect);
+        }
         let more = effects.count();
         if more > 0 {
             add("", &format!("… {more} more; {} shows all", keys.key(Action::ReadAll)));

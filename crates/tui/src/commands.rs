@@ -10,7 +10,7 @@ use crate::items::Tone;
 use crate::link::{Changed, Ending, ModelChoice, Order, Past};
 use crate::reading::{Reading, help};
 use crate::slash::Does;
-use crate::status::{MODES, mode_name};
+use crate::status::{EFFORTS, MODES, mode_name};
 use crate::words::{one_line, tokens};
 
 impl App {
@@ -25,6 +25,7 @@ impl App {
                 self.orders.push(Order::Do(Command::SetModel { model }));
             }
             Does::Mode => self.set_mode(argument),
+            Does::Effort => self.set_effort(argument),
             Does::Cost => self.tell_cost(),
             Does::Diff => self.errands.push(Errand::Changes),
             Does::GoOn => self.orders.push(Order::Do(Command::GoOn)),
@@ -75,6 +76,20 @@ impl App {
             None => {
                 let names: Vec<&str> = MODES.iter().map(|(mode, _)| mode_name(*mode)).collect();
                 self.transcript.remark(Tone::Warning, format!("the modes are {}", names.join(", ")));
+            }
+        }
+    }
+
+    fn set_effort(&mut self, argument: &str) {
+        match EFFORTS.iter().find(|(_, name, _)| *name == argument) {
+            Some((effort, ..)) => self.orders.push(Order::Do(Command::SetEffort { effort: *effort })),
+            None if argument.is_empty() => {
+                let rows = EFFORTS.iter().map(|(_, name, about)| Row::new(*name, *about));
+                self.full = Some(Full::Efforts(Choosing::new("effort", rows.collect())));
+            }
+            None => {
+                let names: Vec<&str> = EFFORTS.iter().map(|(_, name, _)| *name).collect();
+                self.transcript.remark(Tone::Warning, format!("the levels are {}", names.join(", ")));
             }
         }
     }

@@ -51,6 +51,8 @@ pub(crate) enum Piece {
 pub(crate) struct Around<'a> {
     pub(crate) keys: &'a KeyMap,
     pub(crate) has_queue: bool,
+    /// Whether a command runs that can go on by itself.
+    pub(crate) has_command: bool,
 }
 
 pub(crate) struct Composer {
@@ -168,6 +170,7 @@ impl Composer {
                 None
             }
             Action::Complete => None,
+            Action::Background if !around.has_command => self.edit(Edit::Left, around.has_queue),
             Action::EndInput if !self.is_empty() => self.edit(Edit::DeleteRight, around.has_queue),
             Action::Edit(edit) => self.edit(edit, around.has_queue),
             action => Some(Wish::Act(action)),

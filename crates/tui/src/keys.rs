@@ -47,6 +47,7 @@ actions! {
     Composer Steer "steer" ["ctrl-s"] "send it to the agent at work, before its next step",
     Composer Interrupt "interrupt" ["esc"] "stop the agent, or close a menu",
     Composer Leave "leave" ["ctrl-c"] "clear the input, stop the agent; twice: leave",
+    Composer Background "background" ["ctrl-b"] "let the command that runs go on by itself; else: left",
     Composer EndInput "end-input" ["ctrl-d"] "leave, if nothing is written",
     Composer CycleMode "cycle-mode" ["shift-tab"] "the next permission mode",
     Composer SearchHistory "history" ["ctrl-r"] "search what you wrote before",
@@ -87,7 +88,7 @@ actions! {
 
 /// The keys of the text input.
 const EDITS: &[(Edit, &[&str])] = &[
-    (Edit::Left, &["left", "ctrl-b"]),
+    (Edit::Left, &["left"]),
     (Edit::Right, &["right", "ctrl-f"]),
     (Edit::Up, &["up", "ctrl-p"]),
     (Edit::Down, &["down", "ctrl-n"]),

@@ -108,7 +108,7 @@ pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
             None
         }
         Full::Models(models) => models.draw(area, buffer, theme).map(Cursor::at),
-        Full::Modes(list) => list.draw(area, buffer, theme).map(Cursor::at),
+        Full::Modes(list) | Full::Efforts(list) => list.draw(area, buffer, theme).map(Cursor::at),
         Full::Sessions(sessions) => sessions.draw(area, buffer, theme).map(Cursor::at),
         Full::Changes(changes) => changes.draw(area, buffer, keys, theme).map(Cursor::at),
     }

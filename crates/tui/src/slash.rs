@@ -15,6 +15,7 @@ pub(crate) enum Does {
     New,
     Model,
     Mode,
+    Effort,
     Cost,
     Diff,
     GoOn,
@@ -30,7 +31,7 @@ const fn slash(word: &'static str, takes: &'static str, about: &'static str, doe
     Slash { word, takes, about, does }
 }
 
-pub(crate) const ALL: [Slash; 14] = [
+pub(crate) const ALL: [Slash; 15] = [
     slash("help", "", "the keys and the commands", Does::Help),
     slash("new", "", "begin another session; this one is kept", Does::New),
     slash("clear", "", "the same: begin with an empty conversation", Does::New),
@@ -38,6 +39,7 @@ pub(crate) const ALL: [Slash; 14] = [
     slash("resume", "", "go on with another session", Does::Resume),
     slash("model", "[NAME]", "let another model answer", Does::Model),
     slash("mode", "[MODE]", "how freely the agent may act", Does::Mode),
+    slash("effort", "[LEVEL]", "how much the model thinks", Does::Effort),
     slash("diff", "", "which files the session changed, and how", Does::Diff),
     slash("cost", "", "what was spent in this session", Does::Cost),
     slash("rename", "TITLE", "give the session a title", Does::Rename),

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    AgentName, Body, Cost, Event, Mode, ModelName, Part, Queued, SessionState, Status as Doing, Task,
-    TaskState, Usage,
+    AgentName, Body, Cost, Effort, Event, Mode, ModelName, Part, Queued, SessionState, Status as Doing, Task,
+    TaskState, ToolClass, Usage,
 };
 use helve_widgets::{Theme, width};
 use ratatui::text::{Line, Span};
@@ -18,6 +18,8 @@ use crate::words::{duration, one_line, tokens};
 /// So many tasks and waiting messages are shown.
 const MOST_TASKS: usize = 6;
 const MOST_QUEUED: usize = 3;
+/// Whoever waits so long for a command is told how not to.
+const LONG_COMMAND: Duration = Duration::from_secs(3);
 
 /// Something that the status line can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(crate) struct Status {
     pub(crate) model: Option<ModelName>,
     /// Which agent answers, if it is not the usual one.
     agent: Option<AgentName>,
+    /// How much the model thinks, if that was said.
+    effort: Option<String>,
     pub(crate) mode: Mode,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
@@ -61,6 +65,8 @@ pub(crate) struct Status {
     context: u64,
     plan: Vec<Task>,
     doing: Doing,
+    /// Since when a call runs that may be a command.
+    command: Option<Instant>,
     /// Since when the turn runs.
     turn: Option<Instant>,
     /// A turn has just ended, and took so long.
@@ -72,6 +78,7 @@ impl Status {
         Status {
             model: opened.model.clone(),
             agent: opened.agent.clone().filter(is_unusual),
+            effort: None,
             mode: opened.mode,
             usage: Usage::default(),
             cost: opened.cost,
@@ -81,6 +88,7 @@ impl Status {
             context: 0,
             plan: opened.plan.clone(),
             doing: Doing::Idle,
+            command: None,
             turn: None,
             ended: None,
         }
@@ -89,6 +97,11 @@ impl Status {
     /// Whether a turn runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.turn.is_some()
+    }
+
+    /// Whether something runs that a person may not want to wait for.
+    pub(crate) fn has_command(&self) -> bool {
+        self.command.is_some()
     }
 
     /// How long the turn took that has just ended.
@@ -103,7 +116,11 @@ impl Status {
                 self.model = Some(step.model.clone());
                 self.doing = Doing::Thinking;
             }
-            Body::ToolStarted(_) => self.doing = Doing::RunningTools,
+            Body::ToolStarted(started) => {
+                self.doing = Doing::RunningTools;
+                self.command = Some(now).filter(|_| started.class == ToolClass::Changes);
+            }
+            Body::ToolEnded(_) => self.command = None,
             Body::StepEnded(step) => {
                 self.usage += step.usage;
                 self.cost += step.cost;
@@ -111,12 +128,16 @@ impl Status {
             }
             Body::TurnEnded(_) => {
                 self.ended = self.turn.take().map(|since| now.saturating_duration_since(since));
-                self.doing = Doing::Idle;
+                (self.doing, self.command) = (Doing::Idle, None);
             }
             Body::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
             Body::UserMessage(said) => self.queue.retain(|queued| queued.message != said.message),
             Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
-            Body::DialogueBegan(dialogue) => self.model = Some(dialogue.model.clone()),
+            Body::DialogueBegan(dialogue) => {
+                self.model = Some(dialogue.model.clone());
+                self.effort =
+                    dialogue.manner.get("effort").and_then(|effort| effort.as_str()).map(str::to_owned);
+            }
             Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
             Body::AgentSwitched(switch) => self.agent = Some(switch.to.clone()).filter(is_unusual),
             Body::ModeSwitched(switch) => self.mode = switch.to,
@@ -147,6 +168,11 @@ impl Status {
                     theme.muted,
                 ),
             ]));
+            let is_long = |since: Instant| now.saturating_duration_since(since) >= LONG_COMMAND;
+            if let (true, Some(line)) = (self.command.is_some_and(is_long), lines.last_mut()) {
+                let text = format!(" · {} lets it go on by itself", keys.key(Action::Background));
+                line.spans.push(Span::styled(text, theme.muted));
+            }
         }
         lines.extend(self.waiting(keys, theme));
         lines.iter().map(|line| width::truncate(line, width.max(1))).collect()
@@ -224,7 +250,8 @@ impl Status {
         match item {
             StatusItem::Model => {
                 let model = self.model.as_ref().map_or("no model", ModelName::as_str);
-                Some(Span::styled(one_line(model), theme.text))
+                let effort = self.effort.as_ref().map(|effort| format!(" ({effort})")).unwrap_or_default();
+                Some(Span::styled(one_line(&format!("{model}{effort}")), theme.text))
             }
             StatusItem::Agent => {
                 self.agent.as_ref().map(|agent| Span::styled(one_line(agent.as_str()), theme.accent))
@@ -278,6 +305,17 @@ pub(crate) const MODES: [(Mode, &str); 5] = [
     (Mode::AcceptEdits, "edits in the project are allowed, the rest is asked"),
     (Mode::Auto, "what the sandbox contains is allowed, the rest is asked"),
     (Mode::Bypass, "everything is allowed"),
+];
+
+/// How much a model can be let think: as it is written in settings, and in words.
+pub(crate) const EFFORTS: [(Option<Effort>, &str, &str); 7] = [
+    (None, "default", "as much as its provider lets it"),
+    (Some(Effort::Off), "off", "not at all"),
+    (Some(Effort::Minimal), "minimal", "hardly"),
+    (Some(Effort::Low), "low", "a little"),
+    (Some(Effort::Medium), "medium", "some"),
+    (Some(Effort::High), "high", "much"),
+    (Some(Effort::Max), "max", "as much as it can"),
 ];
 
 /// The next mode of those that one key should reach: everything at once is not among them.

@@ -54,8 +54,7 @@ fn the_status_line_tells_what_the_user_wants_to_know() {
     leave(&mut window);
     home.write("home/config.toml", "interface.status = ['mode', 'sandbox', 'model']\n");
     let mut window = open(&home);
-    window.wait_for("ask · confined");
-    window.wait_for("· script:script.toml");
+    window.wait_for("confined · script:script.toml");
     leave(&mut window);
     home.write("home/config.toml", "interface.status = ['mod']\n");
     let ran = home.run(&["config", "show"]);
@@ -144,6 +143,50 @@ fn a_command_of_ones_own_is_watched_and_stopped() {
     window.wait_for("s · esc stops");
     window.type_in("\x1b");
     window.wait_until("it was stopped", |text| text.matches("[stopped]").count() == 2);
+    leave(&mut window);
+}
+
+#[test]
+fn a_command_that_takes_long_goes_on_by_itself() {
+    let home = home();
+    home.write(
+        "project/long.toml",
+        "[[step]]\nwhen = { asked = 'work' }\n\
+         calls = [{ tool = 'shell', input = { command = 'echo begun; sleep 60' } }]\n\
+         [[step]]\ntext = 'I go on meanwhile.'\n",
+    );
+    let mut window = Window::start(&home.helve(&["-m", "script:long.toml", "--allow", "shell"]), 24, 100);
+    window.wait_for("what shall be done?");
+    window.say("work");
+    window.wait_for("begun");
+    window.wait_for("ctrl-b lets it go on by itself");
+    window.type_in("\x02");
+    window.wait_for("I go on meanwhile.");
+    let events = events(&home);
+    let is_told = |event: &helve_protocol::Event| match &event.body {
+        Body::ToolEnded(ended) => format!("{:?}", ended.end).contains("in the background: job 1"),
+        _ => false,
+    };
+    assert!(events.iter().any(is_told), "{events:?}");
+    // Where nothing runs, the key moves in the text.
+    window.type_in("ac\x02b");
+    window.wait_for("abc");
+    window.type_in("\x03");
+    leave(&mut window);
+}
+
+#[test]
+fn how_much_the_model_thinks_is_chosen() {
+    let home = home();
+    let mut window = open(&home);
+    window.say("/effort");
+    window.wait_for("as much as its provider lets it");
+    window.type_in("hig\r");
+    window.wait_for("script:script.toml (high)");
+    window.say("/effort lots");
+    window.wait_for("the levels are default, off,");
+    window.say("/effort default");
+    window.wait_for("script:script.toml ·");
     leave(&mut window);
 }
 
