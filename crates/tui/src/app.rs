@@ -17,21 +17,17 @@ use crate::items::Tone;
 use crate::kept::{Entry, Section};
 use crate::keys::Action;
 use crate::layout;
-use crate::link::{Ending, Facts, Look, Opened, Order, Ran, Stop, Told};
+use crate::link::{Ending, Facts, Look, Opened, Order, Told};
 use crate::own::Own;
 use crate::reading::{Reading, Then, help};
 use crate::status::{self, EFFORTS, MODES, Status, next_mode};
 use crate::transcript::Transcript;
-use crate::words::{one_line, plain};
+use crate::words::one_line;
 
 /// Two presses within this time leave.
 const TWICE: Duration = Duration::from_secs(2);
 /// Whoever looks elsewhere is told when a turn that took longer ends.
 const LONG_TURN: Duration = Duration::from_secs(10);
-/// What commands of the user's put out goes to the model with the next message, so much of it.
-const MOST_ASIDE: usize = 16 << 10;
-/// So many of their lines are shown.
-const MOST_SHOWN: usize = 20;
 
 /// What fills the window, if something does.
 pub(crate) enum Full {
@@ -57,7 +53,7 @@ pub struct App {
     /// Ctrl-C was pressed once.
     pub(crate) leaving: Option<Instant>,
     /// What goes to the model with the next message.
-    asides: Vec<String>,
+    pub(crate) asides: Vec<String>,
     /// A command of the user's that runs.
     pub(crate) own: Option<Own>,
     has_focus: bool,
@@ -359,37 +355,6 @@ impl App {
                 self.full = Some(Full::Reading(Reading::new(Entry::new(title, Section::Text(text)))));
             }
         }
-    }
-
-    /// Runs a command of the user's, one at a time.
-    fn run_own(&mut self, command: &str, now: Instant) {
-        if self.own.is_some() {
-            self.composer.set_text(&format!("!{command}"));
-            let key = self.look.keys.key(Action::Interrupt).to_owned();
-            return self
-                .transcript
-                .remark(Tone::Warning, format!("a command of yours runs already; {key} stops it"));
-        }
-        let stop = Stop::default();
-        self.own = Some(Own::new(command, stop.clone(), now));
-        self.errands.push(Errand::Shell(command.to_owned(), stop));
-    }
-
-    fn own_ended(&mut self, command: &str, ran: &Ran) {
-        self.own = None;
-        let output = plain(ran.output.trim_end());
-        let tone = if ran.is_well { Tone::Note } else { Tone::Warning };
-        let lines: Vec<&str> = output.lines().collect();
-        let hidden = lines.len().saturating_sub(MOST_SHOWN);
-        let mut shown: Vec<String> = lines.iter().skip(hidden).map(|line| one_line(line)).collect();
-        if hidden > 0 {
-            shown.insert(0, format!("… {hidden} more lines"));
-        }
-        let entry = Entry::new(format!("$ {command}"), Section::Text(output.clone()));
-        self.transcript.ran(&one_line(command), shown, tone, entry);
-        let mut aside = output;
-        crate::words::keep_end(&mut aside, MOST_ASIDE);
-        self.asides.push(format!("I ran `{command}` myself. Its output:\n{aside}"));
     }
 
     /// Prints what is final, and draws the rest.

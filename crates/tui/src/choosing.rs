@@ -154,7 +154,8 @@ pub(crate) struct Models {
 }
 
 impl Models {
-    pub(crate) fn new(models: Vec<ModelChoice>) -> Models {
+    /// With the one that answers now selected.
+    pub(crate) fn new(models: Vec<ModelChoice>, current: Option<&str>) -> Models {
         let longest = models.iter().map(|model| width::width(&model.name)).max().unwrap_or(0);
         let row = |model: &ModelChoice| {
             let gap = longest.min(MOST_PADDING).saturating_sub(width::width(&model.name));
@@ -166,7 +167,9 @@ impl Models {
             let about = format!("{:gap$}{:>6} {prices}  {mark} {}", "", model.context, model.why);
             Choice::new(one_line(&model.name), one_line_kept(&about))
         };
-        let list = Choosing::new("model (price of a million tokens)", models.iter().map(row).collect());
+        let mut list = Choosing::new("model (price of a million tokens)", models.iter().map(row).collect());
+        let place = models.iter().position(|model| Some(model.name.as_str()) == current);
+        list.picker.select(place.unwrap_or(0));
         Models { list, models }
     }
 
@@ -202,7 +205,8 @@ impl Changes {
         let (added, removed) = files.iter().fold((0u64, 0u64), |(added, removed), file| {
             (added.saturating_add(file.added), removed.saturating_add(file.removed))
         });
-        let all = Choice::new("everything", format!("{} files {}", files.len(), count(added, removed)));
+        let noun = if files.len() == 1 { "file" } else { "files" };
+        let all = Choice::new("everything", format!("{} {noun} {}", files.len(), count(added, removed)));
         let rows = std::iter::once(all).chain(files.iter().map(row)).collect();
         Changes { list: Choosing::new("changed in this session", rows), files, open: None }
     }

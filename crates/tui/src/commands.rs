@@ -52,7 +52,8 @@ impl App {
             self.transcript.remark(Tone::Note, "no other model is known; /model NAME takes any");
             return;
         }
-        self.full = Some(Full::Models(Models::new(models)));
+        self.full =
+            Some(Full::Models(Models::new(models, self.status.model.as_ref().map(ModelName::as_str))));
     }
 
     /// What to do with a model that was chosen: one that can't be used is explained.

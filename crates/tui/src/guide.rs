@@ -1,21 +1,19 @@
 //! The first start: a person gives Helve a model to speak with, and says whether a project's settings may count.
 //!
-//! [`Guide`] is the set-up as a value, as [`App`](crate::App) is the interface; [`lead`] is the loop around it.
+//! [`Guide`] is the set-up as a value, as [`App`](crate::App) is the interface; [`lead`] is the loop around it; `guide_view` draws it.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_widgets::{Choice, Cursor, Picker, Screen, Step, Theme, put, width, wrap_after};
-use ratatui::buffer::Buffer;
+use helve_widgets::{Choice, Picker, Step};
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind};
-use ratatui::layout::{Position, Rect, Size};
-use ratatui::text::{Line, Span};
+use ratatui::layout::Size;
+use ratatui::text::Line;
 use tokio::sync::mpsc;
 
 use crate::approvals::GUARD;
 use crate::composer::typed;
-use crate::keymap::KeyMap;
 use crate::keys::{Action, Context};
 use crate::link::{Look, Make, Take};
 use crate::run::Device;
@@ -26,11 +24,10 @@ use crate::words::one_line;
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// No key is longer.
 const MOST_KEY: usize = 4_096;
-/// So many dots stand for a key.
-const MOST_DOTS: usize = 40;
-/// So many models of local servers are offered, and so many rows of a list shown.
+/// So many rows are gone through at once.
+const PAGE: usize = 10;
+/// So many models of local servers are offered.
 const MOST_LOCAL: usize = 50;
-const ROWS: u16 = 10;
 
 /// What the set-up asks of the machine. All but `now` and `guess` may take its time: it is called on a thread of its own.
 #[derive(Clone)]
@@ -74,7 +71,7 @@ pub enum Led {
     Told,
 }
 
-enum Stage {
+pub(crate) enum Stage {
     /// How to get a model.
     Ways,
     Key(String),
@@ -97,16 +94,19 @@ enum Done {
 }
 
 pub struct Guide {
-    look: Look,
-    stage: Stage,
-    ways: Picker,
-    nearby: Nearby,
+    pub(crate) look: Look,
+    pub(crate) stage: Stage,
+    pub(crate) ways: Picker,
+    pub(crate) nearby: Nearby,
     providers: Vec<(String, String)>,
-    guess: Take<Option<String>>,
+    pub(crate) guess: Take<Option<String>>,
     /// What went wrong last.
-    trouble: Option<String>,
+    pub(crate) trouble: Option<String>,
     /// Since when the question is there.
     since: Instant,
+    /// The first row that is seen of what is asked, and whether the last one was.
+    pub(crate) top: usize,
+    pub(crate) has_seen_all: bool,
     jobs: Vec<Job>,
     led: Option<Led>,
 }
@@ -135,6 +135,8 @@ impl Guide {
             guess: helper.guess.clone(),
             trouble: None,
             since: (helper.now)(),
+            top: 0,
+            has_seen_all: false,
             jobs: Vec::new(),
             led: None,
         }
@@ -225,8 +227,16 @@ impl Guide {
     fn decide(&mut self, event: &KeyEvent, now: Instant) {
         let is_early = now.saturating_duration_since(self.since) < GUARD;
         match self.look.keys.action(Context::Approval, event) {
-            Some(Action::AllowOnce) if !is_early => self.led = Some(Led::Trusted),
+            // Nobody agrees to what they have not seen.
+            Some(Action::AllowOnce) if !is_early && self.has_seen_all => self.led = Some(Led::Trusted),
             Some(Action::Reject | Action::StopTurn) => self.led = Some(Led::Skipped),
+            _ => {}
+        }
+        match self.look.keys.action(Context::List, event) {
+            Some(Action::ListUp) => self.top = self.top.saturating_sub(1),
+            Some(Action::ListDown) => self.top += 1,
+            Some(Action::ListPageUp) => self.top = self.top.saturating_sub(PAGE),
+            Some(Action::ListPageDown) => self.top += PAGE,
             _ => {}
         }
     }
@@ -280,114 +290,6 @@ impl Guide {
             _ => None,
         }
     }
-
-    fn draw<W: Write, S: FnMut() -> Size>(&mut self, screen: &mut Screen<W, S>) -> io::Result<()> {
-        let Size { width, height } = screen.size();
-        let theme = self.look.theme.clone();
-        let (head, foot) = (self.head(width.into(), &theme), self.foot(width.into(), &theme));
-        let fixed = u16::try_from(head.len() + foot.len()).unwrap_or(u16::MAX);
-        let room = height.saturating_sub(fixed);
-        let picker = match &mut self.stage {
-            Stage::Ways => Some(&mut self.ways),
-            Stage::Whose(_, picker) => Some(&mut **picker),
-            _ => None,
-        };
-        let rows = picker.as_ref().map_or(0, |picker| picker.height(ROWS).min(room));
-        screen.draw(fixed.saturating_add(rows).min(height).max(1), |buffer| {
-            let mut y = put_all(buffer, 0, &head);
-            let mut cursor = None;
-            if let Some(picker) = picker {
-                let area = Rect { x: 0, y, width, height: rows }.intersection(buffer.area);
-                cursor = picker.draw(area, buffer, &theme).cursor.map(Cursor::at);
-                y += rows;
-            }
-            put_all(buffer, y, &foot);
-            cursor
-        })
-    }
-
-    /// What is asked.
-    fn head(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let mut lines = Vec::new();
-        match &self.stage {
-            Stage::Ways => {
-                let welcome = vec![
-                    Span::styled("Welcome to Helve.", theme.heading),
-                    Span::styled(" It needs a model to speak with, and found none.", theme.text),
-                ];
-                lines.extend([Line::from(welcome), Line::default()]);
-            }
-            Stage::Key(key) => {
-                let dots = "•".repeat(key.chars().count().min(MOST_DOTS));
-                let whose = (self.guess)(key.trim()).map(|name| format!("  {name}")).unwrap_or_default();
-                lines.push(Line::styled(
-                    "Paste the key. It is not shown, and stored for you alone.",
-                    theme.text,
-                ));
-                lines.push(Line::from(vec![
-                    Span::styled("key: ", theme.accent),
-                    Span::styled(format!("{dots}▏"), theme.text),
-                    Span::styled(whose, theme.success),
-                ]));
-            }
-            Stage::Whose(..) => {}
-            Stage::Storing => lines.push(Line::styled("storing the key …", theme.muted)),
-            Stage::Trust(asked) => {
-                for (number, line) in asked.iter().enumerate() {
-                    let style = if number == 0 { theme.warning } else { theme.text };
-                    lines.push(Line::styled(one_line(line), style));
-                }
-            }
-        }
-        wrapped(&lines, width)
-    }
-
-    /// What can be done, and what went wrong.
-    fn foot(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let keys = &self.look.keys;
-        let mut lines: Vec<Line<'static>> = Vec::new();
-        lines.extend(self.trouble.iter().map(|why| Line::styled(one_line(why), theme.warning)));
-        match &self.stage {
-            Stage::Ways => {
-                lines.extend(self.nearby.odd.iter().map(|odd| Line::styled(one_line(odd), theme.warning)));
-                if self.nearby == Nearby::default() {
-                    let text =
-                        "A server such as Ollama, LM Studio or llama.cpp appears here as soon as it runs.";
-                    lines.push(Line::styled(text, theme.muted));
-                }
-                lines
-                    .push(self.keys_line(&[(Action::Choose, "takes it"), (Action::Cancel, "leaves")], theme));
-            }
-            Stage::Key(_) => {
-                lines.push(Line::styled(
-                    format!("enter stores it · {} goes back", keys.key(Action::Cancel)),
-                    theme.muted,
-                ));
-            }
-            Stage::Whose(..) => {
-                lines.push(
-                    self.keys_line(&[(Action::Choose, "takes it"), (Action::Cancel, "goes back")], theme),
-                );
-            }
-            Stage::Storing => {}
-            Stage::Trust(_) => {
-                lines.push(
-                    self.keys_line(
-                        &[(Action::AllowOnce, "yes"), (Action::Reject, "no, leave them out")],
-                        theme,
-                    ),
-                );
-            }
-        }
-        wrapped(&lines, width)
-    }
-
-    fn keys_line(&self, hints: &[(Action, &str)], theme: &Theme) -> Line<'static> {
-        let keys: &KeyMap = &self.look.keys;
-        let hints: Vec<String> =
-            hints.iter().map(|(action, about)| format!("{} {about}", keys.key(*action))).collect();
-        Line::styled(hints.join(" · "), theme.muted)
-    }
 }
 
 fn bounded(key: &str) -> String {
@@ -402,22 +304,6 @@ fn step(picker: &mut Picker, action: Option<Action>) {
         Some(Action::ListPageDown) => picker.go(Step::PageDown),
         _ => {}
     }
-}
-
-fn wrapped(lines: &[Line<'static>], columns: usize) -> Vec<Line<'static>> {
-    let none = Line::default();
-    lines.iter().flat_map(|line| wrap_after(line, columns.max(1), &none, &none)).collect()
-}
-
-/// Draws lines from a row on, and gives the row behind them.
-fn put_all(buffer: &mut Buffer, top: u16, lines: &[Line<'static>]) -> u16 {
-    let columns = buffer.area.width;
-    let mut y = top;
-    for line in lines {
-        put(buffer, Position::new(0, y), columns, &width::truncate(line, columns.into()));
-        y = y.saturating_add(1);
-    }
-    y
 }
 
 /// Leads a person through the set-up. The screen must have been entered, and is not left at the end.

@@ -20,6 +20,7 @@ mod commands;
 mod composer;
 mod errands;
 mod guide;
+mod guide_view;
 mod history;
 mod items;
 mod kept;

@@ -47,6 +47,10 @@ impl Reading {
 
     pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap, kept: &Kept) -> Then {
         if self.search.is_some() {
+            // A letter that closes is written here.
+            if keys.action(Context::Pager, event) == Some(Action::Close) && typed(event).is_none() {
+                self.search = None;
+            }
             self.search_key(event);
             return Then::Stay;
         }

@@ -31,6 +31,9 @@ use crate::wiring::{dialogue, house};
 const RECENT: usize = 20;
 /// So many events wait for the interface; then it only gets those that are stored.
 const MOST_TOLD: usize = 1_024;
+/// How often, and with what pause, it is tried to open a session again that was just left.
+const REOPENINGS: u32 = 40;
+const BETWEEN_REOPENINGS: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(options: &Interactive, setup: &Setup) -> Result<Exit, Failure> {
     let prompt = options.text()?;
@@ -117,17 +120,28 @@ async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) 
             }
         };
         let before = handle.session();
-        drop(old);
+        // Whoever has a part of it keeps it open.
+        drop((old, handle, world));
         session = match another(which, setup, &models).await {
             Ok(session) => session,
             // One that can't be opened is no reason to be thrown out.
             Err(failure) => {
                 warnings.push(failure.to_string());
-                let again = another(Some(before), setup, &models).await;
-                again.inspect_err(|_| guided::close(&mut device))?
+                reopen(before, setup, &models).await.inspect_err(|_| guided::close(&mut device))?
             }
         };
     }
+}
+
+/// Opens the session that was just left. An errand that still runs may keep it for a moment.
+async fn reopen(session: SessionId, setup: &Setup, models: &Arc<Models>) -> Result<Session, Failure> {
+    for _ in 0..REOPENINGS {
+        if let Ok(session) = another(Some(session), setup, models).await {
+            return Ok(session);
+        }
+        tokio::time::sleep(BETWEEN_REOPENINGS).await;
+    }
+    another(Some(session), setup, models).await
 }
 
 /// Whether the terminal itself is gone.

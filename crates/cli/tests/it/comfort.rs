@@ -249,3 +249,21 @@ fn a_terminal_that_is_gone_ends_the_turn_and_the_session_goes_on() {
     window.wait_for("• second");
     leave(&mut window);
 }
+
+#[test]
+fn a_session_that_is_open_elsewhere_throws_nobody_out() {
+    let home = home();
+    let mut first = open(&home);
+    first.say("greet me");
+    first.wait_for("• second");
+    let mut second = open(&home);
+    second.say("here we are");
+    second.wait_for("• Understood.");
+    second.say("/resume");
+    second.wait_for("first: greet me");
+    second.type_in("\r");
+    second.wait_for("another process");
+    second.wait_for("> here we are");
+    leave(&mut second);
+    leave(&mut first);
+}

@@ -116,6 +116,7 @@ fn a_project_is_trusted_in_the_interface_or_not() {
         home.write("project/.helve/config.toml", "limits.max_steps = 77\n");
         let mut window = Window::start(&home.helve(&["-m", "script:script.toml"]), 24, 100);
         window.wait_for("ask for 1 thing");
+        window.wait_for("Shall they count?");
         assert!(window.text().contains("limits.max_steps  77"), "{}", window.text());
         window.answer(key);
         window.wait_for("what shall be done?");
@@ -127,4 +128,28 @@ fn a_project_is_trusted_in_the_interface_or_not() {
         let ran = home.run(&["config", "show", "limits.max_steps"]);
         assert_eq!(ran.out.contains("77"), is_trusted, "{key:?}: {ran:?}");
     }
+}
+
+#[test]
+fn nobody_trusts_what_they_have_not_seen() {
+    let home = Home::new();
+    home.write("project/script.toml", SCRIPT);
+    let rules: String =
+        (0..40).map(|number| format!("[[permission]]\ntool = 'tool{number}'\naction = 'allow'\n")).collect();
+    home.write("project/.helve/config.toml", &rules);
+    let mut window = Window::start(&home.helve(&["-m", "script:script.toml"]), 15, 100);
+    window.wait_for("ask for 40 things");
+    window.wait_for("pagedown shows more");
+    window.answer("y");
+    for _ in 0..10 {
+        window.type_in("\x1b[6~");
+    }
+    window.wait_for("tool39");
+    window.wait_for("y yes");
+    assert!(!window.text().contains("what shall be done?"), "{}", window.text());
+    window.type_in("y");
+    window.wait_for("what shall be done?");
+    window.type_in("\x04");
+    assert!(window.wait().success());
+    window.assert_restored();
 }

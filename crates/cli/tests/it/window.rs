@@ -108,7 +108,8 @@ impl Window {
     }
 
     pub(crate) fn resize(&self, rows: u16, columns: u16) {
-        self.drawn.lock().unwrap().screen_mut().set_size(rows, columns);
+        // The emulator itself breaks when text wraps in its only row.
+        self.drawn.lock().unwrap().screen_mut().set_size(rows.max(2), columns);
         tcsetwinsize(self.keyboard.as_ref().unwrap(), size(rows, columns)).unwrap();
     }
 

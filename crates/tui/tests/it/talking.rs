@@ -172,3 +172,25 @@ fn hours_of_answers_leave_little_behind() {
     assert!(desk.text().contains("200 of 200"), "{}", desk.text());
     desk.assert_restores();
 }
+
+#[test]
+fn the_status_line_has_every_part_that_has_something_to_tell() {
+    let mut desk = Desk::new(Opened::default());
+    let (usual, other) = (SessionState::default().agent, AgentName::new("reviewer"));
+    assert!(!desk.text().contains(usual.as_str()), "{}", desk.text());
+    desk.tell(ModelSwitched {
+        from: ModelName::new("small/model"),
+        to: ModelName::new("big/model"),
+        reason: String::new(),
+    });
+    desk.tell(AgentSwitched { from: usual.clone(), to: other.clone() });
+    desk.tell(ModeSwitched { from: Mode::Ask, to: Mode::Bypass });
+    let usage = Usage { input: 50_000, ..Usage::default() };
+    desk.tell(StepEnded { usage, cost: Cost::from_pico_dollars(20_000_000_000), stop: StopReason::EndTurn });
+    let parts = vec![Part::Text(TextPart::said("then this"))];
+    desk.tell(QueueChanged { queue: vec![Queued { message: id(7), delivery: Delivery::Queue, parts }] });
+    let text = desk.text();
+    assert!(text.contains("big/model · reviewer · bypass · 50% of 100k · $0.02 · 1 queued"), "{text}");
+    desk.tell(AgentSwitched { from: other, to: usual });
+    assert!(desk.text().contains("big/model · bypass ·"), "{}", desk.text());
+}
