@@ -5,7 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, SessionId, TextPart,
+    Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, Seq, SessionId, TextPart,
 };
 use helve_widgets::Screen;
 use ratatui::crossterm::event::{Event as Input, KeyEvent, KeyEventKind};
@@ -19,6 +19,7 @@ use crate::kept::{Entry, Section};
 use crate::keys::Action;
 use crate::layout;
 use crate::link::{Ending, Facts, Look, Opened, Order, Told};
+use crate::pages::Page;
 use crate::reading::{Choosing, Reading, Then, help};
 use crate::status::{self, MODES, Status, next_mode};
 use crate::transcript::Transcript;
@@ -97,11 +98,16 @@ impl App {
             );
             self.transcript.remark(Tone::Note, text);
         }
-        if opened.earlier > 0 {
-            let text = format!("{} earlier messages: `helve sessions show last`", opened.earlier);
+        if opened.has_earlier {
+            let text =
+                format!("there is more before this: {} opens it", self.look.keys.key(Action::OpenPager));
             self.transcript.remark(Tone::Note, text);
         }
         self.transcript.recall(&opened.recent);
+        self.tell_unfinished(opened);
+    }
+
+    fn tell_unfinished(&mut self, opened: &Opened) {
         if opened.is_unfinished {
             let text = "the last turn did not end by itself; /continue goes on with it";
             self.transcript.remark(Tone::Warning, text);
@@ -144,6 +150,10 @@ impl App {
             Told::Reply(Reply::Sessions { sessions }) => self.choose_session(sessions),
             Told::Reply(Reply::Failed { why }) => self.transcript.remark(Tone::Warning, one_line(why)),
             Told::Reply(_) => {}
+            Told::Opened(opened) => {
+                self.status.catch_up(opened);
+                self.tell_unfinished(opened);
+            }
         }
     }
 
@@ -215,7 +225,11 @@ impl App {
     fn full_key(&mut self, key: &KeyEvent) {
         let keys = &self.look.keys;
         let (then, chosen) = match &mut self.full {
-            Some(Full::Reading(reading)) => (reading.key(key, keys, &self.transcript.kept), None),
+            Some(Full::Reading(reading)) => {
+                let then = reading.key(key, keys);
+                self.errands.extend(reading.take_errands());
+                (then, None)
+            }
             Some(Full::Models(list, models)) => {
                 let then = list.key(key, keys);
                 let model = chosen_of(then, models).map(|(name, _)| ModelName::new(name.clone()));
@@ -276,10 +290,9 @@ impl App {
                 self.orders.push(Order::Do(Command::SetMode { mode }));
             }
             Action::OpenPager => {
-                self.full = Reading::last(&self.transcript.kept).map(Full::Reading);
-                if self.full.is_none() {
-                    self.transcript.remark(Tone::Note, "there is nothing to read yet");
-                }
+                let mut reading = Reading::of_session();
+                self.errands.extend(reading.take_errands());
+                self.full = Some(Full::Reading(reading));
             }
             Action::OpenEditor => self.errands.push(Errand::Edit(self.composer.text())),
             Action::Suspend => self.errands.push(Errand::Suspend),
@@ -348,6 +361,22 @@ impl App {
             Done::Text(title, text) => {
                 self.full = Some(Full::Reading(Reading::new(Entry::new(title, Section::Text(text)))));
             }
+            Done::Page(before, page) => self.turned(before, page),
+            Done::Whole(blob, whole) => {
+                if let Some(Full::Reading(reading)) = &mut self.full {
+                    reading.fill(blob, whole);
+                }
+            }
+        }
+    }
+
+    fn turned(&mut self, before: Seq, page: Result<Page, String>) {
+        let Some(Full::Reading(reading)) = &mut self.full else { return };
+        let turned = reading.turned(before, page, &self.transcript.kept);
+        self.errands.extend(reading.take_errands());
+        if let Err(why) = turned {
+            self.full = None;
+            self.transcript.remark(Tone::Note, one_line(&why));
         }
     }
 

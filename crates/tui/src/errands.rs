@@ -1,9 +1,12 @@
 //! What the interface lets the machine do, and what comes of it.
 
-use helve_protocol::{Delivery, Part, Prompt, TextPart};
+use helve_protocol::{BlobId, Delivery, Part, Prompt, Seq, TextPart};
 
 use crate::composer::Piece;
+use crate::kept::MOST_OF_ONE;
 use crate::link::{Ran, World};
+use crate::pages::{self, Page};
+use crate::words::plain;
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Errand {
@@ -16,6 +19,10 @@ pub(crate) enum Errand {
     Attach(Vec<Piece>, Delivery),
     Doctor,
     Permissions,
+    /// The items of the session before an event.
+    Page(Seq),
+    /// All of an output.
+    Whole(BlobId),
     // The following need the terminal.
     Edit(String),
     Suspend,
@@ -37,6 +44,8 @@ pub(crate) enum Done {
     Attached(Result<Prompt, (String, String)>),
     /// Something to read.
     Text(String, String),
+    Page(Seq, Result<Page, String>),
+    Whole(BlobId, Result<String, String>),
 }
 
 /// Does an errand that needs nothing but the machine; gives the others back.
@@ -54,6 +63,8 @@ pub(crate) fn run(errand: Errand, world: &World) -> Result<Done, Errand> {
         Errand::Attach(pieces, delivery) => Done::Attached(attach(pieces, delivery, world)),
         Errand::Doctor => Done::Text("doctor".to_owned(), (world.doctor)()),
         Errand::Permissions => Done::Text("permissions".to_owned(), (world.permissions)()),
+        Errand::Page(before) => Done::Page(before, pages::page(before, &world.look_back)),
+        Errand::Whole(blob) => Done::Whole(blob, whole(blob, world)),
         other => return Err(other),
     })
 }
@@ -67,6 +78,13 @@ pub(crate) fn start(errand: Errand, world: &World, done: tokio::sync::mpsc::Unbo
             let _ = done.send(result);
         }
     });
+}
+
+fn whole(blob: BlobId, world: &World) -> Result<String, String> {
+    let mut bytes = (world.payload)(blob)?;
+    // One more than is shown, so that it is seen to be cut.
+    bytes.truncate(MOST_OF_ONE + 1);
+    Ok(plain(&String::from_utf8_lossy(&bytes)))
 }
 
 fn attach(pieces: Vec<Piece>, delivery: Delivery, world: &World) -> Result<Prompt, (String, String)> {

@@ -99,7 +99,7 @@ pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
     let (theme, keys) = (&app.look.theme, &app.look.keys);
     match app.full.as_mut()? {
         Full::Reading(reading) => {
-            reading.draw(area, buffer, keys, theme, &app.transcript.kept);
+            reading.draw(area, buffer, keys, theme);
             None
         }
         Full::Models(list, _) | Full::Modes(list) | Full::Sessions(list, _) => {

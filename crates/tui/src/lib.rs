@@ -24,6 +24,7 @@ pub mod keys;
 mod layout;
 mod link;
 mod menu;
+mod pages;
 mod plain;
 mod reading;
 mod run;
@@ -36,7 +37,10 @@ mod words;
 pub use app::App;
 pub use approvals::GUARD;
 pub use keys::KeyMap;
-pub use link::{Attach, Ending, Facts, Link, Look, Make, Measure, Opened, Order, Ran, Take, Told, World};
+pub use link::{
+    Attach, Ending, Facts, Link, Look, LookBack, Make, Measure, Opened, Order, Payload, Ran, Take, Told,
+    World,
+};
 pub use plain::run_plain;
 pub use run::{Device, run};
 pub use terminal::{Keyboard, Raw, mend, restore_on_panic};

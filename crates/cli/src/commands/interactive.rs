@@ -5,25 +5,22 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{Feed, Gate, Handle, Session};
+use helve_agent::{Feed, Session};
 use helve_config::Color;
-use helve_protocol::{Command, Outcome, SessionId};
+use helve_protocol::{Command, SessionId};
 use helve_tui::{App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Told};
 use helve_widgets::{Colours, Ground, Keys, Narrowing, Options, Screen, Theme};
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
 
-use super::machine;
-use super::run::{Which, Worker, open, target};
-use super::welcome;
+use super::opening::{Opening, begin, opened};
+use super::run::Which;
+use super::{machine, welcome};
 use crate::args::Interactive;
 use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
 use crate::setup::Setup;
-use crate::wiring::{dialogue, house};
 
-/// So many messages of a resumed session are shown.
-const RECENT: usize = 20;
 /// So many events wait for the interface; then it only gets those that are stored.
 const MOST_TOLD: usize = 1_024;
 
@@ -53,12 +50,10 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
     let mut prompt = prompt;
     let mut device = device()?;
     loop {
-        let opened = opened(&session, prompt.take());
-        let (handle, actor) = session.listen();
-        let worker = Worker::start(actor);
-        let link = link(&handle, &worker);
-        let app = App::new(facts.clone(), look.clone(), opened);
-        let world = machine::world(setup, &models, &handle);
+        let link = link(&session);
+        let world = machine::world(setup, &models, &session);
+        let Opening { opened, door, worker, .. } = session;
+        let app = App::new(facts.clone(), look.clone(), Opened { prompt: prompt.take(), ..opened });
         let ended = helve_tui::run(app, &mut device, link, &world).await;
         let is_over = !matches!(ended, Ok(Ending::New | Ending::Resume(_)));
         if is_over {
@@ -66,7 +61,9 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
             let _ = device.screen.leave();
             let _ = device.raw.pause();
         }
-        handle.send(Command::ShutDown).await;
+        if let Some(handle) = door.handle().await {
+            handle.send(Command::ShutDown).await;
+        }
         let old = worker.end().await?;
         let which = match ended {
             Ok(Ending::New) => None,
@@ -89,7 +86,7 @@ async fn talk(options: &Interactive, prompt: Option<String>, setup: &Setup) -> R
 
 /// The same in plain lines.
 async fn talk_plainly(
-    mut session: Session,
+    mut session: Opening,
     mut prompt: Option<String>,
     setup: &Setup,
     models: &Arc<Models>,
@@ -99,13 +96,14 @@ async fn talk_plainly(
         io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.blocking_send(line))
     });
     loop {
-        let opened = opened(&session, prompt.take());
-        let (handle, actor) = session.listen();
-        let worker = Worker::start(actor);
-        let link = link(&handle, &worker);
-        let world = machine::world(setup, models, &handle);
+        let link = link(&session);
+        let world = machine::world(setup, models, &session);
+        let Opening { opened, door, worker, .. } = session;
+        let opened = Opened { prompt: prompt.take(), ..opened };
         let ended = helve_tui::run_plain(opened, &mut lines, &mut io::stdout(), link, &world).await;
-        handle.send(Command::ShutDown).await;
+        if let Some(handle) = door.handle().await {
+            handle.send(Command::ShutDown).await;
+        }
         let old = worker.end().await?;
         match ended? {
             Ending::New => {}
@@ -125,43 +123,18 @@ fn goodbye(session: &Session) -> Exit {
     Exit::Fine
 }
 
-async fn another(which: Option<SessionId>, setup: &Setup, models: &Arc<Models>) -> Result<Session, Failure> {
+async fn another(which: Option<SessionId>, setup: &Setup, models: &Arc<Models>) -> Result<Opening, Failure> {
     let id = which.map(|id| id.to_string());
     begin(Which { resume: id.as_deref(), ..Which::default() }, setup, models).await
 }
 
-async fn begin(which: Which<'_>, setup: &Setup, models: &Arc<Models>) -> Result<Session, Failure> {
-    let target = target(which, setup, models).await?;
-    let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
-    let house = house(setup, Gate::asking().with_person(), models)?;
-    let dialogue = dialogue(models, target, fallbacks, &house);
-    open(which, setup, house, dialogue)
-}
-
-fn opened(session: &Session, prompt: Option<String>) -> Opened {
-    session.state(|state| {
-        let said = state.history.messages().count();
-        let earlier = said.saturating_sub(RECENT);
-        Opened {
-            model: state.model.clone(),
-            mode: state.mode,
-            cost: state.cost,
-            queue: state.queue.clone(),
-            plan: state.plan.clone(),
-            recent: state.history.messages().skip(earlier).cloned().collect(),
-            earlier,
-            is_unfinished: said > 0 && state.outcome != Some(Outcome::EndTurn),
-            prompt,
-        }
-    })
-}
-
-/// The way to the session: two tasks carry what is said.
-fn link(handle: &Handle, worker: &Worker) -> Link {
+/// The way to the session: two tasks carry what is said, as soon as it is open.
+fn link(session: &Opening) -> Link {
     let (orders, mut to_do) = mpsc::channel(64);
     let (tell, told) = mpsc::channel(MOST_TOLD);
-    let (asked, replies) = (handle.clone(), tell.downgrade());
+    let (door, replies) = (session.door.clone(), tell.downgrade());
     tokio::spawn(async move {
+        let Some(asked) = door.handle().await else { return };
         while let Some(order) = to_do.recv().await {
             match order {
                 Order::Do(command) => asked.send(command).await,
@@ -174,8 +147,13 @@ fn link(handle: &Handle, worker: &Worker) -> Link {
             }
         }
     });
-    let (mut feed, done) = (handle.feed(), worker.done.clone());
+    let (door, done, is_glance) = (session.door.clone(), session.worker.done.clone(), session.is_glance);
     tokio::spawn(async move {
+        let Some(handle) = door.handle().await else { return };
+        if is_glance {
+            let _ = tell.send(Told::Opened(Box::new(handle.state(opened)))).await;
+        }
+        let mut feed = handle.feed();
         loop {
             tokio::select! {
                 biased;

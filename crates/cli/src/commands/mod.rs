@@ -9,6 +9,7 @@ mod machine;
 mod models;
 mod models_list;
 mod models_probe;
+mod opening;
 mod permissions;
 mod reference;
 mod replay;
