@@ -8,7 +8,7 @@ use std::time::Duration;
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
     BlobId, Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged,
-    Queued, Reply, RewindScope, Rewound, SessionId, SessionRenamed, Status, StatusChanged,
+    Queued, Reply, RewindScope, Rewound, SessionId, SessionRenamed, SessionState, Status, StatusChanged,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -52,6 +52,11 @@ pub struct Actor {
 impl Handle {
     pub fn session(&self) -> SessionId {
         self.record.session()
+    }
+
+    /// Looks at where the session stands.
+    pub fn state<T>(&self, look: impl FnOnce(&SessionState) -> T) -> T {
+        self.record.state(look)
     }
 
     /// Everything that this process told of the session, and tells from here on.

@@ -258,10 +258,14 @@ impl Journal for FileJournal {
     }
 
     fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending> {
-        let told = self.lineage(session)?.tell(&mut |event| {
+        let told = self.lineage(session)?.tell_after(after, &mut |event| {
             if event.seq > after { each(event) } else { ControlFlow::Continue(()) }
         })?;
         Ok(told.ending)
+    }
+
+    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> Result<Vec<Event>> {
+        self.lineage(session)?.look_back(before, bytes)
     }
 
     fn list(&self) -> Result<Vec<SessionSummary>> {

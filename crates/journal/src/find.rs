@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use helve_protocol::Seq;
 
 use crate::line::{self, Tip};
+use crate::reader::MAX_LINE_BYTES;
 
 const CHUNK: u64 = 4096;
 
@@ -37,8 +38,34 @@ pub(crate) fn find_event(file: &File, first_line: u64, wanted: Seq) -> io::Resul
     Ok(Err(last))
 }
 
+/// Where the first line begins whose event is not before `wanted`; the end, if there is none. What is damaged counts as later.
+pub(crate) fn place_of(file: &File, first_line: u64, wanted: Seq) -> io::Result<u64> {
+    let mut low = first_line;
+    let mut high = file.metadata()?.len();
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = line_start(file, middle, low)?;
+        let text = read_line(file, start, high)?.unwrap_or_default();
+        match line::seq_of(&text) {
+            Some(seq) if seq < wanted => low = start + text.len() as u64 + 1,
+            _ => high = start,
+        }
+    }
+    Ok(low)
+}
+
+/// What the line that ends where another begins claims to be: its hash and its event.
+pub(crate) fn claimed_before(file: &File, start: u64, first_line: u64) -> io::Result<Option<(Tip, Seq)>> {
+    if start <= first_line {
+        return Ok(None);
+    }
+    let text = read_line(file, line_start(file, start - 1, first_line)?, start)?.unwrap_or_default();
+    let tip = line::unseal(&text, Tip::NONE).map(|(claimed, _)| claimed);
+    Ok(tip.zip(line::seq_of(&text)))
+}
+
 /// Where the line that covers `position` begins, not before `floor`.
-fn line_start(file: &File, position: u64, floor: u64) -> io::Result<u64> {
+pub(crate) fn line_start(file: &File, position: u64, floor: u64) -> io::Result<u64> {
     let mut end = position;
     while end > floor {
         let start = end.saturating_sub(CHUNK).max(floor);
@@ -51,8 +78,9 @@ fn line_start(file: &File, position: u64, floor: u64) -> io::Result<u64> {
     Ok(floor)
 }
 
-/// The line that begins at `start` without its newline; `None` if it has no end before `limit`.
+/// The line that begins at `start` without its newline; `None` if it has no end before `limit`, or is longer than lines are.
 fn read_line(file: &File, start: u64, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let limit = limit.min(start.saturating_add(MAX_LINE_BYTES as u64));
     let mut text = Vec::new();
     let mut position = start;
     while position < limit {

@@ -43,8 +43,12 @@ pub trait Journal: Send + Sync {
     fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>>;
 
     /// Tells a session's events after `after` without owning it, as far as its log and those of its ancestors can be
-    /// read, until it is told to stop.
+    /// read, until it is told to stop. What is told is checked; what comes before is not looked at.
     fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending>;
+
+    /// The last of a session's events before `before`, in their order: some bytes of them, and none only if there is none. Each
+    /// is checked against the one before it, and nothing else is read, so that it is had at once however long the log is.
+    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> Result<Vec<Event>>;
 
     /// All sessions, the last changed first.
     fn list(&self) -> Result<Vec<SessionSummary>>;
@@ -63,6 +67,9 @@ pub trait Journal: Send + Sync {
         self.payloads(session)?(blob)
     }
 }
+
+/// After all events: where a look back begins.
+pub const END: Seq = Seq(u64::MAX);
 
 /// Gives a blob's content.
 pub type Payloads = Box<dyn Fn(BlobId) -> Result<Vec<u8>> + Send + Sync>;

@@ -2,14 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use helve_protocol::{Event, SessionId};
+use helve_protocol::{Event, Seq, SessionId};
 
 use crate::blobs::FileBlobs;
 use crate::files::FileJournal;
 use crate::line::{ForkPoint, Header};
 use crate::log::{LogEnd, SessionFolder};
 use crate::reader::{LogReader, Next};
-use crate::{Damage, Each, Ending, Error, Flaw, Result};
+use crate::{Damage, END, Each, Ending, Error, Flaw, Result};
 
 /// A fork of a fork of a fork … is followed this far.
 pub(crate) const MAX_GENERATIONS: usize = 1000;
@@ -89,8 +89,14 @@ impl Lineage {
     /// Tells all events in order. What is damaged in one log does not keep the others from being told, but the ending
     /// says so.
     pub(crate) fn tell(&self, each: Each<'_>) -> Result<Told> {
-        let mut damage = self.broken.clone();
-        for generation in &self.ancestors {
+        self.tell_after(Seq::START, each)
+    }
+
+    /// The same without the logs, and the beginning of the last one, that have only events up to `after`.
+    pub(crate) fn tell_after(&self, after: Seq, each: Each<'_>) -> Result<Told> {
+        let is_wanted = |point: Option<ForkPoint>| point.is_none_or(|point| point.seq > after);
+        let mut damage = self.broken.clone().filter(|damage| damage.after > after);
+        for generation in self.ancestors.iter().filter(|generation| is_wanted(generation.until)) {
             match generation.tell(each)? {
                 Ending::Whole => {}
                 Ending::Damaged(found) => drop(damage.get_or_insert(found)),
@@ -100,8 +106,25 @@ impl Lineage {
                 }
             }
         }
-        let told = tell_rest(&mut self.own.folder.reader()?, each)?;
+        let told = tell_rest(&mut self.own.folder.reader_after(after)?, each)?;
         Ok(Told { ending: damage.map_or(told.ending, Ending::Damaged), ..told })
+    }
+}
+
+impl Lineage {
+    /// The last events before one, of the youngest that has any.
+    pub(crate) fn look_back(&self, before: Seq, bytes: u64) -> Result<Vec<Event>> {
+        for generation in self.youngest_first() {
+            let inherited = generation.header.forked_from.map_or(Seq::START, |point| point.seq);
+            let end = generation.until.map_or(END, |until| until.seq.next());
+            if before > inherited.next() {
+                let events = generation.folder.look_back(before.min(end), bytes)?;
+                if !events.is_empty() {
+                    return Ok(events);
+                }
+            }
+        }
+        Ok(Vec::new())
     }
 }
 

@@ -11,12 +11,12 @@ use helve_protocol::{Blobs, Event, Persistence, Seq, SessionId};
 use crate::blobs::FileBlobs;
 use crate::disk::Locked;
 use crate::error::At;
-use crate::find::find_event;
+use crate::find::{claimed_before, find_event, line_start, place_of};
 use crate::line::{self, ForkPoint, Header, Tip};
 use crate::owner::{self, Signature};
 use crate::pack::Pack;
-use crate::reader::LogReader;
-use crate::{Error, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog, disk};
+use crate::reader::{LogReader, Next};
+use crate::{Damage, Ending, Error, Flaw, MAX_EVENT_BYTES, MAX_EVENT_DEPTH, Result, SessionLog, disk};
 
 /// A log is exchanged for another by a repair, which is rare.
 const MAX_LOCK_TRIES: usize = 10;
@@ -46,6 +46,63 @@ impl SessionFolder {
     /// Begins to read the log.
     pub(crate) fn reader(&self) -> Result<LogReader> {
         LogReader::new(self.open()?, &self.log(), self.session)
+    }
+
+    /// Begins to read the log after one of its events, without a look at those before. If it is not found, at the beginning.
+    pub(crate) fn reader_after(&self, after: Seq) -> Result<LogReader> {
+        let (reader, file, path) = (self.reader()?, self.open()?, self.log());
+        if after <= reader.last {
+            return Ok(reader);
+        }
+        let place = place_of(&file, reader.offset, after.next()).at(&path)?;
+        match claimed_before(&file, place, reader.offset).at(&path)? {
+            Some((tip, seq)) if seq == after => reader.resume(place, tip, seq),
+            _ => Ok(reader),
+        }
+    }
+
+    /// The last of the log's own events before one: some bytes of them, and at least one. Each must follow from the line before
+    /// it.
+    pub(crate) fn look_back(&self, before: Seq, bytes: u64) -> Result<Vec<Event>> {
+        let (file, path) = (self.open()?, self.log());
+        let first_line = self.reader()?.offset;
+        let mut end = match before {
+            crate::END => file.metadata().at(&path)?.len(),
+            before => place_of(&file, first_line, before).at(&path)?,
+        };
+        loop {
+            let start = line_start(&file, end.saturating_sub(bytes.max(1)), first_line).at(&path)?;
+            let before_that = claimed_before(&file, start, first_line).at(&path)?;
+            if start > first_line && before_that.is_none() {
+                let damage = Damage { path, offset: start, after: Seq::START, flaw: Flaw::Form };
+                return Err(Error::Damaged { session: self.session, damage });
+            }
+            let events = self.part(start, end, before_that)?;
+            // Where there was nothing but a line that was never finished, what counts is before it.
+            if !events.is_empty() || start == first_line {
+                return Ok(events);
+            }
+            end = start;
+        }
+    }
+
+    /// The events of the lines between two places.
+    fn part(&self, start: u64, end: u64, before: Option<(Tip, Seq)>) -> Result<Vec<Event>> {
+        let mut reader = self.reader()?;
+        if let Some((tip, seq)) = before {
+            reader = reader.resume(start, tip, seq)?;
+        }
+        let mut events = Vec::new();
+        while reader.offset < end {
+            match reader.next()? {
+                Next::Event(event) | Next::Unfinished(event) => events.push(event),
+                Next::End(Ending::Damaged(damage)) => {
+                    return Err(Error::Damaged { session: self.session, damage });
+                }
+                Next::End(_) => break,
+            }
+        }
+        Ok(events)
     }
 
     /// Only the first line, of whatever version the log is.

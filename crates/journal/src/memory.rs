@@ -108,6 +108,19 @@ impl Journal for MemoryJournal {
         Ok(if flow.is_break() { Ending::Stopped } else { Ending::Whole })
     }
 
+    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> Result<Vec<Event>> {
+        let mut events = events_of(&self.sessions(), session)?;
+        events.retain(|event| event.seq < before);
+        let mut left = bytes;
+        let is_wanted = |event: &&Event| {
+            let had = left;
+            left = left.saturating_sub(event.to_json().unwrap_or_default().len() as u64);
+            had > 0
+        };
+        let wanted = events.iter().rev().take_while(is_wanted).count().max(1);
+        Ok(events.split_off(events.len().saturating_sub(wanted)))
+    }
+
     fn list(&self) -> Result<Vec<SessionSummary>> {
         let sessions = self.sessions();
         let mut summaries = Vec::new();

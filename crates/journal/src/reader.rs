@@ -11,7 +11,7 @@ use crate::line::{self, Header, Tip};
 use crate::{Damage, Ending, Error, Flaw, MAX_EVENT_BYTES, Result};
 
 /// A line holds one event, its envelope and its seal.
-const MAX_LINE_BYTES: usize = MAX_EVENT_BYTES + 4096;
+pub(crate) const MAX_LINE_BYTES: usize = MAX_EVENT_BYTES + 4096;
 
 const BUFFERED: usize = 1 << 16;
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use helve_protocol::{Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, TextPart};
+use helve_protocol::{Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, Seq, TextPart};
 use helve_widgets::Screen;
 use ratatui::crossterm::event::{Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
@@ -19,6 +19,7 @@ use crate::keys::Action;
 use crate::layout;
 use crate::link::{Ending, Facts, Look, Opened, Order, Told};
 use crate::own::Own;
+use crate::pages::Page;
 use crate::reading::{Reading, Then, help};
 use crate::status::{self, EFFORTS, MODES, Status, next_mode};
 use crate::transcript::Transcript;
@@ -96,14 +97,19 @@ impl App {
             );
             self.transcript.remark(Tone::Note, text);
         }
-        if opened.earlier > 0 {
-            let text = format!("{} earlier messages: `helve sessions show last`", opened.earlier);
+        if opened.has_earlier {
+            let text =
+                format!("there is more before this: {} opens it", self.look.keys.key(Action::OpenPager));
             self.transcript.remark(Tone::Note, text);
         }
         self.transcript.recall(&opened.recent);
         for warning in &opened.warnings {
             self.transcript.remark(Tone::Warning, one_line(warning));
         }
+        self.tell_unfinished(opened);
+    }
+
+    fn tell_unfinished(&mut self, opened: &Opened) {
         if opened.is_unfinished {
             let text = "the last turn did not end by itself; /continue goes on with it";
             self.transcript.remark(Tone::Warning, text);
@@ -145,6 +151,10 @@ impl App {
             Told::Event(event) => self.event(event, now),
             Told::Reply(Reply::Failed { why }) => self.transcript.remark(Tone::Warning, one_line(why)),
             Told::Reply(_) => {}
+            Told::Opened(opened) => {
+                self.status.catch_up(opened);
+                self.tell_unfinished(opened);
+            }
         }
     }
 
@@ -216,7 +226,11 @@ impl App {
     fn full_key(&mut self, key: &KeyEvent) {
         let keys = &self.look.keys;
         let (then, chosen) = match &mut self.full {
-            Some(Full::Reading(reading)) => (reading.key(key, keys, &self.transcript.kept), None),
+            Some(Full::Reading(reading)) => {
+                let then = reading.key(key, keys);
+                self.errands.extend(reading.take_errands());
+                (then, None)
+            }
             Some(Full::Changes(changes)) => (changes.key(key, keys), None),
             Some(Full::Models(models)) => {
                 let then = models.key(key, keys);
@@ -288,10 +302,9 @@ impl App {
                 self.orders.push(Order::Do(Command::SetMode { mode }));
             }
             Action::OpenPager => {
-                self.full = Reading::last(&self.transcript.kept).map(Full::Reading);
-                if self.full.is_none() {
-                    self.transcript.remark(Tone::Note, "there is nothing to read yet");
-                }
+                let mut reading = Reading::of_session();
+                self.errands.extend(reading.take_errands());
+                self.full = Some(Full::Reading(reading));
             }
             Action::OpenEditor => self.errands.push(Errand::Edit(self.composer.text())),
             Action::Suspend => self.errands.push(Errand::Suspend),
@@ -354,6 +367,22 @@ impl App {
             Done::Text(title, text) => {
                 self.full = Some(Full::Reading(Reading::new(Entry::new(title, Section::Text(text)))));
             }
+            Done::Page(before, page) => self.turned(before, page),
+            Done::Whole(blob, whole) => {
+                if let Some(Full::Reading(reading)) = &mut self.full {
+                    reading.fill(blob, whole);
+                }
+            }
+        }
+    }
+
+    fn turned(&mut self, before: Seq, page: Result<Page, String>) {
+        let Some(Full::Reading(reading)) = &mut self.full else { return };
+        let turned = reading.turned(before, page, &self.transcript.kept);
+        self.errands.extend(reading.take_errands());
+        if let Err(why) = turned {
+            self.full = None;
+            self.transcript.remark(Tone::Note, one_line(&why));
         }
     }
 

@@ -263,7 +263,7 @@ impl Approvals {
                 let mut sections = vec![Section::Text(text)];
                 sections
                     .extend(asked.diff.as_deref().map(|diff| Section::Diff(without_count(diff).to_owned())));
-                Some(Entry { title: "may it do this?".to_owned(), sections })
+                Some(Entry { title: "may it do this?".to_owned(), sections, ..Entry::default() })
             }
             Request::Question(asked) => {
                 let text = format!("{}\n\n{}", asked.text, asked.options.join("\n"));

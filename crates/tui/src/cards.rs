@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use crate::kept::{Entry, Section};
+use crate::pages;
 use crate::words::{duration, keep_end, one_line, plain};
 
 /// So much of the output is kept while it runs.
@@ -216,7 +217,8 @@ impl Card {
         let mut sections = vec![Section::Text(input)];
         sections.extend(self.diff().map(|diff| Section::Diff(diff.to_owned())));
         sections.push(Section::Text(self.result()));
-        Entry { title: format!("{} {}", self.name, self.about()), sections }
+        let whole = self.end.as_ref().and_then(pages::whole);
+        Entry { title: format!("{} {}", self.name, self.about()), sections, whole, ..Entry::default() }
     }
 }
 

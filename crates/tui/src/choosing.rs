@@ -10,7 +10,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
 use crate::composer::typed;
-use crate::kept::{Entry, Kept, Section};
+use crate::kept::{Entry, Section};
 use crate::keymap::KeyMap;
 use crate::keys::{Action, Context};
 use crate::link::{Changed, Glimpse, ModelChoice, Past};
@@ -214,7 +214,7 @@ impl Changes {
     pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Then {
         if let Some(reading) = &mut self.open {
             // What is read here has no items before it or after it.
-            if reading.key(event, keys, &Kept::default()) == Then::Close {
+            if reading.key(event, keys) == Then::Close {
                 self.open = None;
             }
             return Then::Stay;
@@ -248,7 +248,7 @@ impl Changes {
     ) -> Option<Position> {
         match &mut self.open {
             Some(reading) => {
-                reading.draw(area, buffer, keys, theme, &Kept::default());
+                reading.draw(area, buffer, keys, theme);
                 None
             }
             None => self.list.draw(area, buffer, theme),

@@ -1,9 +1,12 @@
 //! What the interface lets the machine do, and what comes of it.
 
-use helve_protocol::{Delivery, Part, Prompt, SessionId, TextPart};
+use helve_protocol::{BlobId, Delivery, Part, Prompt, Seq, SessionId, TextPart};
 
 use crate::composer::Piece;
+use crate::kept::MOST_OF_ONE;
 use crate::link::{Changed, Glimpse, ModelChoice, Past, Ran, Stop, World};
+use crate::pages::{self, Page};
+use crate::words::plain;
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum Errand {
@@ -19,6 +22,10 @@ pub(crate) enum Errand {
     Attach(Vec<Piece>, Delivery),
     Doctor,
     Permissions,
+    /// The items of the session before an event.
+    Page(Seq),
+    /// All of an output.
+    Whole(BlobId),
     // The following need the terminal.
     Edit(String),
     Suspend,
@@ -45,6 +52,8 @@ pub(crate) enum Done {
     Attached(Result<Prompt, (String, String)>),
     /// Something to read.
     Text(String, String),
+    Page(Seq, Result<Page, String>),
+    Whole(BlobId, Result<String, String>),
 }
 
 /// Does an errand that needs nothing but the machine; gives the others back.
@@ -65,6 +74,8 @@ fn run(errand: Errand, world: &World, tell: &dyn Fn(Done)) -> Result<Done, Erran
         Errand::Attach(pieces, delivery) => Done::Attached(attach(pieces, delivery, world)),
         Errand::Doctor => Done::Text("doctor".to_owned(), (world.doctor)()),
         Errand::Permissions => Done::Text("permissions".to_owned(), (world.permissions)()),
+        Errand::Page(before) => Done::Page(before, pages::page(before, &world.look_back)),
+        Errand::Whole(blob) => Done::Whole(blob, whole(blob, world)),
         other => return Err(other),
     })
 }
@@ -79,6 +90,13 @@ pub(crate) fn start(errand: Errand, world: &World, done: tokio::sync::mpsc::Unbo
             tell(result);
         }
     });
+}
+
+fn whole(blob: BlobId, world: &World) -> Result<String, String> {
+    let mut bytes = (world.payload)(blob)?;
+    // One more than is shown, so that it is seen to be cut.
+    bytes.truncate(MOST_OF_ONE + 1);
+    Ok(plain(&String::from_utf8_lossy(&bytes)))
 }
 
 fn attach(pieces: Vec<Piece>, delivery: Delivery, world: &World) -> Result<Prompt, (String, String)> {

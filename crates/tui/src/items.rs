@@ -23,7 +23,6 @@ pub(crate) enum Item {
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) markdown: Markdown,
-    pub(crate) whole: String,
     pub(crate) is_over: bool,
     /// The mark before the first line was printed.
     pub(crate) has_begun: bool,
@@ -71,7 +70,6 @@ impl Tone {
 impl Answer {
     pub(crate) fn push(&mut self, text: &str) {
         self.markdown.push(text);
-        self.whole.push_str(text);
     }
 
     pub(crate) fn finish(&mut self) {

@@ -1,20 +1,25 @@
-//! What was shown, for whoever wants to read it in full: the last items, as far as they fit.
+//! Something to read in full, and what of that no journal has.
 
 use std::collections::VecDeque;
 
+use helve_protocol::{BlobId, Seq};
 use helve_widgets::{Markdown, Theme, diff_lines};
 use ratatui::text::Line;
 
-const MOST_ITEMS: usize = 200;
-const MOST_BYTES: usize = 16 << 20;
-/// More of one item is not kept: the journal has it.
-const MOST_OF_ONE: usize = 2 << 20;
+const MOST_ITEMS: usize = 50;
+const MOST_BYTES: usize = 4 << 20;
+/// More of one item is not shown.
+pub(crate) const MOST_OF_ONE: usize = 4 << 20;
 
 /// One item in full.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) title: String,
     pub(crate) sections: Vec<Section>,
+    /// The event that it comes from, or after which it came.
+    pub(crate) seq: Seq,
+    /// Where all of the last section is, if that is a cut.
+    pub(crate) whole: Option<BlobId>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,7 +49,15 @@ impl Section {
 
 impl Entry {
     pub(crate) fn new(title: impl Into<String>, section: Section) -> Entry {
-        Entry { title: title.into(), sections: vec![section] }
+        Entry { title: title.into(), sections: vec![section], ..Entry::default() }
+    }
+
+    /// All of the last section has come.
+    pub(crate) fn fill(&mut self, whole: String) {
+        self.whole = None;
+        self.sections.pop();
+        self.sections.push(Section::Text(whole));
+        self.bound();
     }
 
     pub(crate) fn lines(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
@@ -62,7 +75,7 @@ impl Entry {
         self.title.len() + self.sections.iter().map(|section| section.text().len()).sum::<usize>()
     }
 
-    fn bounded(mut self) -> Entry {
+    fn bound(&mut self) {
         let mut left = MOST_OF_ONE;
         for section in &mut self.sections {
             let (Section::Text(text) | Section::Markdown(text) | Section::Diff(text)) = section;
@@ -72,11 +85,10 @@ impl Entry {
             }
             left = left.saturating_sub(text.len());
         }
-        self
     }
 }
 
-/// The last items, the oldest first.
+/// The last items that no journal has: what commands of the user's put out. The oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     entries: VecDeque<Entry>,
@@ -84,8 +96,8 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn push(&mut self, entry: Entry) {
-        let entry = entry.bounded();
+    pub(crate) fn push(&mut self, mut entry: Entry) {
+        entry.bound();
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
         while self.entries.len() > MOST_ITEMS || (self.bytes > MOST_BYTES && self.entries.len() > 1) {
@@ -93,13 +105,11 @@ impl Kept {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Counted from the oldest.
-    pub(crate) fn get(&self, number: usize) -> Option<&Entry> {
-        self.entries.get(number)
+    /// Puts those that belong there into a page that ends before an event.
+    pub(crate) fn join(&self, page: &mut Vec<Entry>, start: Seq, before: Seq) {
+        let belongs = |entry: &&Entry| entry.seq >= start && entry.seq < before;
+        page.extend(self.entries.iter().filter(belongs).cloned());
+        page.sort_by_key(|entry| entry.seq);
     }
 }
 
@@ -112,10 +122,26 @@ mod tests {
         let mut kept = Kept::default();
         for number in 0..1_000 {
             kept.push(Entry::new(number.to_string(), Section::Text("x".repeat(200_000))));
-            assert!(kept.bytes <= MOST_BYTES && kept.len() <= MOST_ITEMS);
+            assert!(kept.bytes <= MOST_BYTES && kept.entries.len() <= MOST_ITEMS);
         }
-        assert_eq!(kept.get(kept.len() - 1).unwrap().title, "999");
+        assert_eq!(kept.entries.back().unwrap().title, "999");
         kept.push(Entry::new("large", Section::Text("é".repeat(MOST_OF_ONE))));
-        assert!(kept.get(kept.len() - 1).unwrap().bytes() < MOST_OF_ONE + 200);
+        assert!(kept.entries.back().unwrap().bytes() < MOST_OF_ONE + 200);
+    }
+
+    #[test]
+    fn what_no_journal_has_stands_where_it_came() {
+        let mut kept = Kept::default();
+        let at = |seq: u64, title: &str| Entry {
+            seq: Seq(seq),
+            ..Entry::new(title, Section::Text(String::new()))
+        };
+        for (seq, title) in [(2, "old"), (5, "here"), (9, "new")] {
+            kept.push(at(seq, title));
+        }
+        let mut page = vec![at(4, "a"), at(5, "b"), at(6, "c")];
+        kept.join(&mut page, Seq(4), Seq(9));
+        let titles: Vec<&str> = page.iter().map(|entry| entry.title.as_str()).collect();
+        assert_eq!(titles, ["a", "b", "here", "c"]);
     }
 }

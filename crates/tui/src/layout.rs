@@ -104,7 +104,7 @@ pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
     let (theme, keys) = (&app.look.theme, &app.look.keys);
     match app.full.as_mut()? {
         Full::Reading(reading) => {
-            reading.draw(area, buffer, keys, theme, &app.transcript.kept);
+            reading.draw(area, buffer, keys, theme);
             None
         }
         Full::Models(models) => models.draw(area, buffer, theme).map(Cursor::at),

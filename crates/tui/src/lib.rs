@@ -30,6 +30,7 @@ mod layout;
 mod link;
 mod menu;
 mod own;
+mod pages;
 mod plain;
 mod reading;
 mod run;
@@ -44,8 +45,8 @@ pub use approvals::GUARD;
 pub use guide::{Guide, Helper, Led, Nearby, Store, lead};
 pub use keymap::{KeyMap, Refused, Trouble, reference};
 pub use link::{
-    Attach, Changed, Ending, Facts, Glimpse, Link, Look, LookInto, Make, Measure, ModelChoice, Opened, Order,
-    Past, Ran, RunOwn, Stop, Take, Told, World,
+    Attach, Changed, Ending, Facts, Glimpse, Link, Look, LookBack, LookInto, Make, Measure, ModelChoice,
+    Opened, Order, Past, Payload, Ran, RunOwn, Stop, Take, Told, World,
 };
 pub use plain::run_plain;
 pub use run::{Device, run};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use helve_protocol::{
-    AgentName, Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, SessionId,
-    Task,
+    AgentName, BlobId, Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, Seq,
+    SessionId, Task,
 };
 use helve_widgets::Theme;
 use tokio::sync::mpsc;
@@ -33,6 +33,8 @@ pub enum Order {
 pub enum Told {
     Event(Arc<Event>),
     Reply(Reply),
+    /// All of the session is known now; what is shown already was only its end.
+    Opened(Box<Opened>),
 }
 
 /// What the session is like when it is opened.
@@ -46,8 +48,8 @@ pub struct Opened {
     pub plan: Vec<Task>,
     /// The last of what was said in it.
     pub recent: Vec<Message>,
-    /// How many messages came before those.
-    pub earlier: usize,
+    /// Whether anything was said before that.
+    pub has_earlier: bool,
     /// The last turn was stopped, or broke off.
     pub is_unfinished: bool,
     /// What the person should know, such as mistakes in the settings.
@@ -158,6 +160,9 @@ pub type RunOwn = Arc<dyn Fn(&str, &Stop, &dyn Fn(String)) -> Ran + Send + Sync>
 pub type LookInto = Arc<dyn Fn(SessionId) -> Glimpse + Send + Sync>;
 pub type Attach = Arc<dyn Fn(&Path) -> Result<FilePart, String> + Send + Sync>;
 pub type Measure = Arc<dyn Fn(&ModelName) -> Option<u64> + Send + Sync>;
+/// The last of the session's events before one, some bytes of them.
+pub type LookBack = Arc<dyn Fn(Seq, u64) -> Result<Vec<Event>, String> + Send + Sync>;
+pub type Payload = Arc<dyn Fn(BlobId) -> Result<Vec<u8>, String> + Send + Sync>;
 pub type Make<T> = Arc<dyn Fn() -> T + Send + Sync>;
 pub type Take<T> = Arc<dyn Fn(&str) -> T + Send + Sync>;
 
@@ -186,6 +191,10 @@ pub struct World {
     pub edit: Take<Result<String, String>>,
     /// Keeps a picture for the session.
     pub attach: Attach,
+    /// What was said and done, from its end.
+    pub look_back: LookBack,
+    /// What an event only names.
+    pub payload: Payload,
     /// What works here, as `helve doctor` tells it.
     pub doctor: Make<String>,
     /// The rules as they are now.

@@ -71,6 +71,7 @@ pub async fn run_plain<W: Write>(
                         plain.ask()?;
                     }
                 }
+                Some(Told::Opened(opened)) => plain.status.catch_up(&opened),
                 Some(Told::Reply(_)) => {}
                 None => return Ok(Ending::SessionEnded),
             },

@@ -1,5 +1,6 @@
 //! The full screen: an item in full, the keys.
 
+use helve_protocol::{BlobId, Seq};
 use helve_widgets::{Pager, Scroll, Theme, Towards, put};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -7,9 +8,11 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
 use crate::composer::typed;
-use crate::kept::{Entry, Kept};
+use crate::errands::Errand;
+use crate::kept::{Entry, Kept, Section};
 use crate::keymap::KeyMap;
 use crate::keys::{Action, Context};
+use crate::pages::{self, Page};
 
 /// So many columns of a title are shown.
 const TITLE: usize = 24;
@@ -17,12 +20,31 @@ const TITLE: usize = 24;
 /// A text that is read page by page.
 pub(crate) struct Reading {
     entry: Entry,
-    /// Which of the kept items it is.
-    number: Option<usize>,
+    /// Where it stands in the session, if it does.
+    book: Option<Book>,
     /// Laid out for this width.
     pager: Option<(u16, Pager<Vec<Line<'static>>>)>,
     /// What is looked for, while it is written.
     search: Option<String>,
+    /// What has to be fetched.
+    errands: Vec<Errand>,
+}
+
+/// All items of a session, of which one page is at hand.
+struct Book {
+    page: Page,
+    /// The item of the page that is read.
+    number: usize,
+    /// The events before which the pages end that were turned: the newest first, the open one last.
+    ends: Vec<Seq>,
+    /// A page was asked for and has not come: its item at this end is read next.
+    turning: Option<Turn>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Older,
+    Newer,
 }
 
 /// What a key means for whoever opened something on the full screen.
@@ -34,18 +56,106 @@ pub(crate) enum Then {
     Chosen(usize),
 }
 
+impl Book {
+    /// Goes to another item of the page, or asks for another page.
+    fn turn(&mut self, to: Turn) -> Option<Errand> {
+        if self.turning.is_some() {
+            return None;
+        }
+        let next = match to {
+            Turn::Older => self.number.checked_sub(1),
+            Turn::Newer => Some(self.number + 1).filter(|next| *next < self.page.entries.len()),
+        };
+        if let Some(next) = next {
+            self.number = next;
+            return None;
+        }
+        match to {
+            Turn::Older if self.page.is_first => return None,
+            Turn::Older => self.ends.push(self.page.start),
+            Turn::Newer if self.ends.len() == 1 => return None,
+            Turn::Newer => drop(self.ends.pop()),
+        }
+        self.turning = Some(to);
+        self.ends.last().copied().map(Errand::Page)
+    }
+
+    /// A page has come.
+    fn take(&mut self, page: Page, turned: Turn) {
+        if page.entries.is_empty() {
+            // Nothing is older than what is at hand.
+            self.ends.pop();
+            self.page.is_first = true;
+            return;
+        }
+        self.number = if turned == Turn::Older { page.entries.len() - 1 } else { 0 };
+        self.page = page;
+    }
+}
+
 impl Reading {
     pub(crate) fn new(entry: Entry) -> Reading {
-        Reading { entry, number: None, pager: None, search: None }
+        Reading { entry, book: None, pager: None, search: None, errands: Vec::new() }
     }
 
-    /// The last of the kept items.
-    pub(crate) fn last(kept: &Kept) -> Option<Reading> {
-        let number = kept.len().checked_sub(1)?;
-        Some(Reading { number: Some(number), ..Reading::new(kept.get(number)?.clone()) })
+    /// The last item of the session, as soon as it has come.
+    pub(crate) fn of_session() -> Reading {
+        let book =
+            Book { page: Page::default(), number: 0, ends: vec![pages::END], turning: Some(Turn::Older) };
+        let errands = vec![Errand::Page(pages::END)];
+        Reading { book: Some(book), errands, ..Reading::new(Entry::default()) }
     }
 
-    pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap, kept: &Kept) -> Then {
+    /// What has to be fetched.
+    pub(crate) fn take_errands(&mut self) -> Vec<Errand> {
+        std::mem::take(&mut self.errands)
+    }
+
+    /// A page has come that ends before an event. Gives why there is nothing to read, if there is not.
+    pub(crate) fn turned(
+        &mut self,
+        before: Seq,
+        page: Result<Page, String>,
+        kept: &Kept,
+    ) -> Result<(), String> {
+        let Some(book) = &mut self.book else { return Ok(()) };
+        let Some(turned) = book.turning.filter(|_| book.ends.last() == Some(&before)) else { return Ok(()) };
+        book.turning = None;
+        let mut page = page?;
+        kept.join(&mut page.entries, if page.is_first { Seq::START } else { page.start }, before);
+        if page.entries.is_empty() && book.ends.len() == 1 {
+            return Err("there is nothing to read yet".to_owned());
+        }
+        book.take(page, turned);
+        self.show();
+        Ok(())
+    }
+
+    /// Shows the item at hand from its beginning.
+    fn show(&mut self) {
+        let Some(entry) = self.book.as_ref().and_then(|book| book.page.entries.get(book.number)) else {
+            return;
+        };
+        (self.entry, self.pager, self.search) = (entry.clone(), None, None);
+        self.errands.extend(self.entry.whole.map(Errand::Whole));
+    }
+
+    /// All of an output has come, or why it can't be had.
+    pub(crate) fn fill(&mut self, blob: BlobId, whole: Result<String, String>) {
+        if self.entry.whole != Some(blob) {
+            return;
+        }
+        match whole {
+            Ok(whole) => self.entry.fill(whole),
+            Err(why) => self.entry.sections.push(Section::Text(format!("[the rest can't be had: {why}]"))),
+        }
+        // It is laid out anew, and stays where it was.
+        if let Some((width, _)) = &mut self.pager {
+            *width = 0;
+        }
+    }
+
+    pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Then {
         if self.search.is_some() {
             // A letter that closes is written here.
             if keys.action(Context::Pager, event) == Some(Action::Close) && typed(event).is_none() {
@@ -54,18 +164,27 @@ impl Reading {
             self.search_key(event);
             return Then::Stay;
         }
-        let Some(action) = keys.action(Context::Pager, event) else { return Then::Stay };
-        let step = match action {
-            Action::Close => return Then::Close,
-            Action::Older => self.number.and_then(|number| number.checked_sub(1)),
-            Action::Newer => self.number.map(|number| number + 1),
-            _ => None,
-        };
-        if let Some((number, entry)) = step.and_then(|number| Some((number, kept.get(number)?))) {
-            *self = Reading { number: Some(number), ..Reading::new(entry.clone()) };
-            return Then::Stay;
+        match keys.action(Context::Pager, event) {
+            Some(Action::Close) => return Then::Close,
+            Some(Action::Older) => self.turn(Turn::Older),
+            Some(Action::Newer) => self.turn(Turn::Newer),
+            Some(action) => self.scroll(action),
+            None => {}
         }
-        let Some((_, pager)) = &mut self.pager else { return Then::Stay };
+        Then::Stay
+    }
+
+    fn turn(&mut self, to: Turn) {
+        let Some(book) = &mut self.book else { return };
+        let was = book.number;
+        self.errands.extend(book.turn(to));
+        if book.number != was {
+            self.show();
+        }
+    }
+
+    fn scroll(&mut self, action: Action) {
+        let Some((_, pager)) = &mut self.pager else { return };
         match action {
             Action::ScrollUp => pager.scroll(Scroll::Up),
             Action::ScrollDown => pager.scroll(Scroll::Down),
@@ -80,7 +199,6 @@ impl Reading {
             Action::Search => self.search = Some(String::new()),
             _ => {}
         }
-        Then::Stay
     }
 
     fn search_key(&mut self, event: &KeyEvent) {
@@ -102,18 +220,11 @@ impl Reading {
         }
     }
 
-    pub(crate) fn draw(
-        &mut self,
-        area: Rect,
-        buffer: &mut Buffer,
-        keys: &KeyMap,
-        theme: &Theme,
-        kept: &Kept,
-    ) {
+    pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, keys: &KeyMap, theme: &Theme) {
         let is_new = self.pager.as_ref().is_none_or(|(width, _)| *width != area.width);
         if is_new {
             let top = self.pager.as_ref().map(|(_, pager)| pager.top_line());
-            let mut pager = Pager::new(self.title(keys, kept), self.entry.lines(area.width.into(), theme));
+            let mut pager = Pager::new(self.title(keys), self.entry.lines(area.width.into(), theme));
             top.into_iter().for_each(|top| pager.go_to_line(top));
             self.pager = Some((area.width, pager));
         }
@@ -126,23 +237,19 @@ impl Reading {
         }
     }
 
-    fn title(&self, keys: &KeyMap, kept: &Kept) -> String {
+    fn title(&self, keys: &KeyMap) -> String {
         let (close, search) = (keys.key(Action::Close), keys.key(Action::Search));
         let title = helve_widgets::width::truncate_text(&self.entry.title, TITLE);
-        match self.number {
-            Some(number) => {
-                let (older, newer) = (keys.key(Action::Older), keys.key(Action::Newer));
-                let count = format!("{} of {}", number + 1, kept.len());
-                format!("{count} · {title} · {close} closes · {older}/{newer} others · {search} searches")
-            }
-            None => format!("{title} · {close} closes · {search} searches"),
+        if self.book.is_none() {
+            return format!("{title} · {close} closes · {search} searches");
         }
+        let (older, newer) = (keys.key(Action::Older), keys.key(Action::Newer));
+        format!("{title} · {close} closes · {older}/{newer} others · {search} searches")
     }
 }
 
 /// The keys of a context, and the commands.
 pub(crate) fn help(keys: &KeyMap) -> Entry {
-    use crate::kept::Section;
     let mut text = String::new();
     for context in Context::ALL {
         text.push_str(&format!("## {}\n\n| key | action | |\n|---|---|---|\n", context.name()));

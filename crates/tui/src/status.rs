@@ -94,6 +94,12 @@ impl Status {
         }
     }
 
+    /// All of the session is known now.
+    pub(crate) fn catch_up(&mut self, opened: &Opened) {
+        let Opened { model, mode, cost, queue, plan, .. } = opened.clone();
+        (self.model, self.mode, self.cost, self.queue, self.plan) = (model, mode, cost, queue, plan);
+    }
+
     /// Whether a turn runs.
     pub(crate) fn is_busy(&self) -> bool {
         self.turn.is_some()

@@ -1,18 +1,18 @@
-//! What was said and done, as it happens. An item stays in the live area until it is final, is printed once, and is kept for
-//! the pager.
+//! What was said and done, as it happens. An item stays in the live area until it is final, and is printed once. The pager
+//! reads it from the journal.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    Body, CallId, ErrorRaised, Event, FilesChanged, Message, Outcome, Part, Role, StopReason, TextKind,
+    Body, CallId, ErrorRaised, Event, FilesChanged, Message, Outcome, Part, Role, Seq, StopReason, TextKind,
 };
 use helve_widgets::Theme;
 use ratatui::text::Line;
 
 use crate::cards::Card;
 use crate::items::{Answer, Item, OWN_MARK, Remark, SAID_MARK, Thinking, Tone};
-use crate::kept::{Entry, Kept, Section};
+use crate::kept::{Entry, Kept};
 use crate::words::{duration, one_line};
 
 /// So many files that somebody else changed are named.
@@ -26,6 +26,8 @@ const MOST_THOUGHT: usize = 256 << 10;
 pub(crate) struct Transcript {
     items: VecDeque<Item>,
     pub(crate) kept: Kept,
+    /// The last event.
+    last: Seq,
     /// The last answer as it was written.
     pub(crate) last_answer: String,
     /// What has come of the answer that is not whole.
@@ -46,18 +48,13 @@ impl Transcript {
         self.items.push_back(Item::Remark(Remark { mark, lines }));
     }
 
-    /// Something that can be read in full later.
-    pub(crate) fn show(&mut self, tone: Tone, text: impl Into<String>, entry: Entry) {
-        self.remark(tone, text);
-        self.kept.push(entry);
-    }
-
     /// A command of the user's, and the last of what it put out.
     pub(crate) fn ran(&mut self, command: &str, shown: Vec<String>, tone: Tone, entry: Entry) {
         let output = shown.into_iter().map(|line| (line, tone));
         let lines = std::iter::once((command.to_owned(), Tone::Said)).chain(output).collect();
         self.items.push_back(Item::Remark(Remark { mark: OWN_MARK, lines }));
-        self.kept.push(entry);
+        // No journal has it.
+        self.kept.push(Entry { seq: self.last, ..entry });
     }
 
     /// What was said before this process.
@@ -91,11 +88,11 @@ impl Transcript {
         if all.len() > MOST_SAID {
             shown.push_str(&format!("\n… {} more lines", all.len() - MOST_SAID));
         }
-        let title = format!("> {}", one_line(all.first().copied().unwrap_or_default()));
-        self.show(Tone::Said, shown, Entry::new(title, Section::Text(text.to_owned())));
+        self.remark(Tone::Said, shown);
     }
 
     pub(crate) fn apply(&mut self, event: &Event, now: Instant) {
+        self.last = event.seq;
         match &event.body {
             Body::UserMessage(message) => {
                 message.parts.iter().for_each(|part| self.recall_part(Role::User, part));
@@ -159,8 +156,7 @@ impl Transcript {
             Body::CompactionEnded(ended) if ended.summary.is_some() => {
                 let (before, after) = (ended.tokens_before, ended.tokens_after);
                 let text = format!("the conversation was summed up: {before} tokens are {after} now");
-                let summary = ended.summary.clone().unwrap_or_default();
-                self.show(Tone::Note, text, Entry::new("summary", Section::Markdown(summary)));
+                self.remark(Tone::Note, text);
             }
             Body::CompactionEnded(_) => self.remark(Tone::Warning, "the conversation could not be summed up"),
             Body::OutputsPruned(pruned) => {
@@ -336,28 +332,9 @@ impl Transcript {
             if !item.is_final() {
                 break;
             }
-            if let Some(item) = self.items.pop_front() {
-                self.file(item);
-            }
+            self.items.pop_front();
         }
         lines
-    }
-
-    /// Keeps what was printed.
-    fn file(&mut self, item: Item) {
-        match item {
-            Item::Answer(answer) if answer.whole.trim().is_empty() => {}
-            Item::Answer(answer) => {
-                let title = answer.whole.trim().lines().next().unwrap_or_default();
-                self.kept.push(Entry::new(one_line(title), Section::Markdown(answer.whole)));
-            }
-            Item::Thinking(thinking) if thinking.text.trim().is_empty() => {}
-            Item::Thinking(thinking) => {
-                self.kept.push(Entry::new("thinking", Section::Markdown(thinking.text)));
-            }
-            Item::Card(card) => self.kept.push(card.entry()),
-            Item::Remark(_) => {}
-        }
     }
 
     /// What is not final, as it looks now.

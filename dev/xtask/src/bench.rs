@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::bench_loop;
 use crate::run::{build_helve, cargo, is_there, output_of, show_and_run};
+use crate::{bench_interface, bench_loop};
 
 /// What is measured, ours, what the baseline is, the baseline, the ratio, the target.
 pub(crate) type Row = [String; 6];
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<(), String> {
     let mut rows = vec![start(&helve)?];
     rows.extend(instructions(&helve));
     rows.extend(bench_loop::rows(&helve)?);
+    rows.extend(bench_interface::rows(&helve)?);
     rows.extend(of_bench("helve-exec", "exec", &[])?);
     rows.extend(of_bench("helve-journal", "journal", &[])?);
     rows.extend(of_bench("helve-models", "models", &[])?);

@@ -4,7 +4,9 @@
 #![expect(clippy::disallowed_methods, reason = "it reads the environment and measures time")]
 
 mod bench;
+mod bench_interface;
 mod bench_loop;
+mod captures;
 mod catalogue;
 mod docs;
 mod fuzz;
@@ -23,6 +25,7 @@ cargo xtask test --real-model          speak with a server on this machine (HELV
 cargo xtask bench                      measure, each figure beside a baseline
 cargo xtask fuzz [N]                   run N random scripts (100,000), and compare with what was read in them
 cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date
+cargo xtask captures                   draw the main screens anew, as text and as pictures
 cargo xtask catalogue FILE             make the built-in catalogue of models out of a file of facts";
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["fuzz", count] => fuzz::run(Some(count)),
         ["docs"] => docs::make(),
         ["docs", "--check"] => docs::check(),
+        ["captures"] => captures::make(),
         ["catalogue", facts] => catalogue::make(facts),
         _ => Err(USAGE.to_owned()),
     };

@@ -76,6 +76,9 @@ impl Journal for Dying {
     fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> helve_journal::Result<Ending> {
         self.journal.read(session, after, each)
     }
+    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> helve_journal::Result<Vec<Event>> {
+        self.journal.look_back(session, before, bytes)
+    }
     fn list(&self) -> helve_journal::Result<Vec<SessionSummary>> {
         self.journal.list()
     }

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{Feed, Gate, Handle, Session};
+use helve_agent::{Feed, Session};
 use helve_config::{Color, Config};
-use helve_protocol::{Command, Outcome, SessionId};
+use helve_protocol::{Command, SessionId};
 use helve_tui::{
     App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Refused, StatusItem, Told,
     Trouble,
@@ -18,17 +18,14 @@ use ratatui::layout::Size;
 use tokio::sync::mpsc;
 
 use super::guided::{self, Guided};
-use super::machine;
-use super::run::{Which, Worker, open, target};
-use super::welcome;
+use super::opening::{Opening, begin, opened};
+use super::run::Which;
+use super::{machine, welcome};
 use crate::args::Interactive;
 use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
 use crate::setup::Setup;
-use crate::wiring::{dialogue, house};
 
-/// So many messages of a resumed session are shown.
-const RECENT: usize = 20;
 /// So many events wait for the interface; then it only gets those that are stored.
 const MOST_TOLD: usize = 1_024;
 /// How often, and with what pause, it is tried to open a session again that was just left.
@@ -90,18 +87,19 @@ async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) 
     };
     let facts = facts(setup);
     loop {
-        let opened = Opened { warnings: std::mem::take(&mut warnings), ..opened(&session, prompt.take()) };
-        let (handle, actor) = session.listen();
-        let worker = Worker::start(actor);
-        let link = link(&handle, &worker);
-        let app = App::new(facts.clone(), look.clone(), opened);
-        let world = machine::world(setup, &models, &handle);
+        let link = link(&session);
+        let world = machine::world(setup, &models, &session);
+        let Opening { session: before, opened, door, worker, .. } = session;
+        let (prompt, warnings_now) = (prompt.take(), std::mem::take(&mut warnings));
+        let app = App::new(facts.clone(), look.clone(), Opened { prompt, warnings: warnings_now, ..opened });
         let ended = helve_tui::run(app, &mut device, link, &world).await;
         let is_over = !matches!(ended, Ok(Ending::New | Ending::Resume(_)));
         if is_over {
             guided::close(&mut device);
         }
-        handle.send(Command::ShutDown).await;
+        if let Some(handle) = door.handle().await {
+            handle.send(Command::ShutDown).await;
+        }
         let old = worker.end().await?;
         let which = match ended {
             Ok(Ending::New) => None,
@@ -119,9 +117,8 @@ async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) 
                 return Err(Failure::new("the terminal can't be used any more", error, hint));
             }
         };
-        let before = handle.session();
         // Whoever has a part of it keeps it open.
-        drop((old, handle, world));
+        drop((old, door, world));
         session = match another(which, setup, &models).await {
             Ok(session) => session,
             // One that can't be opened is no reason to be thrown out.
@@ -134,7 +131,7 @@ async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) 
 }
 
 /// Opens the session that was just left. An errand that still runs may keep it for a moment.
-async fn reopen(session: SessionId, setup: &Setup, models: &Arc<Models>) -> Result<Session, Failure> {
+async fn reopen(session: SessionId, setup: &Setup, models: &Arc<Models>) -> Result<Opening, Failure> {
     for _ in 0..REOPENINGS {
         if let Ok(session) = another(Some(session), setup, models).await {
             return Ok(session);
@@ -162,13 +159,14 @@ async fn talk_plainly(
         io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.blocking_send(line))
     });
     loop {
-        let opened = opened(&session, prompt.take());
-        let (handle, actor) = session.listen();
-        let worker = Worker::start(actor);
-        let link = link(&handle, &worker);
-        let world = machine::world(setup, models, &handle);
+        let link = link(&session);
+        let world = machine::world(setup, models, &session);
+        let Opening { opened, door, worker, .. } = session;
+        let opened = Opened { prompt: prompt.take(), ..opened };
         let ended = helve_tui::run_plain(opened, &mut lines, &mut io::stdout(), link, &world).await;
-        handle.send(Command::ShutDown).await;
+        if let Some(handle) = door.handle().await {
+            handle.send(Command::ShutDown).await;
+        }
         let old = worker.end().await?;
         match ended? {
             Ending::New => {}
@@ -186,7 +184,7 @@ async fn begin_guided(
     setup: &Setup,
     look: &Look,
     terminal: &mut Option<guided::Terminal>,
-) -> Result<ControlFlow<Left, (Session, Arc<Models>)>, Failure> {
+) -> Result<ControlFlow<Left, (Opening, Arc<Models>)>, Failure> {
     let chosen = match guided::find_model(setup, look, device, terminal).await? {
         Guided::Ready(chosen) => chosen,
         Guided::Demo => return Ok(ControlFlow::Break(Left::Demo)),
@@ -208,45 +206,18 @@ fn goodbye(session: &Session) -> Exit {
     Exit::Fine
 }
 
-async fn another(which: Option<SessionId>, setup: &Setup, models: &Arc<Models>) -> Result<Session, Failure> {
+async fn another(which: Option<SessionId>, setup: &Setup, models: &Arc<Models>) -> Result<Opening, Failure> {
     let id = which.map(|id| id.to_string());
     begin(Which { resume: id.as_deref(), ..Which::default() }, setup, models).await
 }
 
-async fn begin(which: Which<'_>, setup: &Setup, models: &Arc<Models>) -> Result<Session, Failure> {
-    let target = target(which, setup, models).await?;
-    let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
-    let house = house(setup, Gate::asking().with_person(), models)?;
-    let dialogue = dialogue(models, target, fallbacks, &house);
-    open(which, setup, house, dialogue)
-}
-
-fn opened(session: &Session, prompt: Option<String>) -> Opened {
-    session.state(|state| {
-        let said = state.history.messages().count();
-        let earlier = said.saturating_sub(RECENT);
-        Opened {
-            model: state.model.clone(),
-            agent: Some(state.agent.clone()),
-            mode: state.mode,
-            cost: state.cost,
-            queue: state.queue.clone(),
-            plan: state.plan.clone(),
-            recent: state.history.messages().skip(earlier).cloned().collect(),
-            earlier,
-            is_unfinished: said > 0 && state.outcome != Some(Outcome::EndTurn),
-            warnings: Vec::new(),
-            prompt,
-        }
-    })
-}
-
-/// The way to the session: two tasks carry what is said.
-fn link(handle: &Handle, worker: &Worker) -> Link {
+/// The way to the session: two tasks carry what is said, as soon as it is open.
+fn link(session: &Opening) -> Link {
     let (orders, mut to_do) = mpsc::channel(64);
     let (tell, told) = mpsc::channel(MOST_TOLD);
-    let (asked, replies) = (handle.clone(), tell.downgrade());
+    let (door, replies) = (session.door.clone(), tell.downgrade());
     tokio::spawn(async move {
+        let Some(asked) = door.handle().await else { return };
         while let Some(order) = to_do.recv().await {
             match order {
                 Order::Do(command) => asked.send(command).await,
@@ -259,8 +230,13 @@ fn link(handle: &Handle, worker: &Worker) -> Link {
             }
         }
     });
-    let (mut feed, done) = (handle.feed(), worker.done.clone());
+    let (door, done, is_glance) = (session.door.clone(), session.worker.done.clone(), session.is_glance);
     tokio::spawn(async move {
+        let Some(handle) = door.handle().await else { return };
+        if is_glance {
+            let _ = tell.send(Told::Opened(Box::new(handle.state(opened)))).await;
+        }
+        let mut feed = handle.feed();
         loop {
             tokio::select! {
                 biased;

@@ -11,12 +11,13 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use helve_agent::Handle;
 use helve_exec::Level;
+use helve_journal::Journal;
 use helve_protocol::{FilePart, ModelName};
 use helve_tui::{Ran, World};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::opening::{Door, Opening};
 use super::own_command::own_command;
 use super::past::{changes, glimpse, sessions};
 use super::run::instruction::attached;
@@ -32,15 +33,16 @@ const MOST_OUTPUT: u64 = 1 << 20;
 /// A command that takes longer is ended.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> World {
+pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> World {
     let root = setup.root.clone();
     let (at_files, at_branch, at_sessions) = (root.clone(), root.clone(), root.clone());
     let (at_shell, at_own) = (setup.cwd.clone(), setup.cwd.clone());
     let own = Arc::new(move |words: &[&str]| own(words, &at_own));
     let (own_doctor, own_rules) = (own.clone(), own.clone());
-    let (models, listed, handle) = (models.clone(), models.clone(), handle.clone());
+    let (models, listed, door) = (models.clone(), models.clone(), opening.door.clone());
+    let (session, journal) = (opening.session, Arc::new(setup.journal()));
+    let blobs = journal.clone();
     let is_confined = setup.config().map_or(true, |config| config.settings.permissions.confine);
-    let current = handle.session();
     let (all, looked_into, changed) = (setup.journal(), setup.journal(), setup.journal());
     let known: Mutex<HashMap<ModelName, Option<u64>>> = Mutex::default();
     World {
@@ -49,13 +51,17 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, handle: &Handle) -> Wor
         branch: Arc::new(move || branch(&at_branch)),
         sandbox: Arc::new(move || sandbox(is_confined).to_owned()),
         models: Arc::new(move || block_on(super::models_list::choices(&listed)).unwrap_or_default()),
-        sessions: Arc::new(move || sessions(&all, current, &at_sessions)),
+        sessions: Arc::new(move || sessions(&all, session, &at_sessions)),
         glimpse: Arc::new(move |session| glimpse(&looked_into, session)),
-        changes: Arc::new(move || changes(&changed, current)),
+        changes: Arc::new(move || changes(&changed, session)),
         shell: Arc::new(move |command, stop, tell| own_command(command, &at_shell, stop, tell)),
         remember: Arc::new(move |fact| remember(fact, &*own)),
         edit: Arc::new(edit),
-        attach: Arc::new(move |path| attach(path, &handle)),
+        attach: Arc::new(move |path| attach(path, &door)),
+        look_back: Arc::new(move |before, bytes| {
+            journal.look_back(session, before, bytes).map_err(|error| error.to_string())
+        }),
+        payload: Arc::new(move |blob| blobs.blob(session, blob).map_err(|error| error.to_string())),
         doctor: Arc::new(move || own_doctor(&["doctor"]).output),
         permissions: Arc::new(move || {
             let (mode, rules) =
@@ -191,7 +197,8 @@ fn edit(text: &str) -> Result<String, String> {
     }
 }
 
-fn attach(path: &Path, handle: &Handle) -> Result<FilePart, String> {
+fn attach(path: &Path, door: &Door) -> Result<FilePart, String> {
+    let handle = block_on(door.handle()).ok().flatten().ok_or("the session could not be opened")?;
     let path: PathBuf = path.to_owned();
     let file = attached(&path, &path).map_err(|failure| failure.to_string())?;
     let content = handle.keep(&file.content).map_err(|error| error.to_string())?;

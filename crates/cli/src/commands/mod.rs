@@ -10,6 +10,7 @@ mod machine;
 mod models;
 mod models_list;
 mod models_probe;
+mod opening;
 mod own_command;
 mod past;
 mod permissions;

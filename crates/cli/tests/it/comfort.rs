@@ -3,7 +3,7 @@
 use helve_protocol::{Body, Part};
 
 use crate::interactive::{events, home, leave, open, open_with, said};
-use crate::window::Window;
+use helve_testkit::Window;
 
 #[test]
 fn keys_are_what_the_user_made_of_them() {

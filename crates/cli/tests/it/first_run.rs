@@ -6,7 +6,7 @@ use helve_models::script::Script;
 use helve_testkit::Server;
 
 use crate::home::Home;
-use crate::window::Window;
+use helve_testkit::Window;
 
 const SCRIPT: &str = "[[step]]\ntext = \"Hello from the server.\"\nrepeat = true\n";
 

@@ -2,10 +2,10 @@
 
 use helve_journal::Journal;
 use helve_protocol::{Body, Event, Part, Seq};
+use helve_testkit::Window;
 use rustix::process::Signal;
 
 use crate::home::Home;
-use crate::window::Window;
 
 const SCRIPT: &str = r#"
 [[step]]

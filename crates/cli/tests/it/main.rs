@@ -1,6 +1,7 @@
 //! The program as a person meets it: real processes, real files, a real terminal.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod captures;
 mod comfort;
 mod config;
 mod crash;
@@ -11,13 +12,14 @@ mod home;
 mod interactive;
 mod interrupts;
 mod logs;
+mod long;
 mod models;
 mod output;
 mod permissions;
+mod picture;
 mod run;
 mod sessions;
 mod terminal;
 mod tools;
 mod transport;
 mod trust;
-mod window;

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a child process is told by the environment what to be")]
 
+mod back;
 mod catalogue;
 mod child;
 mod contract;

@@ -148,10 +148,10 @@ fn a_session_that_goes_on_shows_its_last_messages() {
         parts: vec![Part::Text(TextPart::said(text)), Part::Text(TextPart::note("hidden"))],
     };
     let recent = vec![message(1, Role::User, "what is it?"), message(2, Role::Assistant, "It is **this**.")];
-    let mut desk = Desk::new(Opened { recent, earlier: 12, ..Opened::default() });
+    let mut desk = Desk::new(Opened { recent, has_earlier: true, ..Opened::default() });
     let text = desk.text();
     assert!(
-        text.contains("12 earlier messages")
+        text.contains("there is more before this")
             && text.contains("> what is it?")
             && text.contains("• It is this."),
         "{text}"
@@ -160,7 +160,7 @@ fn a_session_that_goes_on_shows_its_last_messages() {
 }
 
 #[test]
-fn hours_of_answers_leave_little_behind() {
+fn hours_of_answers_are_drawn_to_the_end() {
     let mut desk = Desk::new(Opened::default());
     for number in 0..2_000 {
         desk.tell(TextDelta { index: 0, text: format!("answer {number}\n\n").repeat(20) });
@@ -168,8 +168,10 @@ fn hours_of_answers_leave_little_behind() {
         desk.pass(Duration::from_millis(10));
         desk.draw();
     }
+    let text = desk.text();
+    assert!(text.contains("answer 1999") && !text.contains("answer 1998"), "{text}");
     desk.key(KeyCode::Char('o'), KeyModifiers::CONTROL);
-    assert!(desk.text().contains("200 of 200"), "{}", desk.text());
+    assert!(desk.text().contains("closes"), "{}", desk.text());
     desk.assert_restores();
 }
 

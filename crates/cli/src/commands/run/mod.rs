@@ -15,10 +15,11 @@ use helve_config::Layer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::{Dialogue, Target};
 use helve_protocol::{
-    Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, Outcome, Part, Prompt,
-    Query, QuestionAsked, Reply, Seq, SessionId, SessionState, Status,
+    Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, ModelName, Outcome, Part,
+    Prompt, Query, QuestionAsked, Reply, Seq, SessionId, SessionState, Status,
 };
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{InputForm, OutputForm, Run};
@@ -326,23 +327,47 @@ pub(super) async fn target(which: Which<'_>, setup: &Setup, models: &Models) -> 
     }
 }
 
+/// The session that is to go on; none if a new one begins.
+pub(super) fn resumed(which: Which<'_>, setup: &Setup) -> Result<Option<SessionId>, Failure> {
+    let journal = setup.journal();
+    Ok(match (which.resume, which.continue_last) {
+        (Some(id), _) => Some(super::sessions::find(&journal, id)?),
+        (None, true) => Some(last_here(&journal, &setup.root)?),
+        (None, false) => None,
+    })
+}
+
 /// The model that a session was with, unless another was asked for.
 fn resumed_model(which: Which<'_>, setup: &Setup) -> Result<Option<String>, Failure> {
     let is_chosen = setup.config()?.origin("model").is_some_and(|origin| origin.layer == Layer::Flags);
+    if is_chosen {
+        return Ok(None);
+    }
     let journal = setup.journal();
-    let id = match (which.resume, which.continue_last, which.fork) {
-        _ if is_chosen => return Ok(None),
-        (Some(id), ..) => super::sessions::find(&journal, id)?,
-        (None, true, _) => last_here(&journal, &setup.root)?,
-        (None, false, Some(place)) => {
-            super::sessions::find(&journal, place.split('@').next().unwrap_or(place))?
-        }
-        (None, false, None) => return Ok(None),
+    let id = match (resumed(which, setup)?, which.fork) {
+        (Some(id), _) => id,
+        (None, Some(place)) => super::sessions::find(&journal, place.split('@').next().unwrap_or(place))?,
+        (None, None) => return Ok(None),
     };
+    if let Some(model) = last_model(&journal, id) {
+        return Ok(Some(model.to_string()));
+    }
     let sessions =
         journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
     let model = sessions.into_iter().find(|summary| summary.session == id).and_then(|summary| summary.model);
     Ok(model.map(|name| name.to_string()))
+}
+
+/// The model that a session was with, if its end tells: the list would read all that is new in it first.
+fn last_model(journal: &FileJournal, id: SessionId) -> Option<ModelName> {
+    const END_BYTES: u64 = 64 << 10;
+    let end = journal.look_back(id, helve_journal::END, END_BYTES).ok()?;
+    end.into_iter().rev().find_map(|event| match event.body {
+        Body::StepStarted(step) => Some(step.model),
+        Body::DialogueBegan(began) => Some(began.model),
+        Body::ModelSwitched(switch) => Some(switch.to),
+        _ => None,
+    })
 }
 
 /// Whether the last turn ended by itself, so that there is nothing to go on with.
@@ -392,29 +417,44 @@ impl Signals {
 
 /// The session, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
 pub(super) struct Worker {
-    thread: JoinHandle<Result<Result<Session, Error>, Failure>>,
+    thread: JoinHandle<Result<Session, Failure>>,
     /// Set when the session has ended.
     pub(super) done: CancellationToken,
 }
 
 impl Worker {
     pub(super) fn start(actor: Actor) -> Worker {
+        Worker::work(move || block_on(actor.run())?.map_err(|error| session_failure(&error)))
+    }
+
+    /// Opens the session there too, and tells how to reach it.
+    pub(super) fn open(
+        open: impl FnOnce() -> Result<Session, Error> + Send + 'static,
+        tell: watch::Sender<Option<Handle>>,
+    ) -> Worker {
+        Worker::work(move || {
+            let (handle, actor) = open().map_err(|error| session_failure(&error))?.listen();
+            tell.send_replace(Some(handle));
+            block_on(actor.run())?.map_err(|error| session_failure(&error))
+        })
+    }
+
+    fn work(work: impl FnOnce() -> Result<Session, Failure> + Send + 'static) -> Worker {
         let done = CancellationToken::new();
         let guard = done.clone().drop_guard();
         let thread = std::thread::spawn(move || {
             let _guard = guard;
-            block_on(actor.run())
+            work()
         });
         Worker { thread, done }
     }
 
     pub(super) async fn end(self) -> Result<Session, Failure> {
         self.done.cancelled().await;
-        let ended = self.thread.join().unwrap_or_else(|_| {
+        self.thread.join().unwrap_or_else(|_| {
             let hint = "Report it with the log; `helve run --continue` goes on.";
             Err(Failure::new("the turn broke off", "a mistake in Helve", hint))
-        });
-        ended?.map_err(|error| session_failure(&error))
+        })
     }
 }
 
@@ -433,11 +473,10 @@ pub(super) fn open(
     dialogue: Dialogue,
 ) -> Result<Session, Failure> {
     let journal = setup.journal();
-    let id: Option<SessionId> = match (which.resume, which.continue_last, which.fork) {
-        (Some(id), ..) => Some(super::sessions::find(&journal, id)?),
-        (None, true, _) => Some(last_here(&journal, &setup.root)?),
-        (None, false, Some(place)) => Some(fork(&journal, place, &house)?),
-        (None, false, None) => None,
+    let id: Option<SessionId> = match (resumed(which, setup)?, which.fork) {
+        (Some(id), _) => Some(id),
+        (None, Some(place)) => Some(fork(&journal, place, &house)?),
+        (None, None) => None,
     };
     let opened = match id {
         Some(id) => Session::open(house, dialogue, id),

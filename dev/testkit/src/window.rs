@@ -1,20 +1,25 @@
 //! A window with the program in it: a real terminal, an emulator that draws it, and somebody who types.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "it measures how long a program takes")]
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
-pub(crate) struct Window {
+/// So much that has left the window at the top can be looked at.
+const SCROLLBACK: usize = 2_000;
+
+pub struct Window {
     keyboard: Option<File>,
-    drawn: Arc<Mutex<vt100::Parser>>,
+    drawn: Arc<Drawn>,
     is_torn: Arc<AtomicBool>,
     /// The side of the program, kept open so that its state can be looked at afterwards.
     side: File,
@@ -22,9 +27,15 @@ pub(crate) struct Window {
     child: Child,
 }
 
+struct Drawn {
+    parser: Mutex<vt100::Parser>,
+    /// Told after each piece of output.
+    changed: Condvar,
+}
+
 impl Window {
     /// Starts a program that has this terminal as its own.
-    pub(crate) fn start(program: &Command, rows: u16, columns: u16) -> Window {
+    pub fn start(program: &Command, rows: u16, columns: u16) -> Window {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
@@ -39,13 +50,15 @@ impl Window {
         };
         let side = open();
         let before = tcgetattr(&side).unwrap();
-        let drawn = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 2_000)));
+        let parser = Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK));
+        let drawn = Arc::new(Drawn { parser, changed: Condvar::new() });
         let is_torn = Arc::new(AtomicBool::new(false));
-        let (parser, torn) = (drawn.clone(), is_torn.clone());
+        let (emulator, torn) = (drawn.clone(), is_torn.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let (Ok(read @ 1..), false) = (display.read(&mut bytes), torn.load(Ordering::SeqCst)) {
-                parser.lock().unwrap().process(&bytes[..read]);
+                emulator.parser.lock().unwrap().process(&bytes[..read]);
+                emulator.changed.notify_all();
             }
         });
         // A session of its own, with the terminal as its controlling one: so it hears of its size and of hang-ups.
@@ -57,13 +70,13 @@ impl Window {
         Window { keyboard: Some(keyboard), drawn, is_torn, side, before, child }
     }
 
-    pub(crate) fn text(&self) -> String {
-        self.drawn.lock().unwrap().screen().contents()
+    pub fn text(&self) -> String {
+        self.drawn.parser.lock().unwrap().screen().contents()
     }
 
     /// Everything, with what has left the window at the top.
-    pub(crate) fn whole_text(&self) -> String {
-        let mut parser = self.drawn.lock().unwrap();
+    pub fn whole_text(&self) -> String {
+        let mut parser = self.drawn.parser.lock().unwrap();
         let (rows, columns) = parser.screen().size();
         parser.screen_mut().set_scrollback(usize::MAX);
         let above = parser.screen().scrollback();
@@ -79,7 +92,29 @@ impl Window {
         lines.join("\n")
     }
 
-    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
+    /// Looks at what is drawn.
+    pub fn look<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        look(self.drawn.parser.lock().unwrap().screen())
+    }
+
+    /// Waits until something is drawn, and tells when that was.
+    pub fn moment(&self, patience: Duration, is_so: impl Fn(&vt100::Screen) -> bool) -> Option<Instant> {
+        let until = Instant::now() + patience;
+        let mut parser = self.drawn.parser.lock().unwrap();
+        loop {
+            if is_so(parser.screen()) {
+                return Some(Instant::now());
+            }
+            let left = until.checked_duration_since(Instant::now())?;
+            parser = self.drawn.changed.wait_timeout(parser, left).unwrap().0;
+        }
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) {
         let came = (0..3_000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
             is_so(&self.text())
@@ -87,33 +122,33 @@ impl Window {
         assert!(came, "{what} did not come:\n{}", self.text());
     }
 
-    pub(crate) fn wait_for(&self, text: &str) {
+    pub fn wait_for(&self, text: &str) {
         self.wait_until(text, |seen| seen.contains(text));
     }
 
-    pub(crate) fn type_in(&mut self, text: &str) {
+    pub fn type_in(&mut self, text: &str) {
         self.keyboard.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     /// Writes something and sends it.
-    pub(crate) fn say(&mut self, text: &str) {
+    pub fn say(&mut self, text: &str) {
         self.type_in(text);
         self.type_in("\r");
     }
 
     /// Answers a question, after the time in which a key does not count.
-    pub(crate) fn answer(&mut self, key: &str) {
+    pub fn answer(&mut self, key: &str) {
         std::thread::sleep(Duration::from_millis(500));
         self.type_in(key);
     }
 
-    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+    pub fn resize(&self, rows: u16, columns: u16) {
         // The emulator itself breaks when text wraps in its only row.
-        self.drawn.lock().unwrap().screen_mut().set_size(rows.max(2), columns);
+        self.drawn.parser.lock().unwrap().screen_mut().set_size(rows.max(2), columns);
         tcsetwinsize(self.keyboard.as_ref().unwrap(), size(rows, columns)).unwrap();
     }
 
-    pub(crate) fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
     }
 
@@ -122,7 +157,7 @@ impl Window {
     }
 
     /// Whether the program is stopped, as the system tells.
-    pub(crate) fn wait_for_stop(&self) {
+    pub fn wait_for_stop(&self) {
         let file = format!("/proc/{}/stat", self.child.id());
         let stopped = (0..3_000).any(|_| {
             std::thread::sleep(Duration::from_millis(10));
@@ -131,7 +166,7 @@ impl Window {
         assert!(stopped, "it was not stopped");
     }
 
-    pub(crate) fn wait(&mut self) -> ExitStatus {
+    pub fn wait(&mut self) -> ExitStatus {
         for _ in 0..3_000 {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
@@ -142,24 +177,24 @@ impl Window {
     }
 
     /// The window is closed while the program draws: its terminal is gone. It ends by itself.
-    pub(crate) fn tear_off(&mut self) -> ExitStatus {
+    pub fn tear_off(&mut self) -> ExitStatus {
         self.is_torn.store(true, Ordering::SeqCst);
         self.keyboard = None;
         self.wait()
     }
 
-    pub(crate) fn is_raw(&self) -> bool {
+    pub fn is_raw(&self) -> bool {
         !tcgetattr(&self.side).unwrap().local_modes.contains(LocalModes::ICANON)
     }
 
     /// Nothing that the program changed is left.
-    pub(crate) fn assert_restored(&self) {
+    pub fn assert_restored(&self) {
         std::thread::sleep(Duration::from_millis(100));
         let now = tcgetattr(&self.side).unwrap();
         assert_eq!(now.local_modes, self.before.local_modes);
         assert_eq!(now.input_modes, self.before.input_modes);
         assert_eq!(now.output_modes, self.before.output_modes);
-        let parser = self.drawn.lock().unwrap();
+        let parser = self.drawn.parser.lock().unwrap();
         let screen = parser.screen();
         assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
     }
