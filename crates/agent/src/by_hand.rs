@@ -51,7 +51,8 @@ pub async fn by_hand(
         state: ToolState::Pending,
     };
     let message: MessageId = record.draw();
-    let called = ResponseEnded { message, parts: vec![Part::Tool(part.clone())], stop: StopReason::ToolUse };
+    let called =
+        ResponseEnded { message, parts: vec![Part::Tool(Box::new(part.clone()))], stop: StopReason::ToolUse };
     record.tell_all(vec![created.into(), called.into()])?;
     let from = record.state(|state| state.mode);
     record.tell(ModeSwitched { from, to: house.mode })?;

@@ -284,7 +284,7 @@ impl<'a> Turn<'a> {
         let calls: Vec<ToolPart> = parts
             .iter()
             .filter_map(|part| match part {
-                Part::Tool(tool) => Some(tool.clone()),
+                Part::Tool(tool) => Some(ToolPart::clone(tool)),
                 _ => None,
             })
             .collect();

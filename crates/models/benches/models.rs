@@ -148,7 +148,7 @@ fn step(n: u64, wire: usize) -> Message {
     let parts = vec![
         Part::StepStart { step: id(n), model },
         Part::Text(TextPart::said("I look at the parser.")),
-        Part::Tool(call),
+        Part::Tool(Box::new(call)),
     ];
     Message { id: id(n), role: Role::Assistant, time: Timestamp::from_millis(n), parts }
 }

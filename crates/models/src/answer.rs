@@ -123,9 +123,9 @@ impl Answer {
                 Part::Reasoning(ReasoningPart { text: text.clone(), sealed: sealed.clone() })
             }
             Block::Call(call) if place == last && self.stop == Some(StopReason::MaxTokens) => {
-                Part::Tool(call.cut_off(draw()))
+                Part::Tool(Box::new(call.cut_off(draw())))
             }
-            Block::Call(call) => Part::Tool(call.part(draw())),
+            Block::Call(call) => Part::Tool(Box::new(call.part(draw()))),
             Block::Written(part) => part.clone(),
         };
         self.blocks().enumerate().map(part).collect()

@@ -93,7 +93,7 @@ impl History {
             Part::Tool(tool) if !tool.state.is_ended() => Some(tool),
             _ => None,
         });
-        open.map(|tool| ToolPart { state: ToolState::Pending, ..tool.clone() }).collect()
+        open.map(|tool| ToolPart { state: ToolState::Pending, ..ToolPart::clone(tool) }).collect()
     }
 
     /// What had come of an answer that is not complete.

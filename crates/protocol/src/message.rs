@@ -33,12 +33,11 @@ pub enum Role {
 /// for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "most parts of a long session are the large ones")]
 pub enum Part {
     Text(TextPart),
     Reasoning(ReasoningPart),
     File(FilePart),
-    Tool(ToolPart),
+    Tool(Box<ToolPart>),
     /// The state of the workspace before a step.
     Snapshot {
         /// The name of the recorded tree.

@@ -73,9 +73,10 @@ pub async fn run<W: Write, S: FnMut() -> Size>(
         }
         let now = (world.now)();
         if clock.is_due(now) {
-            app.tick(now);
             let limit = app.model().and_then(|model| (world.context)(model));
             app.draw(&mut device.screen, limit, now)?;
+            // What is written is saved after it is shown: a disk may take its time.
+            app.tick(now);
             clock.drawn((world.now)(), app.is_moving());
         }
         tokio::select! {

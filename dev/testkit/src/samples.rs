@@ -74,14 +74,14 @@ impl Session {
         let calls: Vec<(CallId, &str, &str)> =
             calls.iter().map(|(name, result)| (self.draw(), *name, *result)).collect();
         let tools = calls.iter().map(|(call, name, _)| {
-            Part::Tool(ToolPart {
+            Part::Tool(Box::new(ToolPart {
                 call: *call,
                 name: (*name).to_owned(),
                 input: json!({"path": "src/main.rs"}),
                 wire_id: Some(format!("toolu_{call}")),
                 sealed: Value::Null,
                 state: ToolState::Pending,
-            })
+            }))
         });
         let text = Part::Text(TextPart::said(answer));
         let parts = std::iter::once(text).chain(tools).collect();
@@ -127,14 +127,14 @@ pub fn every_kind() -> Vec<Body> {
     let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 };
     let cost = Cost::from_pico_dollars(75_000_000);
     let text = |text: &str| Part::Text(TextPart::said(text));
-    let tool = Part::Tool(ToolPart {
+    let tool = Part::Tool(Box::new(ToolPart {
         call: id(4),
         name: "read".to_owned(),
         input: json!({"path": "src/main.rs", "limit": 10}),
         wire_id: Some("toolu_01".to_owned()),
         sealed: json!({"thoughtSignature": "c2ln"}),
         state: ToolState::Pending,
-    });
+    }));
     let output = ToolOutput {
         text: "fn main() {}".to_owned(),
         display: Some("12 characters".to_owned()),

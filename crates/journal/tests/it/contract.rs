@@ -204,7 +204,11 @@ fn nested(session: &mut Session, depth: usize) -> Event {
         sealed: serde_json::Value::Null,
         state: ToolState::Pending,
     };
-    session.event(ResponseEnded { message: id(8), parts: vec![Part::Tool(tool)], stop: StopReason::ToolUse })
+    session.event(ResponseEnded {
+        message: id(8),
+        parts: vec![Part::Tool(Box::new(tool))],
+        stop: StopReason::ToolUse,
+    })
 }
 
 #[test]

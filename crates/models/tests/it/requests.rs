@@ -146,13 +146,13 @@ fn conversation(wire: Wire) -> Vec<Message> {
                 Part::StepStart { step: id(50), model: model.clone() },
                 Part::Reasoning(thinking),
                 Part::Text(TextPart::said("I look.")),
-                Part::Tool(first),
-                Part::Tool(call(
+                Part::Tool(Box::new(first)),
+                Part::Tool(Box::new(call(
                     2,
                     "list",
                     json!({}),
                     ToolState::Error { message: "no such folder".to_owned() },
-                )),
+                ))),
             ],
         ),
         message(
@@ -264,7 +264,7 @@ fn names_and_inputs_that_models_make_up_are_sent_in_a_form_that_is_taken() {
     for wire in WIRES {
         let parts = vec![
             Part::StepStart { step: id(50), model: dialect(wire).name },
-            Part::Tool(ToolPart { wire_id: Some("call 1 ☃".to_owned()), ..odd.clone() }),
+            Part::Tool(Box::new(ToolPart { wire_id: Some("call 1 ☃".to_owned()), ..odd.clone() })),
         ];
         let messages = [user(1, "go"), message(2, Role::Assistant, parts)];
         let body: Value = serde_json::from_str(&body_of(dialect(wire), &prompt(), &messages)).unwrap();
@@ -293,7 +293,7 @@ fn dialects_differ_only_in_what_their_vendors_want() {
                 text: "Hm.".to_owned(),
                 sealed: json!({"details": [{"type": "t"}]}),
             }),
-            Part::Tool(call(1, "list", json!({}), done("a.rs", vec![]))),
+            Part::Tool(Box::new(call(1, "list", json!({}), done("a.rs", vec![])))),
         ];
         [user(1, "go"), message(2, Role::Assistant, parts), user(3, "and?")]
     };
@@ -340,7 +340,8 @@ fn a_call_id_of_nine_letters_is_kept() {
     let dialect = Dialect { quirks, ..dialect(Wire::Chat) };
     let tool =
         ToolPart { wire_id: Some("a1B2c3D4e".to_owned()), ..call(1, "list", json!({}), done("x", vec![])) };
-    let parts = vec![Part::StepStart { step: id(50), model: dialect.name.clone() }, Part::Tool(tool)];
+    let parts =
+        vec![Part::StepStart { step: id(50), model: dialect.name.clone() }, Part::Tool(Box::new(tool))];
     let body = body_of(dialect, &prompt(), &[user(1, "go"), message(2, Role::Assistant, parts)]);
     assert_eq!(body.matches("a1B2c3D4e").count(), 2);
 }
@@ -461,7 +462,7 @@ fn users_add_providers_and_change_known_ones() {
 fn a_model_that_takes_over_gets_what_it_insists_on() {
     let parts = vec![
         Part::StepStart { step: id(50), model: ModelName::new("another/model") },
-        Part::Tool(call(1, "list", json!({}), done("a.rs", vec![]))),
+        Part::Tool(Box::new(call(1, "list", json!({}), done("a.rs", vec![])))),
     ];
     let mut messages = vec![user(1, "go"), message(2, Role::Assistant, parts)];
     let prompt = prompt();
@@ -520,8 +521,10 @@ fn a_servers_own_id_goes_back_as_it_came() {
         ..call(1, "list", json!({}), done("x", vec![]))
     };
     for (wire, kept) in [(Wire::Chat, 2), (Wire::Responses, 2), (Wire::Messages, 0)] {
-        let parts =
-            vec![Part::StepStart { step: id(50), model: dialect(wire).name }, Part::Tool(tool.clone())];
+        let parts = vec![
+            Part::StepStart { step: id(50), model: dialect(wire).name },
+            Part::Tool(Box::new(tool.clone())),
+        ];
         let body = body_of(dialect(wire), &prompt(), &[user(1, "go"), message(2, Role::Assistant, parts)]);
         assert_eq!(body.matches("functions.list:0").count(), kept, "{wire:?}");
     }

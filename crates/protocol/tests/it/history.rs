@@ -16,7 +16,7 @@ fn assert_well_formed(view: &[std::borrow::Cow<'_, Message>]) {
         assert!(said.clone().any(|part| !matches!(part, Part::Reasoning(_))), "message {at} says nothing");
         let tools: Vec<&ToolPart> = said
             .filter_map(|part| match part {
-                Part::Tool(tool) => Some(tool),
+                Part::Tool(tool) => Some(&**tool),
                 _ => None,
             })
             .collect();
@@ -159,14 +159,14 @@ fn any_body() -> impl Strategy<Value = Body> {
     let small = || 0u64..6;
     let text = || prop_oneof![Just(String::new()), Just(" \n".to_owned()), "[a-c]{1,3}"];
     let tool = (small(), 0usize..6).prop_map(|(call, state)| {
-        Part::Tool(ToolPart {
+        Part::Tool(Box::new(ToolPart {
             call: id(call),
             name: "t".to_owned(),
             input: json!({}),
             wire_id: None,
             sealed: Value::Null,
             state: any_state(state),
-        })
+        }))
     });
     let part = prop_oneof![
         text().prop_map(|text| Part::Text(TextPart::said(text))),

@@ -81,14 +81,14 @@ fn an_answer_that_is_tried_again_says_so() {
 fn calls_side_by_side_are_printed_in_their_order() {
     let mut desk = Desk::new(Opened::default());
     let tool = |number: u64, name: &str| {
-        Part::Tool(ToolPart {
+        Part::Tool(Box::new(ToolPart {
             call: id(number),
             name: name.to_owned(),
             input: json!({ "path": format!("file{number}") }),
             wire_id: None,
             sealed: serde_json::Value::Null,
             state: ToolState::Pending,
-        })
+        }))
     };
     let parts = vec![tool(1, "read"), tool(2, "read")];
     desk.tell(ResponseEnded { message: id(9), parts, stop: StopReason::ToolUse });
