@@ -97,6 +97,15 @@ impl Window {
         look(self.drawn.parser.lock().unwrap().screen())
     }
 
+    /// Looks at it as if so many rows had not left the window at the top.
+    pub fn look_back<T>(&self, rows: usize, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        let mut parser = self.drawn.parser.lock().unwrap();
+        parser.screen_mut().set_scrollback(rows);
+        let seen = look(parser.screen());
+        parser.screen_mut().set_scrollback(0);
+        seen
+    }
+
     /// Waits until something is drawn, and tells when that was.
     pub fn moment(&self, patience: Duration, is_so: impl Fn(&vt100::Screen) -> bool) -> Option<Instant> {
         let until = Instant::now() + patience;

@@ -47,7 +47,10 @@ fn open(home: &Home, mode: &str, rows: u16, columns: u16) -> Window {
 /// What is drawn when nothing moves any more, the same on every machine.
 fn capture(name: &str, home: &Home, window: &Window) {
     std::thread::sleep(Duration::from_millis(400));
-    let mut rows = window.look(picture::rows);
+    // How far it has scrolled depends on how high the lines at the bottom ever were: the empty ones below do not count.
+    let is_empty = |row: &&Row| picture::text(row).trim().is_empty();
+    let below = window.look(picture::rows).iter().rev().take_while(is_empty).count();
+    let mut rows = window.look_back(below, picture::rows);
     for row in &mut rows {
         picture::replace(row, &home.project().display().to_string(), "/home/you/project");
         for level in ["not confined", "confined (landlock)"] {
