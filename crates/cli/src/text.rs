@@ -57,7 +57,7 @@ pub(crate) fn path(path: &Path) -> String {
 /// in a row would push the rest out of sight, so they are counted.
 pub(crate) fn to_judge(text: &str) -> String {
     const BLANKS: usize = 8;
-    const SHOWN: usize = 400;
+    const SHOWN: usize = 20_000;
     let mut counted = String::new();
     let mut rest = one_line(text);
     while let Some(start) = rest.find(&" ".repeat(BLANKS)) {
@@ -196,8 +196,8 @@ mod tests {
     fn what_must_be_judged_can_be_seen() {
         assert_eq!(one_line("a\nb\u{202e}c\u{200b}"), "a\\nb\\u{202e}c\\u{200b}");
         assert_eq!(to_judge(&format!("hi{}; rm", " ".repeat(5000))), "hi[5000 blanks]; rm");
-        let long = to_judge(&format!("begin{}end", "x".repeat(30_000)));
-        assert!(long.starts_with("begin") && long.ends_with("end") && long.len() < 500, "{long}");
+        let long = to_judge(&format!("begin{}end", "x".repeat(60_000)));
+        assert!(long.starts_with("begin") && long.ends_with("end") && long.len() < 21_000, "{}", long.len());
     }
 
     #[test]

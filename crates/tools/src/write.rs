@@ -35,7 +35,8 @@ impl TypedTool for Write {
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
-        format!("write {} ({} lines)", input.path, input.content.lines().count())
+        let lines = input.content.lines().count();
+        format!("write {} ({lines} {})", input.path, if lines == 1 { "line" } else { "lines" })
     }
 
     fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {

@@ -11,7 +11,7 @@ use ratatui::layout::Size;
 
 use crate::approvals::{Approvals, Choice};
 use crate::choosing::{Changes, Choosing, Models, Sessions};
-use crate::composer::{Around, Composer, Piece, Wish};
+use crate::composer::{Around, Composer, Piece, Wish, typed};
 use crate::errands::{Done, Errand};
 use crate::items::Tone;
 use crate::kept::{Entry, Section};
@@ -180,11 +180,13 @@ impl App {
     pub fn input(&mut self, input: &Input, now: Instant) {
         match input {
             Input::Key(key) if key.kind != KeyEventKind::Release => self.key(key, now),
-            Input::Paste(_) if self.full.is_some() => {}
-            Input::Paste(text) if self.approvals.is_open() => self.approvals.paste(text),
             Input::Paste(text) => {
-                self.composer.paste(text);
-                self.is_unsaved = true;
+                let is_taken = self.full.is_none() && self.approvals.is_open() && self.approvals.paste(text);
+                // Whatever lies on top, what was pasted is not lost.
+                if !is_taken {
+                    self.composer.paste(text);
+                    self.is_unsaved = true;
+                }
             }
             Input::FocusGained => self.has_focus = true,
             Input::FocusLost => self.has_focus = false,
@@ -196,6 +198,9 @@ impl App {
     fn key(&mut self, key: &KeyEvent, now: Instant) {
         if self.full.is_some() {
             self.full_key(key);
+            if self.full.is_none() {
+                self.approvals.appear(now);
+            }
         } else if self.approvals.is_open() {
             match self.approvals.key(key, &self.look.keys, now) {
                 Choice::Send(command) => self.orders.push(Order::Do(command)),
@@ -203,6 +208,7 @@ impl App {
                 Choice::ReadAll => {
                     self.full = self.approvals.entry().map(|entry| Full::Reading(Reading::new(entry)))
                 }
+                Choice::Early => self.go_on_writing(key, now),
                 Choice::Nothing => {}
             }
         } else {
@@ -216,6 +222,18 @@ impl App {
             if let Some(wish) = wish {
                 self.grant(wish, now);
             }
+            self.approvals.note_writing(Some(now).filter(|_| !self.composer.is_empty()));
+        }
+    }
+
+    /// A letter of somebody who has not noticed yet that there is a question.
+    fn go_on_writing(&mut self, key: &KeyEvent, now: Instant) {
+        if let Some(letter) = typed(key).filter(|_| !self.composer.is_empty()) {
+            if let Some(wish) = self.composer.insert(&letter) {
+                self.grant(wish, now);
+            }
+            self.approvals.note_writing(Some(now));
+            self.is_unsaved = true;
         }
     }
 
@@ -332,6 +350,10 @@ impl App {
     /// The last message of the queue comes back to be changed.
     fn take_back(&mut self) {
         if let Some(queued) = self.status.queue.last() {
+            if queued.parts.iter().any(|part| matches!(part, Part::File(_))) {
+                let text = "the last message in the queue has a picture, and can't be taken back";
+                return self.transcript.remark(Tone::Note, text);
+            }
             self.composer.set_text(&status::text_of(&queued.parts));
             self.orders.push(Order::Do(Command::DropQueued { message: queued.message }));
         }

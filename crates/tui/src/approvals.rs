@@ -19,6 +19,8 @@ use crate::words::one_line;
 
 /// A key that comes sooner was meant for something else.
 pub const GUARD: Duration = Duration::from_millis(300);
+/// Whoever was writing a message when a question came is given longer to notice it.
+pub const WRITING: Duration = Duration::from_secs(1);
 /// So many rows of a diff are shown; Ctrl-O shows all.
 const DIFF_ROWS: usize = 12;
 const MOST_EFFECTS: usize = 8;
@@ -35,6 +37,8 @@ pub(crate) enum Choice {
     Send(Command),
     Interrupt,
     ReadAll,
+    /// The key came too soon: it was meant for what was being written.
+    Early,
     /// The key was taken, and nothing is to be done.
     Nothing,
 }
@@ -43,8 +47,14 @@ pub(crate) struct Approvals {
     waiting: VecDeque<Request>,
     /// How many were settled since the line was empty.
     settled: usize,
-    /// When the first one appeared.
-    since: Option<Instant>,
+    /// Until then no key counts as an answer.
+    closed_until: Option<Instant>,
+    /// When a message was last written at, if it is not sent.
+    written: Option<Instant>,
+    /// Not all that has to be seen could be shown, when it was last drawn.
+    is_cut: bool,
+    /// All of the first one was opened to be read.
+    is_read: bool,
     /// What is written instead of a plain no, or as an answer.
     words: Option<Editor>,
     /// The first one is answered, and the session has not said so yet.
@@ -53,12 +63,29 @@ pub(crate) struct Approvals {
 
 impl Approvals {
     pub(crate) fn new() -> Approvals {
-        Approvals { waiting: VecDeque::new(), settled: 0, since: None, words: None, is_sent: false }
+        Approvals {
+            waiting: VecDeque::new(),
+            settled: 0,
+            closed_until: None,
+            written: None,
+            is_cut: false,
+            is_read: false,
+            words: None,
+            is_sent: false,
+        }
     }
 
     /// Whether something waits for a person.
     pub(crate) fn is_open(&self) -> bool {
         !self.waiting.is_empty()
+    }
+
+    /// Which one is shown.
+    pub(crate) fn first(&self) -> Option<String> {
+        self.waiting.front().map(|request| match request {
+            Request::Approval(asked) => asked.approval.to_string(),
+            Request::Question(asked) => asked.call.to_string(),
+        })
     }
 
     /// Follows the session. Says whether something new waits.
@@ -78,7 +105,7 @@ impl Approvals {
             }
             // With the turn, everything that it asked is over.
             Body::TurnEnded(_) => {
-                *self = Approvals::new();
+                *self = Approvals { written: self.written, ..Approvals::new() };
                 false
             }
             _ => false,
@@ -103,19 +130,37 @@ impl Approvals {
         }
     }
 
+    /// Somebody writes a message, or has none under way.
+    pub(crate) fn note_writing(&mut self, at: Option<Instant>) {
+        self.written = at;
+    }
+
+    /// It is seen from now on: a key that comes at once was meant for what was seen before.
+    pub(crate) fn appear(&mut self, now: Instant) {
+        let is_writing = self.written.is_some_and(|at| now.saturating_duration_since(at) < WRITING);
+        self.closed_until = Some(now + if is_writing { WRITING } else { GUARD });
+    }
+
+    /// Whether it is too soon for an answer.
+    pub(crate) fn is_closed(&self, now: Instant) -> bool {
+        self.closed_until.is_some_and(|until| now < until)
+    }
+
     fn show_first(&mut self, now: Instant) {
-        self.since = Some(now);
-        self.is_sent = false;
+        self.appear(now);
+        (self.is_sent, self.is_cut, self.is_read) = (false, false, false);
         // A question without options is answered in words at once.
         let needs_words =
             matches!(self.waiting.front(), Some(Request::Question(asked)) if asked.options.is_empty());
         self.words = needs_words.then(Editor::default);
     }
 
-    pub(crate) fn paste(&mut self, text: &str) {
-        if let Some(words) = &mut self.words {
+    /// Whether a paste was taken.
+    pub(crate) fn paste(&mut self, text: &str) -> bool {
+        self.words.as_mut().is_some_and(|words| {
             words.paste(text);
-        }
+            true
+        })
     }
 
     pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap, now: Instant) -> Choice {
@@ -127,11 +172,18 @@ impl Approvals {
                 return Choice::Nothing;
             }
             Some(Action::StopTurn) => return Choice::Interrupt,
-            Some(Action::ReadAll) => return Choice::ReadAll,
+            Some(Action::ReadAll) => {
+                self.is_read = true;
+                return Choice::ReadAll;
+            }
             _ => {}
         }
-        let is_early = self.since.is_some_and(|since| now.saturating_duration_since(since) < GUARD);
-        if is_early || self.is_sent {
+        // Whoever goes on writing has not noticed it yet.
+        if self.is_closed(now) {
+            self.appear(now);
+            return Choice::Early;
+        }
+        if self.is_sent {
             return Choice::Nothing;
         }
         if self.words.is_some() {
@@ -140,7 +192,11 @@ impl Approvals {
         match self.waiting.front() {
             Some(Request::Approval(asked)) => {
                 let (approval, has_rules) = (asked.approval, !asked.rules.is_empty());
+                let is_hidden = self.is_cut && !self.is_read;
                 let answer = match action {
+                    Some(Action::AllowOnce | Action::AllowSession | Action::AllowProject) if is_hidden => {
+                        return Choice::Nothing;
+                    }
                     Some(Action::AllowOnce) => Answer::Once,
                     Some(Action::AllowSession) if has_rules => Answer::Session,
                     Some(Action::AllowProject) if has_rules => Answer::Project,
@@ -274,7 +330,7 @@ impl Approvals {
 
     pub(crate) fn height(&self, width: u16, most: u16, keys: &KeyMap, theme: &Theme) -> u16 {
         let rows = self.rows(width.into(), keys, theme);
-        let all = rows.head.len() + rows.body.len() + rows.foot.len();
+        let all = rows.head.len() + rows.body.len() + rows.rules.len() + rows.diff.len() + rows.foot.len();
         let words = self.words.as_ref().map_or(0, |words| words.height(width.saturating_sub(2).max(1), 4));
         u16::try_from(all).unwrap_or(most).saturating_add(words).min(most)
     }
@@ -289,16 +345,16 @@ impl Approvals {
         let rows = self.rows(area.width.into(), keys, theme);
         let words =
             self.words.as_ref().map_or(0, |words| words.height(area.width.saturating_sub(2).max(1), 4));
-        // What is asked and the keys are always seen; what is between is cut.
         let room = usize::from(area.height.saturating_sub(words));
-        let foot = rows.foot.len().min(room);
-        let head = rows.head.len().min(room - foot);
-        let between = room - foot - head;
-        let body = rows.body.iter().take(between);
-        let lines = rows.head.iter().take(head).chain(body).chain(rows.foot.iter().take(foot));
+        let is_approval = matches!(self.waiting.front(), Some(Request::Approval(_)));
+        self.is_cut = is_approval && rows.head.len() + rows.rules.len() + rows.foot.len() > room;
+        let rows = match self.is_cut && !self.is_read {
+            true => Rows { foot: must_read(keys, area.width.into(), theme), ..rows },
+            false => rows,
+        };
         let mut y = area.y;
-        for line in lines {
-            put(buffer, Position::new(area.x, y), area.width, line);
+        for line in rows.within(room, keys, theme) {
+            put(buffer, Position::new(area.x, y), area.width, &line);
             y += 1;
         }
         let words_area = Rect {
@@ -341,10 +397,11 @@ impl Approvals {
             head: wrap_after(&title, width, &Line::styled("? ", theme.warning), &Line::raw("  ")),
             ..Rows::default()
         };
-        let mut add = |name: &str, text: &str| {
+        let labelled = |name: &str, text: &str| {
             let first = Line::styled(format!("  {name:<5} "), theme.muted);
-            rows.body.extend(wrap_after(&Line::raw(text.to_owned()), width, &first, &Line::raw("        ")));
+            wrap_after(&Line::raw(text.to_owned()), width, &first, &Line::raw("        "))
         };
+        let mut add = |name: &str, text: &str| rows.body.extend(labelled(name, text));
         add("why", &one_line(&asked.reason));
         for (number, effect) in effects.by_ref().take(MOST_EFFECTS).enumerate() {
             add(if number == 0 { "it" } else { "" }, &effect);
@@ -353,10 +410,10 @@ impl Approvals {
         if more > 0 {
             add("", &format!("… {more} more; {} shows all", keys.key(Action::ReadAll)));
         }
-        asked.rules.iter().for_each(|rule| add("rule", &one_line(rule)));
+        rows.rules = asked.rules.iter().flat_map(|rule| labelled("rule", &one_line(rule))).collect();
         if let Some(diff) = &asked.diff {
             let lines = diff_lines(without_count(diff), width.saturating_sub(2), DIFF_ROWS, theme);
-            rows.body.extend(
+            rows.diff.extend(
                 lines.iter().flat_map(|line| wrap_after(line, width, &Line::raw("  "), &Line::raw("  "))),
             );
         }
@@ -410,9 +467,57 @@ impl Approvals {
 
 #[derive(Default)]
 struct Rows {
+    /// What is asked.
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
+    /// What a yes for longer would mean.
+    rules: Vec<Line<'static>>,
+    diff: Vec<Line<'static>>,
+    /// The keys.
     foot: Vec<Line<'static>>,
+}
+
+impl Rows {
+    /// As many as there is room for. What is asked comes first, then the keys and the rules; of what is cut, that is said.
+    fn within(self, room: usize, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
+        let foot = self.foot.len().min(room.saturating_sub(1));
+        let rules = self.rules.len().min(room.saturating_sub(foot + self.head.len()));
+        let head = self.head.len().min(room - foot - rules);
+        let between = room - foot - rules - head;
+        let body = self.body.len().min(between);
+        let diff = self.diff.len().min(between - body);
+        let short = |lines: Vec<Line<'static>>, most: usize| shortened(lines, most, keys, theme);
+        let mut lines = short(self.head, head);
+        lines.extend(short(self.body, body));
+        lines.extend(short(self.rules, rules));
+        lines.extend(short(self.diff, diff));
+        lines.extend(self.foot.into_iter().take(foot));
+        lines
+    }
+}
+
+/// The beginning and the last of some rows, and how many are not shown between.
+fn shortened(mut lines: Vec<Line<'static>>, most: usize, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
+    if lines.len() <= most {
+        return lines;
+    }
+    let last = lines.pop().filter(|_| most >= 3);
+    let kept = most.saturating_sub(1 + usize::from(last.is_some()));
+    let hidden = lines.len().saturating_sub(kept) + usize::from(last.is_none());
+    lines.truncate(kept);
+    if most > 0 {
+        let text = format!("  … {hidden} rows more; {} shows all", keys.key(Action::ReadAll));
+        lines.push(Line::styled(text, theme.warning));
+    }
+    lines.extend(last);
+    lines
+}
+
+/// What is offered where not all that matters is seen.
+fn must_read(keys: &KeyMap, width: usize, theme: &Theme) -> Vec<Line<'static>> {
+    let key = |action, about: &str| (keys.key(action).to_owned(), about.to_owned());
+    let choices = [key(Action::ReadAll, "read all of it first"), key(Action::Reject, "no")];
+    offered(&choices, width, theme)
 }
 
 /// Tools that write files tell a count in the first line, which the drawn diff tells too.

@@ -36,6 +36,12 @@ impl Choosing {
         Choosing { picker }
     }
 
+    /// The same, beginning with this choice.
+    pub(crate) fn on(mut self, choice: Option<usize>) -> Choosing {
+        choice.into_iter().for_each(|choice| self.picker.select(choice));
+        self
+    }
+
     pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Then {
         match (keys.action(Context::List, event), typed(event)) {
             (Some(Action::ListUp), _) => self.picker.go(Step::Up),

@@ -72,7 +72,8 @@ impl App {
             Some(mode) => self.orders.push(Order::Do(Command::SetMode { mode })),
             None if argument.is_empty() => {
                 let rows = MODES.iter().map(|(mode, about)| Row::new(mode_name(*mode), *about));
-                self.full = Some(Full::Modes(Choosing::new("mode", rows.collect())));
+                let now = MODES.iter().position(|(mode, _)| *mode == self.status.mode);
+                self.full = Some(Full::Modes(Choosing::new("mode", rows.collect()).on(now)));
             }
             None => {
                 let names: Vec<&str> = MODES.iter().map(|(mode, _)| mode_name(*mode)).collect();
@@ -86,7 +87,9 @@ impl App {
             Some((effort, ..)) => self.orders.push(Order::Do(Command::SetEffort { effort: *effort })),
             None if argument.is_empty() => {
                 let rows = EFFORTS.iter().map(|(_, name, about)| Row::new(*name, *about));
-                self.full = Some(Full::Efforts(Choosing::new("effort", rows.collect())));
+                let now = self.status.effort.as_deref().unwrap_or("default");
+                let now = EFFORTS.iter().position(|(_, name, _)| *name == now);
+                self.full = Some(Full::Efforts(Choosing::new("effort", rows.collect()).on(now)));
             }
             None => {
                 let names: Vec<&str> = EFFORTS.iter().map(|(_, name, _)| *name).collect();

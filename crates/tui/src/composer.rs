@@ -146,7 +146,7 @@ impl Composer {
         }
     }
 
-    fn insert(&mut self, text: &str) -> Option<Wish> {
+    pub(crate) fn insert(&mut self, text: &str) -> Option<Wish> {
         self.history.stop();
         self.editor.insert(text);
         self.offer()

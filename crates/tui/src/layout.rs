@@ -101,6 +101,18 @@ impl Plan {
 /// What fills the window.
 pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
     let area = buffer.area;
+    let cursor = full_alone(app, buffer);
+    if app.approvals.is_open() && app.full.is_some() {
+        let note = Line::styled(" a question waits: close this ", app.look.theme.warning);
+        let width =
+            u16::try_from(helve_widgets::width::line_width(&note)).unwrap_or(u16::MAX).min(area.width);
+        put(buffer, Position::new(area.right() - width, area.y), width, &note);
+    }
+    cursor
+}
+
+fn full_alone(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
+    let area = buffer.area;
     let (theme, keys) = (&app.look.theme, &app.look.keys);
     match app.full.as_mut()? {
         Full::Reading(reading) => {

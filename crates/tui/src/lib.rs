@@ -41,7 +41,7 @@ mod transcript;
 mod words;
 
 pub use app::App;
-pub use approvals::GUARD;
+pub use approvals::{GUARD, WRITING};
 pub use guide::{Guide, Helper, Led, Nearby, Store, lead};
 pub use keymap::{KeyMap, Refused, Trouble, reference};
 pub use link::{

@@ -2,8 +2,10 @@
 //! line, and lines are read.
 
 use std::io::{self, Write};
+use std::time::Instant;
 
 use helve_protocol::{Command, Delivery, ModelName, Part, Prompt, TextPart};
+use helve_widgets::width::harmless;
 use helve_widgets::{Colours, Ground, Theme};
 use ratatui::text::Line;
 use tokio::signal::unix::{SignalKind, signal};
@@ -59,7 +61,7 @@ pub async fn run_plain<W: Write>(
         }
         tokio::select! {
             line = lines.recv() => match line {
-                Some(line) => orders.extend(plain.take(&line)),
+                Some(line) => orders.extend(plain.take(&line, (world.now)())?),
                 None => return Ok(Ending::Quit),
             },
             told = link.told.recv() => match told {
@@ -67,7 +69,9 @@ pub async fn run_plain<W: Write>(
                     let now = (world.now)();
                     plain.status.apply(&event, now);
                     plain.transcript.apply(&event, now);
-                    if plain.approvals.apply(&event, now) {
+                    let before = plain.approvals.first();
+                    plain.approvals.apply(&event, now);
+                    if plain.approvals.is_open() && plain.approvals.first() != before {
                         plain.ask()?;
                     }
                 }
@@ -86,7 +90,7 @@ pub async fn run_plain<W: Write>(
 }
 
 impl<W: Write> Plain<'_, W> {
-    fn print(&mut self, now: std::time::Instant) -> io::Result<()> {
+    fn print(&mut self, now: Instant) -> io::Result<()> {
         let lines = self.transcript.take_final(WIDTH, now, &self.theme);
         self.write(&lines)
     }
@@ -94,7 +98,7 @@ impl<W: Write> Plain<'_, W> {
     fn write(&mut self, lines: &[Line<'_>]) -> io::Result<()> {
         for line in lines {
             let text: String = line.spans.iter().map(|span| span.content.as_ref()).collect();
-            writeln!(self.out, "{}", text.trim_end())?;
+            writeln!(self.out, "{}", harmless(text.trim_end()))?;
         }
         self.out.flush()
     }
@@ -103,17 +107,25 @@ impl<W: Write> Plain<'_, W> {
     fn ask(&mut self) -> io::Result<()> {
         let Some(entry) = self.approvals.entry() else { return Ok(()) };
         let lines = entry.lines(WIDTH, &self.theme);
-        writeln!(self.out, "? {}", entry.title)?;
+        writeln!(self.out, "? {}", harmless(&entry.title))?;
         self.write(&lines)?;
         writeln!(self.out, "{}", self.approvals.line_hint())?;
         self.out.flush()
     }
 
-    fn take(&mut self, line: &str) -> Option<Command> {
+    fn take(&mut self, line: &str, now: Instant) -> io::Result<Option<Command>> {
         let line = line.trim();
-        if self.approvals.is_open() {
-            return self.approvals.answer_line(line);
+        if self.approvals.is_open() && self.approvals.is_closed(now) {
+            writeln!(self.out, "that was written before the question could be read; once more, please")?;
+            return Ok(None);
         }
+        if self.approvals.is_open() {
+            return Ok(self.approvals.answer_line(line));
+        }
+        Ok(self.meant(line))
+    }
+
+    fn meant(&mut self, line: &str) -> Option<Command> {
         match slash::parse(line) {
             _ if line.is_empty() => None,
             Meaning::Message => Some(submit(line)),

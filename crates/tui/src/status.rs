@@ -53,7 +53,7 @@ pub(crate) struct Status {
     /// Which agent answers, if it is not the usual one.
     agent: Option<AgentName>,
     /// How much the model thinks, if that was said.
-    effort: Option<String>,
+    pub(crate) effort: Option<String>,
     pub(crate) mode: Mode,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
@@ -270,6 +270,10 @@ impl Status {
             StatusItem::Cost if self.cost == Cost::ZERO => None,
             StatusItem::Cost => muted(self.cost.to_string()),
             StatusItem::Branch => muted(self.branch.clone()?),
+            // Whoever asks for no questions gets no walls either.
+            StatusItem::Sandbox if self.mode == Mode::Bypass => {
+                Some(Span::styled("not confined", theme.warning))
+            }
             StatusItem::Sandbox => muted(self.sandbox.clone()),
             StatusItem::Queue if self.queue.is_empty() => None,
             StatusItem::Queue => muted(format!("{} queued", self.queue.len())),

@@ -197,7 +197,9 @@ impl Transcript {
         match files.call {
             Some(call) => self.with_card(call, |card| card.add_changes(files)),
             None => {
-                for change in files.changes.iter().take(MOST_OUTSIDE) {
+                // What is kept there, a person has just asked for.
+                let others = files.changes.iter().filter(|change| !change.path.starts_with(".helve/"));
+                for change in others.take(MOST_OUTSIDE) {
                     let path = one_line(&change.path);
                     self.remark(Tone::Note, format!("{path} was changed by somebody else"));
                 }

@@ -39,6 +39,8 @@ pub(crate) fn run(options: &Interactive, setup: &Setup) -> Result<Exit, Failure>
         return Err(Failure::usage("the interface can't be shown", "it needs a terminal", hint));
     }
     if options.plain || machine::is_dumb() {
+        // A program that was killed may have left the terminal without line editing.
+        let _ = helve_tui::mend(io::stdin(), &mut io::stdout());
         welcome::ask_for_trust(setup)?;
         if let Some(exit) = welcome::find_model(setup)? {
             return Ok(exit);

@@ -194,6 +194,7 @@ fn a_key_that_comes_too_early_answers_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     window.wait_for("may it write made.txt");
+    std::thread::sleep(std::time::Duration::from_secs(1));
     window.answer("n");
     window.wait_for("✗ write made.txt");
     assert!(!home.project().join("made.txt").exists());
@@ -421,7 +422,7 @@ fn plain_lines_do_without_drawing() {
     window.wait_for("• second");
     window.type_in("make it\n");
     window.wait_for("y = yes");
-    window.type_in("y\n");
+    window.answer("y\n");
     window.wait_for("So it is.");
     assert!(home.project().join("made.txt").exists());
     window.type_in("/quit\n");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use helve_protocol::*;
 use helve_testkit::{every_kind, id};
-use helve_tui::{GUARD, Opened};
+use helve_tui::{Opened, WRITING};
 use proptest::prelude::*;
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyModifiers};
 
@@ -170,12 +170,12 @@ fn answer_all(desk: &mut Desk, waiting: &mut Waiting) {
         if waiting.is_empty() {
             return;
         }
-        desk.pass(GUARD);
+        desk.pass(WRITING);
         // Whatever is open on the full screen is closed; what is written is sent.
         for code in [KeyCode::Char('q'), KeyCode::Enter, KeyCode::Char('y'), KeyCode::Enter] {
             desk.key(code, KeyModifiers::NONE);
             waiting.follow(desk);
-            desk.pass(GUARD);
+            desk.pass(WRITING);
         }
         desk.key(KeyCode::Char('o'), KeyModifiers::CONTROL);
         desk.draw();

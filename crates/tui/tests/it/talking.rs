@@ -192,7 +192,10 @@ fn the_status_line_has_every_part_that_has_something_to_tell() {
     let parts = vec![Part::Text(TextPart::said("then this"))];
     desk.tell(QueueChanged { queue: vec![Queued { message: id(7), delivery: Delivery::Queue, parts }] });
     let text = desk.text();
-    assert!(text.contains("big/model · reviewer · bypass · 50% of 100k · $0.02 · 1 queued"), "{text}");
+    assert!(
+        text.contains("big/model · reviewer · bypass · 50% of 100k · $0.02 · not confined · 1 queued"),
+        "{text}"
+    );
     desk.tell(AgentSwitched { from: other, to: usual });
     assert!(desk.text().contains("big/model · bypass ·"), "{}", desk.text());
 }
