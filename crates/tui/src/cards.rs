@@ -22,7 +22,7 @@ const TAIL_BYTES: usize = 4 << 10;
 const ERROR_LINES: usize = 8;
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Tools whose output a person wants to see; the others look things up for the model.
-const TELLING: [&str; 5] = ["shell", "shell_output", "shell_input", "shell_kill", "web_fetch"];
+const TELLING: [&str; 6] = ["shell", "shell_output", "shell_input", "shell_kill", "web_fetch", "ask_user"];
 
 #[derive(Debug)]
 pub(crate) struct Card {
@@ -103,6 +103,13 @@ impl Card {
         let field = FIELDS.iter().find_map(|field| self.input.get(field)?.as_str());
         match (field, &self.input) {
             (Some(field), _) => one_line(field),
+            (None, Value::Object(fields)) if fields.contains_key("tasks") => {
+                let count = fields.get("tasks").and_then(Value::as_array).map_or(0, Vec::len);
+                format!("{count} {}", if count == 1 { "task" } else { "tasks" })
+            }
+            (None, Value::Object(fields)) if fields.contains_key("patch") => {
+                one_line(&patched(fields.get("patch").and_then(Value::as_str).unwrap_or_default()))
+            }
             (None, Value::Null) => String::new(),
             (None, Value::Object(fields)) if fields.is_empty() => String::new(),
             (None, input) => one_line(&input.to_string()),
@@ -223,6 +230,13 @@ impl Card {
 }
 
 /// What turns while something goes on.
+/// The files that a patch names.
+fn patched(patch: &str) -> String {
+    const BEGIN: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
+    let name = |line: &'_ str| BEGIN.iter().find_map(|begin| line.strip_prefix(begin)).map(str::to_owned);
+    patch.lines().filter_map(name).collect::<Vec<_>>().join(" ")
+}
+
 pub(crate) fn frame(since: Duration) -> &'static str {
     let number = usize::try_from(since.as_millis() / 100).unwrap_or(0);
     FRAMES.get(number % FRAMES.len()).copied().unwrap_or_default()

@@ -44,7 +44,7 @@ pub(crate) const ALL: [Slash; 15] = [
     slash("cost", "", "what was spent in this session", Does::Cost),
     slash("rename", "TITLE", "give the session a title", Does::Rename),
     slash("copy", "", "copy the last answer to the clipboard", Does::Copy),
-    slash("permissions", "", "the rules that hold here", Does::Permissions),
+    slash("permissions", "", "the mode and the rules of your settings", Does::Permissions),
     slash("doctor", "", "what works on this machine, and what does not", Does::Doctor),
     slash("quit", "", "leave; `helve --continue` goes on", Does::Quit),
 ];

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use helve_agent::{Feed, Session};
@@ -364,6 +365,23 @@ fn facts(setup: &Setup) -> Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: setup.root.display().to_string(),
         history: Some(data.join("history.jsonl")),
-        draft: Some(data.join(format!("draft-{}", machine::project_name(&setup.root)))),
+        draft: own_draft(data.join(format!("draft-{}", machine::project_name(&setup.root)))),
     }
+}
+
+/// The file for what is not sent yet, unless another process in this project has it: two would write over each other.
+fn own_draft(file: PathBuf) -> Option<PathBuf> {
+    static HELD: OnceLock<File> = OnceLock::new();
+    if HELD.get().is_none() {
+        std::fs::create_dir_all(file.parent()?).ok()?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(file.with_extension("lock"))
+            .ok()?;
+        lock.try_lock().ok()?;
+        let _ = HELD.set(lock);
+    }
+    Some(file)
 }

@@ -191,6 +191,27 @@ fn how_much_the_model_thinks_is_chosen() {
 }
 
 #[test]
+fn two_windows_keep_their_drafts_apart() {
+    let home = home();
+    let mut first = open(&home);
+    first.type_in("half a thought");
+    first.wait_for("half a thought");
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    let mut second = open(&home);
+    second.type_in("another");
+    second.wait_for("another");
+    assert!(!second.text().contains("half a thought"), "{}", second.text());
+    second.type_in("\x03");
+    leave(&mut second);
+    first.signal(rustix::process::Signal::KILL);
+    first.wait();
+    let mut again = open_with(&home, &[], 24, 80);
+    again.wait_for("half a thought");
+    again.type_in("\x03");
+    leave(&mut again);
+}
+
+#[test]
 fn an_editor_of_ones_own_is_used_for_writing() {
     let home = home();
     home.write("project/editor", "#!/bin/sh\nprintf ' and so on\\nto the end' >> \"$1\"\n");
