@@ -1,5 +1,6 @@
 //! What the model's commands are confined to on this machine.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use helve_exec::{Level, Probe, probe};
@@ -43,10 +44,16 @@ pub(crate) fn found(setup: &Setup) -> Probe {
 
 pub(crate) fn found_if(is_wanted: bool) -> Probe {
     let none = || Probe { level: Level::None, why: Vec::new() };
-    match std::env::current_exe() {
+    match keeper() {
         Ok(keeper) if is_wanted => probe(&keeper),
         _ => none(),
     }
+}
+
+/// The program that keeps commands: this one, also after an update has replaced its file.
+pub(crate) fn keeper() -> io::Result<PathBuf> {
+    let own = Path::new("/proc/self/exe");
+    if cfg!(target_os = "linux") && own.exists() { Ok(own.to_owned()) } else { std::env::current_exe() }
 }
 
 /// As the rules know it.

@@ -1,13 +1,17 @@
 //! A command of the user's own: unconfined, but in custody, so that it can be stopped and nothing of it outlives Helve.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use helve_exec::{Ended, Input, Limits, Order, Output, Status, start};
 use helve_tui::{Ran, Stop};
 
+use crate::confine::keeper;
 use crate::models::block_on;
 
+/// Shells that understand what any of them does.
+const PLAIN: [&str; 6] = ["sh", "bash", "zsh", "dash", "ash", "ksh"];
 /// So much of its output is kept, from the end.
 const MOST_OUTPUT: usize = 1 << 20;
 /// So much of it is shown while it runs.
@@ -19,13 +23,18 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 
 pub(super) fn own_command(command: &str, cwd: &Path, stop: &Stop, tell: &dyn Fn(String)) -> Ran {
     let failed = |why: String| Ran { output: format!("it can't be run: {why}"), is_well: false };
-    let keeper = match std::env::current_exe() {
+    let shell = std::env::var_os("SHELL").unwrap_or_else(|| "sh".into());
+    // Both outputs as one keep their order; not every shell can be told so.
+    let is_plain =
+        Path::new(&shell).file_name().and_then(OsStr::to_str).is_some_and(|it| PLAIN.contains(&it));
+    let script = if is_plain { format!("exec 2>&1\n{command}") } else { command.to_owned() };
+    let keeper = match keeper() {
         Ok(keeper) => keeper,
         Err(error) => return failed(error.to_string()),
     };
     let order = Order {
-        program: std::env::var_os("SHELL").unwrap_or_else(|| "sh".into()),
-        args: vec!["-c".into(), format!("exec 2>&1\n{command}").into()],
+        program: shell,
+        args: vec!["-c".into(), script.into()],
         cwd: cwd.to_owned(),
         env: std::env::vars_os().collect(),
         input: Input::Nothing,

@@ -317,3 +317,25 @@ fn a_command_is_explained() {
     let read = home.run(&["permissions", "explain", "rm -rf x"]).out;
     assert!(read.starts_with("ask: ") && read.contains("deletes x"), "{read}");
 }
+
+/// A program that an update has replaced or removed still runs commands.
+#[test]
+fn commands_run_when_the_program_was_replaced() {
+    let home = Home::new();
+    let program = home.project().join("helve-old");
+    fs::copy(env!("CARGO_BIN_EXE_helve"), &program).unwrap();
+    let shell = |command: &str| {
+        format!("[[step]]\ncalls = [{{ tool = 'shell', input = {{ command = '{command}' }} }}]\n")
+    };
+    let steps = [shell("rm helve-old"), shell("echo still here"), "[[step]]\ntext = 'Done.'\n".to_owned()];
+    home.write("project/steps.toml", &steps.concat());
+    let model = home.helve(&["run", "--model", "script:steps.toml", "--yes", "go"]);
+    let mut command = std::process::Command::new(&program);
+    command.args(model.get_args()).current_dir(home.project()).env_clear().stdin(Stdio::null());
+    command.envs(model.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = home.run_command(command);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(!program.exists());
+    let told = home.run(&["sessions", "show", "last", "--json"]).out;
+    assert!(told.contains("still here\\n[exit code 0]"), "{told}");
+}
