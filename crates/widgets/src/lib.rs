@@ -13,6 +13,7 @@ mod find;
 mod frame;
 mod fuzzy;
 mod highlight;
+mod invisible;
 mod list;
 mod markdown;
 mod modes;
