@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::invisible;
 use crate::wrap::push;
 
 /// How far apart the tab stops are.
@@ -14,6 +15,9 @@ pub(crate) const TAB: usize = 4;
 
 /// What is more than this in one cluster is marks upon marks.
 const MOST_OF_CLUSTER: usize = 64;
+
+/// A cluster may be as long as the text: this many bytes are read for its end.
+const MOST_TO_LOOK_AT: usize = 1_024;
 
 const SPACES: &str = "    ";
 
@@ -48,14 +52,27 @@ pub fn glyphs(text: &str, column: usize) -> impl Iterator<Item = Glyph<'_>> {
     })
 }
 
-/// The first cluster and what comes after it.
+/// The first cluster and what comes after it. What is made visible stands alone.
 fn split_cluster(text: &str) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();
     let first = *bytes.first()?;
     // Nothing joins two plain ASCII characters.
     let is_plain = (b' '..0x7f).contains(&first) && bytes.get(1).is_none_or(u8::is_ascii);
-    let end = if is_plain { 1 } else { text.graphemes(true).next()?.len() };
+    let end = if is_plain { 1 } else { cluster_end(text)? };
     text.split_at_checked(end)
+}
+
+fn cluster_end(text: &str) -> Option<usize> {
+    let near = text.get(..text.floor_char_boundary(MOST_TO_LOOK_AT))?;
+    let cluster = near.graphemes(true).next()?;
+    let mut at = 0;
+    for (shown, c) in invisible::shown(cluster) {
+        if shown != c {
+            return Some(if at == 0 { c.len_utf8() } else { at });
+        }
+        at += c.len_utf8();
+    }
+    Some(cluster.len())
 }
 
 /// What is shown of a cluster, and its width.
@@ -70,24 +87,12 @@ fn shown(cluster: &str, column: usize) -> (Cow<'_, str>, usize) {
     (text, width)
 }
 
-/// The text with every character that could steer a terminal made visible; a tab too.
+/// The text with every character made visible that could steer a terminal, or hide in it; a tab too.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    if text.chars().all(|c| visible(c) == c) {
+    if invisible::shown(text).all(|(shown, c)| shown == c) {
         return text.into();
     }
-    text.chars().map(visible).collect::<String>().into()
-}
-
-fn visible(c: char) -> char {
-    match c {
-        '\0'..='\x1f' => char::from_u32(u32::from(c) + 0x2400).unwrap_or(char::REPLACEMENT_CHARACTER),
-        '\x7f' => '␡',
-        // C1 controls, separators of lines, and what turns the direction of the text around.
-        '\u{80}'..='\u{9f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            char::REPLACEMENT_CHARACTER
-        }
-        _ => c,
-    }
+    invisible::shown(text).map(|(shown, _)| shown).collect::<String>().into()
 }
 
 /// How many columns a text takes that begins at column zero.
@@ -164,7 +169,9 @@ mod tests {
             ("🇫🇷🇩🇪", 4),
             ("a\tb", 5),
             ("abcd\tb", 9),
-            ("\u{200b}", 0),
+            ("\u{200b}", 1),
+            ("rm\u{200d}\u{200d}x", 5),
+            ("❤\u{fe0f}\u{200d}🔥", 2),
             ("ｶﾞ", 2),
         ];
         for (text, expected) in cases {
@@ -175,6 +182,12 @@ mod tests {
     #[test]
     fn controls_are_shown() {
         assert_eq!(told("\x1b[2J\x07\r\n\x7f\u{9b}A\u{202e}x"), "␛[2J␇␍␊␡\u{fffd}A\u{fffd}x");
+    }
+
+    #[test]
+    fn what_is_made_visible_stands_alone() {
+        let texts: Vec<_> = glyphs("e\u{301}\u{200d}\u{fe0f}👩‍💻\u{200d}", 0).map(|glyph| glyph.text).collect();
+        assert_eq!(texts, ["e\u{301}", "�", "�", "👩‍💻", "�"]);
     }
 
     #[test]
@@ -203,6 +216,7 @@ mod tests {
         fn nothing_that_is_shown_steers_a_terminal(text in any::<String>()) {
             let told = told(&text);
             prop_assert!(!told.chars().any(char::is_control));
+            prop_assert_eq!(&*harmless(&told), told.as_str());
         }
 
         #[test]

@@ -15,3 +15,4 @@ mod pager;
 mod screen;
 mod shot;
 mod terminal;
+mod tmux;
