@@ -41,6 +41,14 @@ impl Frame {
         Frame { row: position.y, column: Some(position.x), ..Frame::default() }
     }
 
+    /// A frame whose first row is the one below the cursor.
+    pub(crate) fn after_row() -> Frame {
+        let mut frame = Frame::default();
+        frame.newline();
+        frame.begin_here();
+        frame
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -83,9 +91,14 @@ impl Frame {
         (self.row, self.column) = (self.row + 1, Some(0));
     }
 
-    pub(crate) fn erase_below(&mut self) {
+    /// Erases the row in which the cursor stands at the beginning, and those below it in a window of some height. They are
+    /// erased from the second one on: from the corner of the window on, tmux would keep them in its scrollback.
+    pub(crate) fn erase_below(&mut self, height: u16) {
         self.plain();
-        self.raw("\x1b[J");
+        self.raw("\x1b[K");
+        if height > 1 {
+            self.raw("\x1b7\x1b[B\x1b[J\x1b8");
+        }
     }
 
     /// Rows of the same width as they are to look, where some already stand.
@@ -235,19 +248,20 @@ pub(crate) fn content_width(row: &[Cell]) -> usize {
     last.map_or(0, |x| (x + usize::from(cell_width(get(row, x)))).min(row.len()))
 }
 
-/// How many rows a row takes in a window of another width, if its terminal wraps it anew.
-pub(crate) fn rows_when_wrapped(row: &[Cell], width: u16) -> u16 {
+/// Where the rows begin that a row becomes in a window of another width, if its terminal wraps it anew.
+pub(crate) fn starts_when_wrapped(row: &[Cell], width: u16) -> Vec<usize> {
     let width = usize::from(width.max(1));
-    let (mut rows, mut used, mut x) = (1, 0, 0);
+    let mut starts = vec![0];
+    let (mut used, mut x) = (0, 0);
     let end = content_width(row);
     while x < end {
         let cell = usize::from(cell_width(get(row, x)));
         if used + cell > width {
-            rows += 1;
+            starts.push(x);
             used = 0;
         }
         used += cell;
         x += cell;
     }
-    rows
+    starts
 }

@@ -15,6 +15,7 @@ mod fuzzy;
 mod highlight;
 mod invisible;
 mod list;
+mod lost;
 mod markdown;
 mod modes;
 mod motion;

@@ -32,8 +32,11 @@ pub(crate) const POP_KEYS: &str = "\x1b[<u";
 pub(crate) const SET_KEYS: &str = "\x1b[=1u";
 pub(crate) const RESET_KEYS: &str = "\x1b[=0u";
 
-pub(crate) const OPEN_FULL: &str = "\x1b[?1049h\x1b[2J\x1b[H";
+pub(crate) const OPEN_FULL: &str = "\x1b[?1049h";
 pub(crate) const CLOSE_FULL: &str = "\x1b[?1049l";
+
+/// Erases backwards from the last corner: what is erased from the first one on, some terminals keep in their scrollback.
+pub(crate) const CLEAR_FULL: &str = "\x1b[9999;9999H\x1b[1J\x1b[H";
 
 /// All of a frame appears at once; no row wraps even if the window has become smaller meanwhile; no cursor runs about.
 pub(crate) const BEGIN_FRAME: &str = "\x1b[?2026h\x1b[?7l\x1b[?25l";

@@ -3,15 +3,16 @@
 
 use std::io;
 
-use ratatui::buffer::{Buffer, Cell};
+use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 
 use crate::draw::put;
-use crate::frame::{Frame, content_width, rows_when_wrapped};
+use crate::frame::Frame;
+use crate::lost::{Lost, Top};
 use crate::modes::{
-    BEGIN_FRAME, CLOSE_FULL, DONT_WRAP, END_FRAME, ENTER, Keys, LEAVE, OPEN_FULL, POP_KEYS, PUSH_KEYS,
-    RESET_KEYS, SET_KEYS, WRAP,
+    BEGIN_FRAME, CLEAR_FULL, CLOSE_FULL, DONT_WRAP, END_FRAME, ENTER, Keys, LEAVE, OPEN_FULL, POP_KEYS,
+    PUSH_KEYS, RESET_KEYS, SET_KEYS, WRAP,
 };
 use crate::width::harmless;
 use crate::wrap::wrap;
@@ -69,6 +70,7 @@ struct Shown {
     /// Where the cursor was left, seen from the first row.
     at: Position,
     cursor: Option<Cursor>,
+    lost: Lost,
     /// The window changed while it was drawn: nobody knows at which width.
     is_torn: bool,
 }
@@ -222,18 +224,23 @@ impl Shown {
     /// A frame in which lines are printed, and the live area follows them.
     fn below(&mut self, lines: &[Line<'_>], window: Size, buffer: Buffer, narrowing: Narrowing) -> Frame {
         let is_resized = self.window != window;
-        if is_resized {
-            self.at.y = self.row_after_resize(window, narrowing);
-        }
-        let mut frame = Frame::at(self.at);
+        let top =
+            if is_resized { self.top_after_resize(window, narrowing) } else { Top::RowsAbove(self.at.y) };
+        let mut frame = match top {
+            Top::RowsAbove(rows) => Frame::at(Position { y: rows, ..self.at }),
+            Top::NextRow => Frame::after_row(),
+        };
         if is_resized || !lines.is_empty() {
             frame.go(0, 0);
-            frame.erase_below();
+            frame.erase_below(window.height);
             print(&mut frame, lines, window.width);
             frame.begin_here();
             self.buffer = Buffer::empty(Rect::ZERO);
         }
-        self.fit(&mut frame, buffer.area.height);
+        if !lines.is_empty() {
+            self.lost = Lost::default();
+        }
+        self.fit(&mut frame, buffer.area.height, window);
         frame.change(&self.buffer, &buffer);
         (self.window, self.buffer) = (window, buffer);
         frame
@@ -244,7 +251,7 @@ impl Shown {
         let mut frame = Frame::at(self.at);
         if self.window != window {
             frame = Frame::at(Position::ORIGIN);
-            frame.raw("\x1b[2J\x1b[H");
+            frame.raw(CLEAR_FULL);
             self.buffer = Buffer::empty(Rect::ZERO);
         }
         frame.change(&self.buffer, &buffer);
@@ -253,11 +260,11 @@ impl Shown {
     }
 
     /// Makes room for a higher live area, or takes away what a lower one does not cover.
-    fn fit(&mut self, frame: &mut Frame, height: u16) {
+    fn fit(&mut self, frame: &mut Frame, height: u16, window: Size) {
         let old = self.buffer.area.height;
         if height < old {
             frame.go(0, height);
-            frame.erase_below();
+            frame.erase_below(window.height);
             // Nothing stays, and the cursor must not stand below the first row.
             frame.go(0, height.saturating_sub(1));
         }
@@ -268,26 +275,16 @@ impl Shown {
         }
     }
 
-    /// In which row the cursor stands now, seen from where the live area began; at most as far down as the window goes, for
-    /// what left it at the top can't be reached any more.
-    fn row_after_resize(&self, window: Size, narrowing: Narrowing) -> u16 {
-        let width = usize::from(self.buffer.area.width).max(1);
-        // In doubt a ghost stays, rather than that a finished line goes.
-        let row = if narrowing == Narrowing::Wraps && window.width < self.window.width && !self.is_torn {
-            let mut rows = self.buffer.content.chunks(width);
-            let above: u16 =
-                rows.by_ref().take(self.at.y.into()).map(|row| rows_when_wrapped(row, window.width)).sum();
-            above + rows.next().map_or(0, |row| self.rows_before_cursor(row, window.width))
-        } else {
-            self.at.y
-        };
-        row.min(window.height - 1)
-    }
-
-    /// A cursor behind the text of its row is taken along with its last character.
-    fn rows_before_cursor(&self, row: &[Cell], width: u16) -> u16 {
-        let column = usize::from(self.at.x).min(content_width(row).saturating_sub(1));
-        row.get(..=column).map_or(0, |before| rows_when_wrapped(before, width).saturating_sub(1))
+    /// Where the live area begins now; not above the window, for what left it can't be reached until it comes back.
+    fn top_after_resize(&mut self, window: Size, narrowing: Narrowing) -> Top {
+        let most = window.height - 1;
+        if self.is_torn {
+            // In doubt a ghost stays, rather than that a finished line goes.
+            self.lost = Lost::default();
+            return Top::RowsAbove(self.at.y.min(most));
+        }
+        let width = if narrowing == Narrowing::Wraps { window.width } else { u16::MAX };
+        self.lost.resize(&self.buffer, self.at, width, most)
     }
 }
 

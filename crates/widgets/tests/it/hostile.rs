@@ -46,7 +46,10 @@ fn is_ours(sequence: &str) -> bool {
     let end = sequence.find(|c: char| c.is_ascii_alphabetic()).map_or("", |at| &sequence[..=at]);
     let kind = end.chars().last().unwrap_or(' ');
     let is_frame = ["[?2026h", "[?2026l", "[?7l", "[?7h", "[?25l", "[?25h", "[J", "[K"].contains(&end);
-    is_frame || (end.starts_with('[') && "ABGm".contains(kind)) || sequence.starts_with("[0 q")
+    is_frame
+        || (end.starts_with('[') && "ABGm".contains(kind))
+        || sequence.starts_with("[0 q")
+        || sequence.starts_with(['7', '8'])
 }
 
 proptest! {

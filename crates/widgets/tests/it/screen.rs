@@ -202,6 +202,36 @@ fn nothing_from_outside_steers_the_terminal() {
     assert!(bytes.contains("␛[2J␛]0;title␇�31m␈�q�"), "shown instead");
 }
 
+/// Some terminals keep what is erased from the corner of the window on.
+#[test]
+fn nothing_is_erased_from_the_corner_on() {
+    let (terminal, mut screen) = terminal(20, 4, Options::default());
+    for height in [4, 1, 2, 4] {
+        terminal.borrow_mut().resize(20, height);
+        draw(&mut screen, &["a", "b", "c", "d"]);
+        draw(&mut screen, &[]);
+        screen.open_full().unwrap();
+        draw(&mut screen, &["page"]);
+        screen.close_full().unwrap();
+        let bytes = terminal.borrow_mut().take_bytes();
+        assert!(!bytes.contains("\x1b[2J"));
+        let (all, below) = (bytes.matches("\x1b[J").count(), bytes.matches("\x1b[B\x1b[J").count());
+        assert_eq!((all, below > 0), (below, height > 1), "{bytes:?}");
+    }
+}
+
+#[test]
+fn what_left_a_small_window_is_erased_when_it_comes_back() {
+    let (terminal, mut screen) = terminal(20, 6, Options::default());
+    screen.print(lines(&["one", "two"]));
+    draw(&mut screen, &["LIVE", "AREA OF FOUR", "ROWS", "> "]);
+    for (width, height) in [(20, 2), (20, 6), (20, 3), (30, 6)] {
+        terminal.borrow_mut().resize(width, height);
+        draw(&mut screen, &["LIVE", "AREA OF FOUR", "ROWS", "> "]);
+    }
+    assert_eq!(shown(&terminal), ["one", "two", "LIVE", "AREA OF FOUR", "ROWS", ">"]);
+}
+
 #[test]
 fn the_smallest_window_works() {
     let (terminal, mut screen) = terminal(1, 1, Options::default());
