@@ -32,7 +32,7 @@ const LONG_TURN: Duration = Duration::from_secs(10);
 
 /// What fills the window, if something does.
 pub(crate) enum Full {
-    Reading(Reading),
+    Reading(Box<Reading>),
     Models(Models),
     Modes(Choosing),
     Efforts(Choosing),
@@ -206,7 +206,8 @@ impl App {
                 Choice::Send(command) => self.orders.push(Order::Do(command)),
                 Choice::Interrupt => self.interrupt(),
                 Choice::ReadAll => {
-                    self.full = self.approvals.entry().map(|entry| Full::Reading(Reading::new(entry)))
+                    self.full =
+                        self.approvals.entry().map(|entry| Full::Reading(Box::new(Reading::new(entry))))
                 }
                 Choice::Early => self.go_on_writing(key, now),
                 Choice::Nothing => {}
@@ -322,12 +323,12 @@ impl App {
             Action::OpenPager => {
                 let mut reading = Reading::of_session();
                 self.errands.extend(reading.take_errands());
-                self.full = Some(Full::Reading(reading));
+                self.full = Some(Full::Reading(Box::new(reading)));
             }
             Action::OpenEditor => self.errands.push(Errand::Edit(self.composer.text())),
             Action::Suspend => self.errands.push(Errand::Suspend),
             Action::Redraw => self.errands.push(Errand::Redraw),
-            Action::Help => self.full = Some(Full::Reading(Reading::new(help(&self.look.keys)))),
+            Action::Help => self.full = Some(Full::Reading(Box::new(Reading::new(help(&self.look.keys))))),
             _ => {}
         }
     }
@@ -387,7 +388,8 @@ impl App {
                 self.composer.set_text(&text);
             }
             Done::Text(title, text) => {
-                self.full = Some(Full::Reading(Reading::new(Entry::new(title, Section::Text(text)))));
+                self.full =
+                    Some(Full::Reading(Box::new(Reading::new(Entry::new(title, Section::Text(text))))));
             }
             Done::Page(before, page) => self.turned(before, page),
             Done::Whole(blob, whole) => {

@@ -16,7 +16,7 @@ use crate::words::{one_line, tokens};
 impl App {
     pub(crate) fn slash(&mut self, does: Does, argument: &str) {
         match does {
-            Does::Help => self.full = Some(Full::Reading(Reading::new(help(&self.look.keys)))),
+            Does::Help => self.full = Some(Full::Reading(Box::new(Reading::new(help(&self.look.keys))))),
             Does::New => self.ending = Some(Ending::New),
             Does::Quit => self.ending = Some(Ending::Quit),
             Does::Model if argument.is_empty() => self.errands.push(Errand::ListModels),

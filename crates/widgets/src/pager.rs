@@ -1,83 +1,15 @@
 //! Long texts, page by page. Only what is looked at is laid out, so that a million lines are as good as ten.
 
-use std::borrow::Cow;
-use std::ops::Range;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
+use crate::document::Document;
 use crate::draw::put;
 use crate::find::Needle;
+use crate::layout::Layout;
 use crate::theme::Theme;
 use crate::width::{grouped, truncate};
-use crate::wrap::wrap;
-
-/// Where lines come from.
-pub trait Document {
-    fn count(&self) -> usize;
-    fn line(&self, number: usize) -> Option<Cow<'_, Line<'static>>>;
-    /// The text of a line, to search in.
-    fn text(&self, number: usize) -> Option<Cow<'_, str>>;
-}
-
-impl Document for Vec<Line<'static>> {
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn line(&self, number: usize) -> Option<Cow<'_, Line<'static>>> {
-        self.get(number).map(Cow::Borrowed)
-    }
-
-    fn text(&self, number: usize) -> Option<Cow<'_, str>> {
-        let spans = &self.get(number)?.spans;
-        Some(match &spans[..] {
-            [one] => Cow::Borrowed(&*one.content),
-            many => many.iter().map(|span| &*span.content).collect::<String>().into(),
-        })
-    }
-}
-
-/// A text without styles.
-#[derive(Clone, Debug, Default)]
-pub struct PlainText {
-    text: String,
-    starts: Vec<usize>,
-}
-
-impl PlainText {
-    pub fn new(text: String) -> PlainText {
-        let mut starts = vec![0];
-        starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
-        if starts.last() == Some(&text.len()) {
-            starts.pop();
-        }
-        PlainText { text, starts }
-    }
-
-    fn get(&self, number: usize) -> Option<&str> {
-        let start = *self.starts.get(number)?;
-        let end = self.starts.get(number + 1).copied().unwrap_or(self.text.len());
-        let line = self.text.get(start..end)?;
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        Some(line.strip_suffix('\r').unwrap_or(line))
-    }
-}
-
-impl Document for PlainText {
-    fn count(&self) -> usize {
-        self.starts.len()
-    }
-
-    fn line(&self, number: usize) -> Option<Cow<'_, Line<'static>>> {
-        self.get(number).map(|line| Cow::Owned(Line::from(Span::raw(line.to_owned()))))
-    }
-
-    fn text(&self, number: usize) -> Option<Cow<'_, str>> {
-        self.get(number).map(Cow::Borrowed)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scroll {
@@ -110,11 +42,11 @@ pub struct Pager<D> {
     document: D,
     pub title: String,
     top: Place,
-    width: usize,
     height: usize,
+    layout: Layout,
     needle: Option<Needle>,
-    /// The line that was found last.
-    hit: Option<usize>,
+    /// What was found last: its line, and where in it.
+    hit: Option<(usize, usize)>,
     /// The last search found nothing.
     is_missing: bool,
 }
@@ -125,8 +57,8 @@ impl<D: Document> Pager<D> {
             document,
             title: title.into(),
             top: Place::default(),
-            width: 80,
             height: 24,
+            layout: Layout::new(80),
             needle: None,
             hit: None,
             is_missing: false,
@@ -161,71 +93,93 @@ impl<D: Document> Pager<D> {
         }
     }
 
-    /// Looks for a text from the first shown line on; capitals count if there are any. An empty one ends the search.
+    /// Looks for a text from the first shown row on; capitals count if there are any. An empty one ends the search.
     pub fn search(&mut self, text: &str) -> bool {
         self.needle = Needle::new(text);
         self.hit = None;
         self.is_missing = false;
-        self.needle.is_some() && self.find(self.top.line, Towards::Next)
+        self.needle.is_some() && self.find(self.top, Towards::Next)
     }
 
-    /// The next line in which it is found, or the one before; at the end it goes on at the beginning.
+    /// The next row in which it is found, or the one before; at the end it goes on at the beginning.
     pub fn find_again(&mut self, towards: Towards) -> bool {
-        let count = self.document.count().max(1);
-        let here = self.hit.unwrap_or(self.top.line);
+        let here = self.hit.map_or(self.top, |(line, offset)| self.place(line, offset));
         let from = match towards {
-            Towards::Next => (here + 1) % count,
-            Towards::Previous => here.checked_sub(1).unwrap_or(count - 1),
+            Towards::Next => Place { row: here.row + 1, ..here },
+            Towards::Previous => here,
         };
         self.find(from, towards)
     }
 
-    fn find(&mut self, from: usize, towards: Towards) -> bool {
-        let Some(needle) = &self.needle else { return false };
-        let count = self.document.count();
-        let number = |step: usize| match towards {
-            Towards::Next => (from + step) % count,
-            Towards::Previous => (from + count - step) % count,
-        };
-        let is_hit = |line: &usize| self.document.text(*line).is_some_and(|text| needle.is_in(&text));
-        let hit = (0..count).map(number).find(is_hit);
+    /// Looks for it from the beginning of a row on, or for the last one before it.
+    fn find(&mut self, from: Place, towards: Towards) -> bool {
+        let offset = self.layout.offset(&self.document, from.line, from.row).unwrap_or(usize::MAX);
+        let hit = self.found(from.line, offset, towards);
         self.is_missing = hit.is_none();
-        if let Some(line) = hit {
-            self.hit = Some(line);
-            self.show(line);
+        if let Some((line, offset)) = hit {
+            self.hit = hit;
+            let place = self.place(line, offset);
+            self.show(place);
         }
         hit.is_some()
     }
 
-    /// Scrolls to a line, unless it is there already.
-    fn show(&mut self, line: usize) {
+    fn found(&self, from: usize, offset: usize, towards: Towards) -> Option<(usize, usize)> {
+        let needle = self.needle.as_ref()?;
+        let count = self.document.count();
+        // The first line comes again at the end, for what is on the other side of the offset.
+        let steps = if count > 0 { 0..count + 1 } else { 0..0 };
+        steps.into_iter().find_map(|step| {
+            let is_first = step == 0;
+            let (line, place) = match towards {
+                Towards::Next => {
+                    let line = (from + step) % count;
+                    let text = self.document.text(line)?;
+                    (line, needle.places_from(&text, if is_first { offset } else { 0 }).next())
+                }
+                Towards::Previous => {
+                    let line = (from + count - step) % count;
+                    let text = self.document.text(line)?;
+                    let most = if is_first { offset } else { usize::MAX };
+                    (line, needle.places(&text).take_while(|place| place.start < most).last())
+                }
+            };
+            Some((line, place?.start))
+        })
+    }
+
+    fn place(&mut self, line: usize, offset: usize) -> Place {
+        Place { line, row: self.layout.row(&self.document, line, offset) }
+    }
+
+    /// Scrolls to a row, unless it is there already.
+    fn show(&mut self, place: Place) {
         let mut bottom = self.top;
         for _ in 1..self.height.max(1) {
             bottom = self.after(bottom).unwrap_or(bottom);
         }
-        if line < self.top.line || (line == self.top.line && self.top.row > 0) || line > bottom.line {
+        if place < self.top || place > bottom {
             // A little of what is before says where it is.
-            self.top = Place { line, row: 0 };
+            self.top = place;
             self.go_up(self.height / 4);
             self.keep_full();
         }
     }
 
-    fn rows_of(&self, line: usize) -> Vec<Line<'static>> {
-        let Some(source) = self.document.line(line) else { return Vec::new() };
-        wrap(&source, self.width)
+    fn last_row_of(&mut self, line: usize) -> usize {
+        self.layout.count(&self.document, line).saturating_sub(1)
     }
 
-    fn before(&self, place: Place) -> Option<Place> {
+    fn before(&mut self, place: Place) -> Option<Place> {
         if let Some(row) = place.row.checked_sub(1) {
             return Some(Place { row, ..place });
         }
         let line = place.line.checked_sub(1)?;
-        Some(Place { line, row: self.rows_of(line).len().saturating_sub(1) })
+        Some(Place { line, row: self.last_row_of(line) })
     }
 
-    fn after(&self, place: Place) -> Option<Place> {
-        if place.row + 1 < self.rows_of(place.line).len() {
+    fn after(&mut self, place: Place) -> Option<Place> {
+        if place.row < self.last_row_of(place.line) {
             return Some(Place { row: place.row + 1, ..place });
         }
         (place.line + 1 < self.document.count()).then_some(Place { line: place.line + 1, row: 0 })
@@ -245,9 +199,9 @@ impl<D: Document> Pager<D> {
     }
 
     /// The first row of the last page.
-    fn last_top(&self) -> Place {
+    fn last_top(&mut self) -> Place {
         let line = self.document.count().saturating_sub(1);
-        let mut place = Place { line, row: self.rows_of(line).len().saturating_sub(1) };
+        let mut place = Place { line, row: self.last_row_of(line) };
         for _ in 1..self.height.max(1) {
             place = self.before(place).unwrap_or(place);
         }
@@ -265,9 +219,8 @@ impl<D: Document> Pager<D> {
         }
         let status = u16::from(area.height > 1);
         let page = Rect { height: area.height - status, ..area };
-        (self.width, self.height) = (page.width.into(), page.height.into());
-        let rows = self.rows_of(self.top.line).len();
-        self.top.row = self.top.row.min(rows.saturating_sub(1));
+        self.height = page.height.into();
+        self.set_width(page.width.into());
         self.keep_full();
         let shown = self.draw_page(page, buffer, theme);
         if status > 0 {
@@ -275,34 +228,29 @@ impl<D: Document> Pager<D> {
         }
     }
 
-    /// Draws rows, and says which line was the last.
-    fn draw_page(&self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> usize {
-        let mut y = area.y;
-        let mut number = self.top.line;
-        let mut skipped = self.top.row;
-        while y < area.bottom() && number < self.document.count() {
-            for row in self.marked(number, theme).iter().skip(skipped) {
-                if y == area.bottom() {
-                    return number;
-                }
-                put(buffer, Position::new(area.x, y), area.width, row);
-                y += 1;
-            }
-            skipped = 0;
-            number += 1;
+    /// What stands in the first row stays there.
+    fn set_width(&mut self, width: usize) {
+        if self.layout.width() != width {
+            let offset = self.layout.offset(&self.document, self.top.line, self.top.row);
+            self.layout = Layout::new(width);
+            self.top = self.place(self.top.line, offset.unwrap_or(0));
         }
-        number.saturating_sub(1)
     }
 
-    /// The rows of a line, with what was found in it.
-    fn marked(&self, number: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let Some(line) = self.document.line(number) else { return Vec::new() };
-        let places = self.needle.as_ref().zip(self.document.text(number));
-        let places = places.map(|(needle, text)| needle.places(&text)).unwrap_or_default();
-        if places.is_empty() {
-            return wrap(&line, self.width);
+    /// Draws rows, and says which line was the last.
+    fn draw_page(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> usize {
+        let mut y = area.y;
+        let mut next = self.top;
+        let needle = self.needle.as_ref().map(|needle| (needle, theme.found));
+        while y < area.bottom() && next.line < self.document.count() {
+            let room = (area.bottom() - y).into();
+            for row in self.layout.rows(&self.document, next.line, next.row, room, needle) {
+                put(buffer, Position::new(area.x, y), area.width, &row);
+                y += 1;
+            }
+            next = Place { line: next.line + 1, row: 0 };
         }
-        wrap(&mark(&line, &places, theme), self.width)
+        next.line.saturating_sub(1)
     }
 
     fn draw_status(&self, area: Rect, last: usize, buffer: &mut Buffer, theme: &Theme) {
@@ -326,24 +274,44 @@ impl<D: Document> Pager<D> {
     }
 }
 
-/// The line with some places in another style.
-fn mark(line: &Line<'static>, places: &[Range<usize>], theme: &Theme) -> Line<'static> {
-    let mut spans = Vec::new();
-    let mut start = 0;
-    for span in &line.spans {
-        let end = start + span.content.len();
-        let mut at = start;
-        for place in places.iter().filter(|place| place.start < end && place.end > start) {
-            let (from, to) = (place.start.max(at), place.end.min(end));
-            let part = |from: usize, to: usize| {
-                span.content.get(from - start..to - start).unwrap_or_default().to_owned()
-            };
-            spans.push(Span::styled(part(at, from), span.style));
-            spans.push(Span::styled(part(from, to), span.style.patch(theme.found)));
-            at = to;
-        }
-        spans.push(Span::styled(span.content.get(at - start..).unwrap_or_default().to_owned(), span.style));
-        start = end;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::PlainText;
+    use crate::source::READ;
+
+    const AREA: Rect = Rect::new(0, 0, 80, 24);
+
+    /// How many glyphs are read by some work and the frame after it.
+    fn read(pager: &mut Pager<PlainText>, work: impl FnOnce(&mut Pager<PlainText>)) -> usize {
+        let before = READ.get();
+        work(pager);
+        pager.draw(AREA, &mut Buffer::empty(AREA), &Theme::default());
+        READ.get() - before
     }
-    Line::from(spans).style(line.style)
+
+    #[test]
+    fn a_key_on_a_line_of_a_megabyte_reads_a_few_rows() {
+        let text = "some words, andaverylongone ".repeat(40_000);
+        for text in [format!("first\n{text}\nlast"), "x".repeat(1 << 20), " ".repeat(1 << 20)] {
+            let mut pager = Pager::new("big", PlainText::new(text));
+            read(&mut pager, |_| {});
+            read(&mut pager, |pager| _ = pager.search("longone"));
+            let all = [
+                Scroll::Down,
+                Scroll::PageDown,
+                Scroll::End,
+                Scroll::Up,
+                Scroll::PageUp,
+                Scroll::HalfUp,
+                Scroll::Home,
+            ];
+            for scroll in all {
+                let count = read(&mut pager, |pager| pager.scroll(scroll));
+                assert!(count < 20_000, "{scroll:?} reads {count}");
+            }
+            let count = read(&mut pager, |pager| _ = pager.find_again(Towards::Next));
+            assert!(count < 40_000, "the next place reads {count}");
+        }
+    }
 }

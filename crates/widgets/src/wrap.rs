@@ -1,42 +1,29 @@
 //! Styled lines wrapped by words.
 
+use std::collections::VecDeque;
+
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::width::{Glyph, glyphs, line_width, truncate};
+use crate::source::{Place, Source};
+use crate::width::{Glyph, line_width, truncate};
 
 /// Stands for what is wider than a whole row.
 const TOO_WIDE: &str = "…";
 
 /// The rows of a line, none wider than `width`.
 pub fn wrap(line: &Line<'_>, width: usize) -> Vec<Line<'static>> {
-    wrap_after(line, width, &Line::default(), &Line::default())
+    Wrapping::new(line, width).map(|(_, row)| row).collect()
 }
 
 /// The rows of a line: `first` stands before the first of them, `rest` before all others. At least half of the width is
 /// left for the line.
 pub fn wrap_after(line: &Line<'_>, width: usize, first: &Line<'_>, rest: &Line<'_>) -> Vec<Line<'static>> {
-    let width = width.max(1);
-    let (first, rest) = (truncate_prefix(first, width / 2), truncate_prefix(rest, width / 2));
-    let mut rows = Rows { width, rest, done: Vec::new(), row: Row::after(&first) };
-    let mut word = Word::default();
-    let mut column = 0;
-    for span in &line.spans {
-        let style = line.style.patch(span.style);
-        for glyph in glyphs(&span.content, column) {
-            column += glyph.width;
-            let is_space = glyph.text.starts_with(' ');
-            if is_space || word.ends_before(&glyph) {
-                rows.place(&mut word);
-            }
-            if is_space {
-                word.spaces.push((glyph, style));
-            } else {
-                word.add(glyph, style);
-            }
-        }
-    }
-    rows.finish(word)
+    let mut rows = Wrapping::new(line, width);
+    let most = rows.width / 2;
+    rows.row = Row::after(&truncate_prefix(first, most));
+    rows.rest = truncate_prefix(rest, most);
+    rows.map(|(_, row)| row).collect()
 }
 
 fn truncate_prefix(prefix: &Line<'_>, most: usize) -> Line<'static> {
@@ -52,106 +39,183 @@ pub(crate) fn push(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
     }
 }
 
-type Styled<'a> = (Glyph<'a>, Style);
+/// A glyph, its style, and where it is.
+type Styled<'a> = (Glyph<'a>, Style, Place);
 
 /// What may not be torn unless it is wider than a row, with the spaces before it.
 #[derive(Default)]
 struct Word<'a> {
+    /// As many as a row has room for.
     spaces: Vec<Styled<'a>>,
+    spaces_width: usize,
     glyphs: Vec<Styled<'a>>,
     width: usize,
+    last_width: Option<usize>,
+    /// It is wider than a row, and its beginning is placed already.
+    is_torn: bool,
 }
 
-impl<'a> Word<'a> {
-    fn add(&mut self, glyph: Glyph<'a>, style: Style) {
-        self.width += glyph.width;
-        self.glyphs.push((glyph, style));
-    }
-
+impl Word<'_> {
     /// Wide characters stand for themselves: their languages put no spaces between words.
     fn ends_before(&self, next: &Glyph<'_>) -> bool {
-        self.glyphs.last().is_some_and(|(last, _)| last.width > 1 || next.width > 1)
+        self.last_width.is_some_and(|last| last > 1 || next.width > 1)
     }
 }
 
 struct Row {
     spans: Vec<Span<'static>>,
     width: usize,
-    /// Nothing but the prefix stands in it.
-    is_fresh: bool,
+    /// Where its first glyph is; none if nothing but the prefix stands in it.
+    start: Option<Place>,
 }
 
 impl Row {
     fn after(prefix: &Line<'static>) -> Row {
-        Row { spans: prefix.spans.clone(), width: line_width(prefix), is_fresh: true }
+        Row { spans: prefix.spans.clone(), width: line_width(prefix), start: None }
     }
 
-    fn add(&mut self, (glyph, style): &Styled<'_>) {
-        push(&mut self.spans, &glyph.text, *style);
-        self.width += glyph.width;
-        self.is_fresh = false;
+    fn add(&mut self, text: &str, width: usize, style: Style, place: Place) {
+        push(&mut self.spans, text, style);
+        self.width += width;
+        self.start.get_or_insert(place);
     }
 }
 
-struct Rows {
+/// The rows of a line, each with the place where it begins. No more is read than the rows need, and to begin at the place
+/// of a row makes the same rows from there on.
+pub(crate) struct Wrapping<'a> {
+    source: Source<'a>,
     width: usize,
     rest: Line<'static>,
-    done: Vec<Line<'static>>,
+    word: Word<'a>,
     row: Row,
+    is_first: bool,
+    done: VecDeque<(Place, Line<'static>)>,
+    is_finished: bool,
 }
 
-impl Rows {
+impl<'a> Wrapping<'a> {
+    pub(crate) fn new(line: &'a Line<'_>, width: usize) -> Wrapping<'a> {
+        Wrapping::of(Source::new(line), width)
+    }
+
+    pub(crate) fn of(source: Source<'a>, width: usize) -> Wrapping<'a> {
+        Wrapping {
+            is_first: source.is_at_beginning(),
+            source,
+            width: width.max(1),
+            rest: Line::default(),
+            word: Word::default(),
+            row: Row::after(&Line::default()),
+            done: VecDeque::new(),
+            is_finished: false,
+        }
+    }
+
+    fn take(&mut self, styled: Styled<'a>) {
+        let glyph = &styled.0;
+        let is_space = glyph.text.starts_with(' ');
+        if is_space || self.word.ends_before(glyph) {
+            self.end_word();
+        }
+        if is_space {
+            self.word.spaces_width += glyph.width;
+            if self.word.spaces_width <= self.width {
+                self.word.spaces.push(styled);
+            } else {
+                self.word.spaces_width += self.source.skip_spaces();
+            }
+            return;
+        }
+        self.word.last_width = Some(glyph.width);
+        if self.word.is_torn {
+            self.add(&styled);
+            return;
+        }
+        self.word.width += glyph.width;
+        self.word.glyphs.push(styled);
+        if self.word.width > self.width {
+            self.place_word();
+            self.word.is_torn = true;
+        }
+    }
+
     fn end_row(&mut self) {
         let row = std::mem::replace(&mut self.row, Row::after(&self.rest));
-        self.done.push(Line::from(row.spans));
+        self.is_first = false;
+        self.done.push_back((row.start.unwrap_or_default(), Line::from(row.spans)));
     }
 
     fn room(&self) -> usize {
         self.width - self.row.width
     }
 
-    /// Puts the word where it fits, and forgets it.
-    fn place(&mut self, word: &mut Word<'_>) {
-        if word.glyphs.is_empty() {
+    /// Spaces that follow each other belong together.
+    fn end_word(&mut self) {
+        if self.word.last_width.is_some() {
+            self.place_word();
+            self.word = Word::default();
+        }
+    }
+
+    /// Puts what there is of the word where it fits.
+    fn place_word(&mut self) {
+        let glyphs = std::mem::take(&mut self.word.glyphs);
+        if glyphs.is_empty() {
             return;
         }
-        let spaces: usize = word.spaces.iter().map(|(glyph, _)| glyph.width).sum();
-        let is_indented = self.row.is_fresh && self.done.is_empty() && spaces < self.room();
-        if is_indented || spaces + word.width <= self.room() {
-            word.spaces.iter().for_each(|space| self.row.add(space));
-        } else if !self.row.is_fresh {
+        let spaces = self.word.spaces_width;
+        let is_fresh = self.row.start.is_none();
+        let is_indented = is_fresh && self.is_first && spaces < self.room();
+        if is_indented || spaces + self.word.width <= self.room() {
+            for (glyph, style, place) in std::mem::take(&mut self.word.spaces) {
+                self.row.add(&glyph.text, glyph.width, style, place);
+            }
+        } else if !is_fresh {
             self.end_row();
         }
-        for glyph in &word.glyphs {
+        for glyph in &glyphs {
             self.add(glyph);
         }
-        *word = Word::default();
     }
 
     /// Adds a glyph, in the next row if this one is full.
-    fn add(&mut self, glyph: &Styled<'_>) {
-        if glyph.0.width > self.room() && !self.row.is_fresh {
+    fn add(&mut self, (glyph, style, place): &Styled<'_>) {
+        if glyph.width > self.room() && self.row.start.is_some() {
             self.end_row();
         }
-        if glyph.0.width <= self.room() {
-            self.row.add(glyph);
+        if glyph.width <= self.room() {
+            self.row.add(&glyph.text, glyph.width, *style, *place);
         } else {
-            push(&mut self.row.spans, TOO_WIDE, glyph.1);
-            self.row.width += 1;
-            self.row.is_fresh = false;
+            self.row.add(TOO_WIDE, 1, *style, *place);
         }
     }
 
     /// Spaces at the end are kept as far as they fit: they may have a background.
-    fn finish(mut self, mut word: Word<'_>) -> Vec<Line<'static>> {
-        self.place(&mut word);
-        for space in &word.spaces {
-            if space.0.width <= self.room() {
-                self.row.add(space);
+    fn finish(&mut self) {
+        self.end_word();
+        for (glyph, style, place) in std::mem::take(&mut self.word.spaces) {
+            if glyph.width > self.room() {
+                break;
+            }
+            self.row.add(&glyph.text, glyph.width, style, place);
+        }
+        self.end_row();
+        self.is_finished = true;
+    }
+}
+
+impl Iterator for Wrapping<'_> {
+    type Item = (Place, Line<'static>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.done.is_empty() && !self.is_finished {
+            match self.source.next() {
+                Some(glyph) => self.take(glyph),
+                None => self.finish(),
             }
         }
-        self.done.push(Line::from(self.row.spans));
-        self.done
+        self.done.pop_front()
     }
 }
 
@@ -161,6 +225,7 @@ mod tests {
     use ratatui::style::Stylize;
 
     use super::*;
+    use crate::width::{glyphs, width as columns};
 
     fn texts(rows: &[Line<'_>]) -> Vec<String> {
         rows.iter().map(ToString::to_string).collect()
@@ -168,6 +233,52 @@ mod tests {
 
     fn wrapped(text: &str, width: usize) -> Vec<String> {
         texts(&wrap(&Line::from(text.to_owned()), width))
+    }
+
+    /// The words of a text with the spaces before them; the last word may be empty.
+    fn words(text: &str) -> Vec<(String, String)> {
+        let mut words = vec![(String::new(), String::new())];
+        for glyph in glyphs(text, 0) {
+            let (spaces, word) = words.last_mut().unwrap();
+            let is_space = glyph.text.starts_with(' ');
+            if is_space && word.is_empty() {
+                spaces.push_str(&glyph.text);
+            } else if is_space {
+                words.push((glyph.text.into(), String::new()));
+            } else if !word.is_empty() && (glyph.width > 1 || word.contains('日')) {
+                words.push((String::new(), glyph.text.into()));
+            } else {
+                word.push_str(&glyph.text);
+            }
+        }
+        words
+    }
+
+    /// All at once, word by word.
+    fn plainly_wrapped(text: &str, width: usize) -> Vec<String> {
+        let mut rows = vec![String::new()];
+        for (spaces, word) in words(text) {
+            let row = rows.last().unwrap();
+            let room = width - columns(row);
+            let is_indented = rows.len() == 1 && row.is_empty() && spaces.len() < room;
+            if word.is_empty() {
+                rows.last_mut().unwrap().extend(spaces.chars().take(room));
+                break;
+            }
+            if is_indented || spaces.len() + columns(&word) <= room {
+                rows.last_mut().unwrap().push_str(&spaces);
+            } else if !row.is_empty() {
+                rows.push(String::new());
+            }
+            for c in word.chars() {
+                let c_width = columns(&c.to_string());
+                if columns(rows.last().unwrap()) + c_width > width && !rows.last().unwrap().is_empty() {
+                    rows.push(String::new());
+                }
+                rows.last_mut().unwrap().push(if c_width > width { '…' } else { c });
+            }
+        }
+        rows
     }
 
     #[test]
@@ -200,6 +311,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn rows_are_those_of_a_plain_way_to_wrap(text in "[a-d 日]{0,60}", width in 1usize..12) {
+            prop_assert_eq!(wrapped(&text, width), plainly_wrapped(&text, width));
+        }
+
+        #[test]
+        fn rows_are_the_same_from_any_of_them_on(texts in prop::collection::vec("[ \t]{0,3}[a-d 日\t\u{301}]{0,20}|\u{301}?", 0..5), width in 1usize..12) {
+            let line = Line::from(texts.into_iter().map(Span::raw).collect::<Vec<_>>());
+            let rows: Vec<_> = Wrapping::new(&line, width).collect();
+            for (number, (place, _)) in rows.iter().enumerate() {
+                let rest: Vec<_> = Wrapping::of(Source::at(&line, *place), width).collect();
+                prop_assert_eq!(&rest[..], &rows[number..]);
+            }
+        }
+
         #[test]
         fn rows_fit_and_no_word_is_lost(text in "[a-d 日\t]{0,60}", width in 1usize..12, hang in 0usize..8) {
             let prefix = Line::from(" ".repeat(hang));

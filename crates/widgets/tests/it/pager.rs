@@ -1,7 +1,9 @@
 //! The pager as it is drawn.
 
-use helve_widgets::{Pager, PlainText, Scroll, Towards, wrap};
+use helve_widgets::{Pager, PlainText, Scroll, Theme, Towards, wrap};
 use proptest::prelude::*;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::shot::{plain, shot};
@@ -68,6 +70,41 @@ fn a_million_lines_are_as_good_as_ten() {
     assert!(drawn(&mut pager, 60, 10).contains("500,001-500,009 of"));
     pager.scroll(Scroll::Home);
     assert_eq!(pager.top_line(), 0);
+}
+
+#[test]
+fn a_search_goes_to_the_row_within_a_long_line() {
+    let filler = "word ".repeat(2_000);
+    let mut pager = Pager::new("", PlainText::new(format!("{filler}first hit {filler}second hit {filler}")));
+    drawn(&mut pager, 40, 10);
+    assert!(pager.search("hit") && drawn(&mut pager, 40, 10).contains("first hit"));
+    assert!(pager.find_again(Towards::Next) && drawn(&mut pager, 40, 10).contains("second hit"));
+    assert!(
+        pager.find_again(Towards::Next) && drawn(&mut pager, 40, 10).contains("first hit"),
+        "round the end"
+    );
+    assert!(pager.find_again(Towards::Previous) && drawn(&mut pager, 40, 10).contains("second hit"));
+    assert!(pager.find_again(Towards::Previous) && drawn(&mut pager, 25, 10).contains("first hit"));
+}
+
+#[test]
+fn what_is_found_is_marked_far_within_a_line() {
+    let line = Line::from(vec![
+        "many words ".repeat(900).into(),
+        "NEE".into(),
+        "DLE".into(),
+        " and more".repeat(900).into(),
+    ]);
+    let mut pager = Pager::new("", vec![line]);
+    let theme = Theme::default();
+    let area = Rect::new(0, 0, 30, 8);
+    pager.draw(area, &mut Buffer::empty(area), &theme);
+    assert!(pager.search("needle"));
+    let mut buffer = Buffer::empty(area);
+    pager.draw(area, &mut buffer, &theme);
+    let style = Cell::EMPTY.clone().set_style(theme.found).style();
+    let marked = buffer.content.iter().filter(|cell| cell.style() == style);
+    assert_eq!(marked.map(Cell::symbol).collect::<String>(), "NEEDLE");
 }
 
 #[test]

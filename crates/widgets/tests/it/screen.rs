@@ -225,7 +225,7 @@ fn what_left_a_small_window_is_erased_when_it_comes_back() {
     let (terminal, mut screen) = terminal(20, 6, Options::default());
     screen.print(lines(&["one", "two"]));
     draw(&mut screen, &["LIVE", "AREA OF FOUR", "ROWS", "> "]);
-    for (width, height) in [(20, 2), (20, 6), (5, 3), (20, 6)] {
+    for (width, height) in [(20, 2), (20, 6), (20, 3), (30, 6)] {
         terminal.borrow_mut().resize(width, height);
         draw(&mut screen, &["LIVE", "AREA OF FOUR", "ROWS", "> "]);
     }
