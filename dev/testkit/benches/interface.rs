@@ -101,7 +101,7 @@ fn typing(helve: &Path, home: &Home) {
     assert!(still_comes, "the answer ended before the keys did");
     // What is not sent would be there the next time.
     window.type_in("\x15");
-    moment(&window, |screen| screen.contents().contains("Enter queues"));
+    moment(&window, |screen| screen.contents().contains("enter queues"));
     thread::sleep(Duration::from_millis(300));
     idle.sort();
     busy.sort();
