@@ -48,7 +48,22 @@ fn open(home: &Home, mode: &str, rows: u16, columns: u16) -> Window {
 
 /// What is drawn when nothing moves any more, the same on every machine.
 fn capture(name: &str, home: &Home, window: &Window) {
-    std::thread::sleep(Duration::from_millis(400));
+    let is_as_kept = || text_of(&drawn(home, window)) == kept(name);
+    // A busy machine takes its time.
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(100));
+        if !is_written() && is_as_kept() {
+            return;
+        }
+        if is_written() {
+            std::thread::sleep(Duration::from_millis(400));
+            break;
+        }
+    }
+    keep(name, &drawn(home, window));
+}
+
+fn drawn(home: &Home, window: &Window) -> Vec<Row> {
     // How far it has scrolled depends on how high the lines at the bottom ever were: the empty ones below do not count.
     let is_empty = |row: &&Row| picture::text(row).trim().is_empty();
     let below = window.look(picture::rows).iter().rev().take_while(is_empty).count();
@@ -60,7 +75,20 @@ fn capture(name: &str, home: &Home, window: &Window) {
         }
         without_time(row);
     }
-    keep(name, &rows);
+    rows
+}
+
+fn text_of(rows: &[Row]) -> String {
+    let lines: Vec<String> = rows.iter().map(|row| picture::text(row).trim_end().to_owned()).collect();
+    format!("{}\n", lines.join("\n").trim_end())
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/captures"))
+}
+
+fn kept(name: &str) -> String {
+    fs::read_to_string(folder().join(name).with_extension("txt")).unwrap_or_default()
 }
 
 /// How long a call took is another each time.
@@ -73,19 +101,21 @@ fn without_time(row: &mut Row) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "xtask tells by the environment that they are to be written")]
+fn is_written() -> bool {
+    std::env::var_os("HELVE_CAPTURES").is_some_and(|value| value == "write")
+}
+
 fn keep(name: &str, rows: &[Row]) {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/captures"));
-    let lines: Vec<String> = rows.iter().map(|row| picture::text(row).trim_end().to_owned()).collect();
-    let text = format!("{}\n", lines.join("\n").trim_end());
-    if std::env::var_os("HELVE_CAPTURES").is_some_and(|value| value == "write") {
-        fs::create_dir_all(&folder).unwrap();
-        fs::write(folder.join(name).with_extension("txt"), &text).unwrap();
-        fs::write(folder.join(name).with_extension("svg"), picture::svg(rows)).unwrap();
+    let text = text_of(rows);
+    if is_written() {
+        fs::create_dir_all(folder()).unwrap();
+        fs::write(folder().join(name).with_extension("txt"), &text).unwrap();
+        fs::write(folder().join(name).with_extension("svg"), picture::svg(rows)).unwrap();
         return;
     }
-    let kept = fs::read_to_string(folder.join(name).with_extension("txt")).unwrap_or_default();
     assert_eq!(
-        text, kept,
+        text,
+        kept(name),
         "{name} looks different now: see whether that is meant, then `cargo xtask captures`"
     );
 }

@@ -57,27 +57,6 @@ fn whoever_writes_a_message_meanwhile_allows_nothing() {
 }
 
 #[test]
-fn a_key_that_is_held_answers_one_question() {
-    let home = home(&["touch one", "touch two", "touch three"]);
-    let mut window = open(&home, &[], 24);
-    window.wait_for("what shall be done?");
-    window.say("go");
-    window.wait_for("may it run touch one?");
-    std::thread::sleep(Duration::from_millis(500));
-    type_slowly(&mut window, &"y".repeat(60), 30);
-    window.wait_for("may it run touch two?");
-    assert!(home.project().join("one").exists() && !home.project().join("two").exists());
-    // The rest went where nothing was asked, and whoever writes is given time.
-    std::thread::sleep(Duration::from_secs(1));
-    window.answer("n");
-    window.wait_for("may it run touch three?");
-    window.answer("n");
-    window.wait_for("Over.");
-    window.type_in("\x03");
-    leave(&mut window);
-}
-
-#[test]
 fn what_is_not_seen_is_not_allowed() {
     let hidden = format!("echo {}; touch made", "safe ".repeat(800));
     let home = home(&[&hidden]);

@@ -355,7 +355,7 @@ fn a_program_may_talk_with_it() {
     writeln!(to, r#"{{"type":"user","message":{{"role":"user","content":"fix it"}}}}"#).unwrap();
     // It may change nothing unasked, and whoever sends commands can answer.
     let asked = next(&|line| line["kind"] == "approval_requested");
-    assert_eq!(asked["data"]["effects"][0], "write a.txt (1 lines)");
+    assert_eq!(asked["data"]["effects"][0], "write a.txt (1 line)");
     let approval = asked["data"]["approval"].as_str().unwrap();
     writeln!(to, r#"{{"query":"state"}}"#).unwrap();
     assert_eq!(next(&|line| line["reply"].is_string())["status"], "waiting_for_person");

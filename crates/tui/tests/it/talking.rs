@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use helve_protocol::*;
 use helve_testkit::id;
-use helve_tui::{GUARD, Opened};
+use helve_tui::{GUARD, Opened, WRITING};
 use ratatui::crossterm::event::{KeyCode, KeyModifiers};
 use serde_json::json;
 
@@ -47,6 +47,39 @@ fn several_requests_are_asked_one_by_one_and_a_late_key_answers_none_of_them() {
     assert_eq!(desk.orders.len(), 1);
     desk.key(KeyCode::Char('n'), KeyModifiers::NONE);
     assert_eq!(desk.orders[1], Command::Decide { approval: id(2), answer: Answer::Reject { message: None } });
+}
+
+#[test]
+fn a_key_that_is_held_and_a_message_that_is_written_allow_nothing() {
+    let mut desk = Desk::new(Opened::default());
+    desk.tell(TurnStarted::default());
+    (1..=2).for_each(|number| desk.tell(ask(number)));
+    desk.pass(GUARD);
+    desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
+    desk.tell(ApprovalResolved { approval: id(1), answer: Answer::Once });
+    for _ in 0..100 {
+        desk.pass(Duration::from_millis(30));
+        desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
+    }
+    assert_eq!(desk.orders.len(), 1, "a key that is held answers one question");
+    desk.pass(GUARD);
+    desk.key(KeyCode::Char('n'), KeyModifiers::NONE);
+    desk.tell(ApprovalResolved { approval: id(2), answer: Answer::Reject { message: None } });
+    assert_eq!(desk.orders.len(), 2);
+
+    // Somebody writes, with pauses between the words, and does not look up.
+    "why".chars().for_each(|letter| desk.key(KeyCode::Char(letter), KeyModifiers::NONE));
+    desk.tell(ask(3));
+    for letter in " not a pony".chars() {
+        desk.pass(Duration::from_millis(if letter == ' ' { 700 } else { 150 }));
+        desk.key(KeyCode::Char(letter), KeyModifiers::NONE);
+    }
+    assert_eq!(desk.orders.len(), 2, "{:?}", desk.orders);
+    desk.pass(WRITING);
+    desk.key(KeyCode::Char('n'), KeyModifiers::NONE);
+    assert_eq!(desk.orders[2], Command::Decide { approval: id(3), answer: Answer::Reject { message: None } });
+    desk.tell(ApprovalResolved { approval: id(3), answer: Answer::Reject { message: None } });
+    assert!(desk.text().contains("why not a pony"), "{}", desk.text());
 }
 
 #[test]
