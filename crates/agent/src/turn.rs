@@ -327,7 +327,7 @@ pub(crate) fn is_steering(queued: &Queued) -> bool {
 /// How the model is written to from here on.
 pub(crate) fn dialogue_began(dialogue: &Dialogue) -> DialogueBegan {
     let manner = serde_json::to_value(dialogue.manner()).unwrap_or_default();
-    DialogueBegan { model: dialogue.target().name.clone(), manner }
+    DialogueBegan { model: dialogue.target().name.clone(), effort: dialogue.prompt().effort, manner }
 }
 
 /// How many segments two requests begin with in common.

@@ -44,14 +44,14 @@ pub(crate) fn found(setup: &Setup) -> Probe {
 
 pub(crate) fn found_if(is_wanted: bool) -> Probe {
     let none = || Probe { level: Level::None, why: Vec::new() };
-    match keeper() {
+    match own_program() {
         Ok(keeper) if is_wanted => probe(&keeper),
         _ => none(),
     }
 }
 
-/// The program that keeps commands: this one, also after an update has replaced its file.
-pub(crate) fn keeper() -> io::Result<PathBuf> {
+/// This program, also after an update has replaced its file: it is started anew to keep commands.
+pub(crate) fn own_program() -> io::Result<PathBuf> {
     let own = Path::new("/proc/self/exe");
     if cfg!(target_os = "linux") && own.exists() { Ok(own.to_owned()) } else { std::env::current_exe() }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use helve_tools::{Commands, Fence};
 
-use crate::confine::{keeper, memory};
+use crate::confine::{memory, own_program};
 use crate::failure::Failure;
 
 /// More than a large build needs, and less than a machine has.
@@ -17,8 +17,8 @@ pub(crate) fn commands(
     cwd: &Path,
     fence: Option<Fence>,
 ) -> Result<Commands, Failure> {
-    let keeper =
-        keeper().map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
+    let keeper = own_program()
+        .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     Ok(Commands {
         keeper,
         program: program(wanted.program.as_deref(), cwd)?.into(),

@@ -1,12 +1,12 @@
 //! Words for people.
 
-use helve_protocol::ApprovalRequested;
-
-use crate::screen::{BAD, DIM, GOOD, WARN};
 use std::path::Path;
 
-use helve_protocol::Timestamp;
+use helve_protocol::{ApprovalRequested, Timestamp};
+use helve_widgets::is_hidden;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::screen::{BAD, DIM, GOOD, WARN};
 
 /// Text from elsewhere, on as many lines as it has, with nothing in it that a terminal would obey and nothing that
 /// turns the writing around.
@@ -26,7 +26,7 @@ pub(crate) fn one_line(text: &str) -> String {
         match letter {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
-            letter if letter.is_control() || turns_writing(letter) || is_invisible(letter) => {
+            letter if letter.is_control() || is_hidden(letter) => {
                 shown.extend(letter.escape_unicode());
             }
             letter => shown.push(letter),
@@ -37,16 +37,6 @@ pub(crate) fn one_line(text: &str) -> String {
 
 fn turns_writing(letter: char) -> bool {
     matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{00ad}' | '\u{034f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
-            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 pub(crate) fn path(path: &Path) -> String {

@@ -11,7 +11,7 @@
 //!
 //! A command can be confined ([`Order::confinement`]): it reads everything but secrets, writes its workspace and caches,
 //! and speaks with nobody, or with the network only. [`probe()`] finds how well that can be done here ([`Level`]), and what
-//! would make it better. An order is carried out at the level that it names or not at all.
+//! would make it better. Commands without the network can share one in which nobody else is ([`start_beside`]). An order is carried out at the level that it names or not at all.
 //!
 //! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
 //! keeper itself is killed, Helve ends the sessions of the keeper and of the command; a daemon that made a session of its own gets away then. If

@@ -11,9 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{
-    AgentName, ApprovalId, BlobId, CallId, Cost, Delivery, FileChange, Limit, MessageId, Mode, ModelName,
-    NotKept, Outcome, Part, RequestId, RewindScope, Seq, SessionId, Status, StepId, StopReason, Timestamp,
-    ToolClass, ToolState, TurnId, Usage,
+    AgentName, ApprovalId, BlobId, CallId, Cost, Delivery, Effort, FileChange, Limit, MessageId, Mode,
+    ModelName, NotKept, Outcome, Part, RequestId, RewindScope, Seq, SessionId, Status, StepId, StopReason,
+    Timestamp, ToolClass, ToolState, TurnId, Usage,
 };
 
 /// Something that happened in a session, with its envelope.
@@ -356,6 +356,9 @@ pub struct SnapshotTaken {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DialogueBegan {
     pub model: ModelName,
+    /// How much the model is to think, if that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// How the model is written to: what the same requests can be written with again, on any machine.
     pub manner: Value,
 }

@@ -87,8 +87,7 @@ impl App {
             Some((effort, ..)) => self.orders.push(Order::Do(Command::SetEffort { effort: *effort })),
             None if argument.is_empty() => {
                 let rows = EFFORTS.iter().map(|(_, name, about)| Row::new(*name, *about));
-                let now = self.status.effort.as_deref().unwrap_or("default");
-                let now = EFFORTS.iter().position(|(_, name, _)| *name == now);
+                let now = EFFORTS.iter().position(|(effort, ..)| *effort == self.status.effort);
                 self.full = Some(Full::Efforts(Choosing::new("effort", rows.collect()).on(now)));
             }
             None => {

@@ -53,7 +53,7 @@ pub(crate) struct Status {
     /// Which agent answers, if it is not the usual one.
     agent: Option<AgentName>,
     /// How much the model thinks, if that was said.
-    pub(crate) effort: Option<String>,
+    pub(crate) effort: Option<Effort>,
     pub(crate) mode: Mode,
     pub(crate) usage: Usage,
     pub(crate) cost: Cost,
@@ -141,8 +141,7 @@ impl Status {
             Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
             Body::DialogueBegan(dialogue) => {
                 self.model = Some(dialogue.model.clone());
-                self.effort =
-                    dialogue.manner.get("effort").and_then(|effort| effort.as_str()).map(str::to_owned);
+                self.effort = dialogue.effort;
             }
             Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
             Body::AgentSwitched(switch) => self.agent = Some(switch.to.clone()).filter(is_unusual),
@@ -256,7 +255,8 @@ impl Status {
         match item {
             StatusItem::Model => {
                 let model = self.model.as_ref().map_or("no model", ModelName::as_str);
-                let effort = self.effort.as_ref().map(|effort| format!(" ({effort})")).unwrap_or_default();
+                let effort = EFFORTS.iter().find(|(effort, ..)| effort.is_some() && *effort == self.effort);
+                let effort = effort.map(|(_, name, _)| format!(" ({name})")).unwrap_or_default();
                 Some(Span::styled(one_line(&format!("{model}{effort}")), theme.text))
             }
             StatusItem::Agent => {

@@ -51,7 +51,8 @@ fn visible(c: char) -> char {
     }
 }
 
-fn is_hidden(c: char) -> bool {
+/// Whether a character is one that can't be seen, or that turns the writing around.
+pub fn is_hidden(c: char) -> bool {
     matches!(
         c,
         // Controls of the second set, and the hyphen that is shown at the end of a line only.
@@ -59,7 +60,7 @@ fn is_hidden(c: char) -> bool {
         // Joiners, what has no width, separators of lines, and what turns the direction of the text around.
         | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
         // Letters that are blank.
-        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}' | '\u{ffa0}'
+        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
         // Selectors, tags, notes and signs for programs.
         | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'

@@ -41,6 +41,7 @@ pub use edit::{Edit, Effect};
 pub use editor::Editor;
 pub use fuzzy::Pattern;
 pub use highlight::Highlighter;
+pub use invisible::is_hidden;
 pub use list::{Choice, Drawn, Picker, Step};
 pub use markdown::Markdown;
 pub use modes::{Keys, RESTORE};

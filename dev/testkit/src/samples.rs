@@ -164,7 +164,7 @@ pub fn every_kind() -> Vec<Body> {
         UserMessage { message: id(3), parts: vec![text("fix it"), Part::File(file)] }.into(),
         NoteAdded { message: id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }.into(),
         SnapshotTaken { tree: "4b825dc6".to_owned() }.into(),
-        DialogueBegan { model: model.clone(), manner: json!({"wire": "messages"}) }.into(),
+        DialogueBegan { model: model.clone(), effort: None, manner: json!({"wire": "messages"}) }.into(),
         StepStarted {
             message: id(3),
             request: id(7),

@@ -12,6 +12,7 @@ use ratatui::layout::Size;
 
 use super::login::{checked, store};
 use super::trust::{asked_for, give};
+use crate::confine::own_program;
 use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
 use crate::setup::Setup;
@@ -101,8 +102,8 @@ pub(super) async fn ask_for_trust(
 }
 
 /// The settings count from the beginning, so the program begins again. Comes back only if that fails.
-fn begin_again() -> Failure {
-    let again = std::env::current_exe()
+pub(super) fn begin_again() -> Failure {
+    let again = own_program()
         .map(|program| std::process::Command::new(program).args(std::env::args_os().skip(1)).exec());
     let error = again.unwrap_or_else(|error| error);
     Failure::new("the settings were not read again", error, "Start helve again.")

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use helve_agent::{Feed, Session};
@@ -88,7 +88,8 @@ async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) 
         Some(device) => device,
         None => device()?,
     };
-    let facts = facts(setup);
+    let draft = Draft::own(setup);
+    let facts = facts(setup, draft.as_ref());
     loop {
         let link = link(&session);
         let world = machine::world(setup, &models, &session);
@@ -359,29 +360,30 @@ fn ground() -> Ground {
     }
 }
 
-fn facts(setup: &Setup) -> Facts {
+fn facts(setup: &Setup, draft: Option<&Draft>) -> Facts {
     let data = setup.places.data();
     Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: setup.root.display().to_string(),
         history: Some(data.join("history.jsonl")),
-        draft: own_draft(data.join(format!("draft-{}", machine::project_name(&setup.root)))),
+        draft: draft.map(|draft| draft.file.clone()),
     }
 }
 
-/// The file for what is not sent yet, unless another process in this project has it: two would write over each other.
-fn own_draft(file: PathBuf) -> Option<PathBuf> {
-    static HELD: OnceLock<File> = OnceLock::new();
-    if HELD.get().is_none() {
-        std::fs::create_dir_all(file.parent()?).ok()?;
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(file.with_extension("lock"))
-            .ok()?;
-        lock.try_lock().ok()?;
-        let _ = HELD.set(lock);
+/// The file for what is not sent yet. Only one process in a project has it: two would write over each other.
+struct Draft {
+    file: PathBuf,
+    _held: File,
+}
+
+impl Draft {
+    fn own(setup: &Setup) -> Option<Draft> {
+        let data = setup.places.data();
+        std::fs::create_dir_all(data).ok()?;
+        let file = data.join(format!("draft-{}", machine::project_name(&setup.root)));
+        let lock = file.with_extension("lock");
+        let held = File::options().create(true).truncate(false).write(true).open(lock).ok()?;
+        held.try_lock().ok()?;
+        Some(Draft { file, _held: held })
     }
-    Some(file)
 }

@@ -126,7 +126,7 @@ fn branch(root: &Path) -> Option<String> {
 
 /// This program again.
 fn own(words: &[&str], cwd: &Path) -> Ran {
-    let Ok(program) = std::env::current_exe() else {
+    let Ok(program) = confine::own_program() else {
         return Ran { output: "helve can't find itself; start it by its path".to_owned(), is_well: false };
     };
     let mut process = Command::new(program);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use helve_exec::{Ended, Input, Limits, Order, Output, Status, start};
 use helve_tui::{Ran, Stop};
 
-use crate::confine::keeper;
+use crate::confine::own_program;
 use crate::models::block_on;
 
 /// Shells that understand what any of them does.
@@ -28,7 +28,7 @@ pub(super) fn own_command(command: &str, cwd: &Path, stop: &Stop, tell: &dyn Fn(
     let is_plain =
         Path::new(&shell).file_name().and_then(OsStr::to_str).is_some_and(|it| PLAIN.contains(&it));
     let script = if is_plain { format!("exec 2>&1\n{command}") } else { command.to_owned() };
-    let keeper = match keeper() {
+    let keeper = match own_program() {
         Ok(keeper) => keeper,
         Err(error) => return failed(error.to_string()),
     };

@@ -1,10 +1,10 @@
 //! The first start: a model is found with the user, and a project's settings are trusted or not.
 
 use std::io::Write;
-use std::os::unix::process::CommandExt;
 
 use helve_config::Trust;
 
+use super::guided::begin_again;
 use crate::args;
 use crate::failure::{Exit, Failure};
 use crate::models::{Models, block_on};
@@ -22,11 +22,7 @@ pub(super) fn ask_for_trust(setup: &Setup) -> Result<(), Failure> {
     match super::trust::run(&options, setup, &mut screen) {
         Ok(_) => {
             screen.finish()?;
-            // The settings count from the beginning, so it begins again.
-            let again = std::env::current_exe()
-                .map(|program| std::process::Command::new(program).args(std::env::args_os().skip(1)).exec());
-            let error = again.unwrap_or_else(|error| error);
-            Err(Failure::new("the settings were not read again", error, "Start helve again."))
+            Err(begin_again())
         }
         Err(_) => {
             screen::complain("They are left out. `helve trust` asks again.");
