@@ -7,16 +7,18 @@ use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
 use rustix::fs as unix;
 
-use crate::root::{Root, git_folder};
+use crate::root::{Root, common_folder, git_folder};
 use crate::stat::{Moment, Stat};
 use crate::tracked::{ObjectId, Tracked, TrackedFile};
 
+/// The files by which git may convert others between its objects and the folder.
+pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 /// Where a tree is held while a call may make git forget its objects. Each worktree has its own.
 const HELD: &str = "refs/worktree/helve/before";
 /// Of millions of files.
@@ -48,6 +50,8 @@ pub(crate) struct Git {
     /// The index when it was last read.
     index: Option<Stat>,
     tracked: Tracked,
+    /// Whether git was asked which of the tracked files it converts.
+    knows_converted: bool,
     /// The index whose tree is held.
     held: Option<Stat>,
 }
@@ -64,6 +68,7 @@ impl Git {
             git_folder,
             index: None,
             tracked: Tracked::default(),
+            knows_converted: false,
             held: None,
         })
     }
@@ -89,20 +94,66 @@ impl Git {
         }
         self.index = index;
         self.tracked = Tracked::default();
+        self.knows_converted = false;
         // A new repository has no index.
         if let Some(index) = index {
-            self.tracked = self.read_index(index.modified)?;
+            let tracked = self.read_index(index.modified)?;
+            let may_convert = tracked.has_name(ATTRIBUTES) || self.may_convert()?;
+            self.tracked = tracked;
+            if may_convert {
+                self.learn_converted()?;
+            }
         }
         Ok(true)
     }
 
+    /// Learns which files git converts, if it is not known: somebody saw attributes. To ask takes git as long as to
+    /// look at all files, and mostly there is nothing to learn.
+    pub(crate) fn learn_converted(&mut self) -> io::Result<()> {
+        if !self.knows_converted {
+            let mut tracked = std::mem::take(&mut self.tracked);
+            self.mark_converted(&mut tracked)?;
+            self.tracked = tracked;
+            self.knows_converted = true;
+        }
+        Ok(())
+    }
+
     fn read_index(&self, written: Moment) -> io::Result<Tracked> {
-        let mut index = Vec::new();
-        self.open_index()?.take(MAX_INDEX_BYTES).read_to_end(&mut index)?;
+        let file = self.open_index()?;
+        let size = file.metadata()?.len().min(MAX_INDEX_BYTES);
+        let mut index = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        file.take(MAX_INDEX_BYTES).read_to_end(&mut index)?;
         let strange = || io::Error::other("git's index is of a kind that Helve can't read");
-        let mut tracked = Tracked::read(&index, &self.prefix, written).ok_or_else(strange)?;
-        self.mark_converted(&mut tracked)?;
-        Ok(tracked)
+        Tracked::read(&index, &self.prefix, written).ok_or_else(strange)
+    }
+
+    /// Whether something besides the files named `.gitattributes` below the root could make git convert files.
+    fn may_convert(&self) -> io::Result<bool> {
+        // Above the root nobody looks.
+        if !self.prefix.is_empty() {
+            return Ok(true);
+        }
+        let exists = |path: &Path| std::fs::exists(path).unwrap_or(true);
+        let variables = self.output(&["var", "-l"])?;
+        let variables = String::from_utf8_lossy(&variables);
+        // A value may have several lines that look like other variables: all that speaks for a conversion counts.
+        let lines = || variables.lines().map(|line| line.split_once('=').unwrap_or((line, "true")));
+        let said_to_convert = lines().any(|(name, value)| match name {
+            "core.autocrlf" => value != "false",
+            "attr.tree" => true,
+            _ => false,
+        });
+        let everywhere =
+            |of: &'static str| lines().filter(move |(name, _)| *name == of).map(|(_, path)| path);
+        let (system, own) = (everywhere("GIT_ATTR_SYSTEM"), everywhere("GIT_ATTR_GLOBAL"));
+        // An older git does not tell where else it looks for attributes.
+        let knows_all = system.clone().next().is_some() && own.clone().next().is_some();
+        let in_repository = common_folder(&self.git_folder).join("info/attributes");
+        Ok(said_to_convert
+            || !knows_all
+            || exists(&in_repository)
+            || system.chain(own).any(|path| exists(path.as_ref())))
     }
 
     /// Marks the files whose bytes may differ from their object's. A filter may do anything; other line ends change
@@ -116,7 +167,7 @@ impl Git {
             mark(tracked, &filtered);
         }
         if self.changes_line_ends()? {
-            ended = tracked.files.keys().cloned().collect();
+            ended = tracked.paths().collect();
         }
         let resized = self.resized(tracked, &ended)?;
         mark(tracked, &resized);
@@ -140,7 +191,7 @@ impl Git {
 
     /// Those of the files whose object has another size.
     fn resized(&self, tracked: &Tracked, paths: &[String]) -> io::Result<Vec<String>> {
-        let named = paths.iter().filter_map(|path| Some((path, tracked.files.get(path)?)));
+        let named = paths.iter().filter_map(|path| Some((path, tracked.get(path)?)));
         let (paths, files): (Vec<&String>, Vec<&TrackedFile>) = named.unzip();
         if files.is_empty() {
             return Ok(Vec::new());
@@ -278,7 +329,7 @@ fn end(mut git: Child) -> io::Result<()> {
 
 fn mark(tracked: &mut Tracked, paths: &[String]) {
     for path in paths {
-        if let Some(file) = tracked.files.get_mut(path) {
+        if let Some(file) = tracked.get_mut(path) {
             file.is_converted = true;
         }
     }

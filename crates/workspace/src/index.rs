@@ -7,7 +7,7 @@ use helve_protocol::BlobId;
 use crate::effects::WhyNotKept;
 use crate::files::folders_of;
 use crate::stat::{Moment, Stat};
-use crate::tracked::ObjectId;
+use crate::tracked::{ObjectId, Tracked};
 use crate::walk::{Found, Walk};
 
 /// Where the content of a file can be had from later.
@@ -117,6 +117,40 @@ pub(crate) struct NotMet {
     pub(crate) was_hidden: bool,
 }
 
+/// What a look knows besides what it sees.
+pub(crate) struct Present<'t> {
+    pub(crate) now: Moment,
+    pub(crate) tracked: &'t Tracked,
+    /// Git tracks something else than at the last look.
+    pub(crate) is_git_new: bool,
+}
+
+impl Present<'_> {
+    /// An entry for what was not known, with what is known of its content's source without reading it.
+    fn fresh(&self, found: &Found) -> Entry {
+        let source = match found {
+            Found { is_sayable: false, .. } => Source::Nowhere(WhyNotKept::NotUnicode),
+            Found { is_ignored: true, .. } => Source::Nowhere(WhyNotKept::Ignored),
+            // It must be read in any case.
+            Found { stat, .. } if stat.is_racy_at(self.now) => Source::Unread,
+            Found { path, stat, .. } => {
+                self.tracked.object_of(path, stat).map_or(Source::Unread, Source::Git)
+            }
+        };
+        Entry::new(found.stat, self.now, source)
+    }
+
+    /// An entry for what is as it was. What the index of git names no more, git may remove: such a file is kept by
+    /// content.
+    fn still(&self, path: &str, mut entry: Entry) -> Entry {
+        let is_forgotten = |object| self.is_git_new && !self.tracked.still_names(path, object);
+        if matches!(entry.source, Source::Git(object) if is_forgotten(object)) {
+            entry.source = Source::Unread;
+        }
+        entry
+    }
+}
+
 /// How what is there compares with the index.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
@@ -137,15 +171,16 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    pub(crate) fn new(mut old: Index, mut walk: Walk, now: Moment) -> Comparison {
+    pub(crate) fn new(mut old: Index, mut walk: Walk, present: &Present<'_>) -> Comparison {
         let found = std::mem::take(&mut walk.found);
         let mut comparison = Comparison::default();
         comparison.index.entries.reserve(found.len());
         for found in found {
-            comparison.meet(found, &mut old, now);
+            comparison.meet(found, &mut old, present);
         }
         for (path, entry) in std::mem::take(&mut old.entries) {
             if walk.could_not_see(&path) {
+                let entry = present.still(&path, entry);
                 comparison.index.entries.insert(path, entry);
             } else {
                 let was_hidden = !old.covers(&path);
@@ -156,7 +191,7 @@ impl Comparison {
             |folder: &&String| !walk.ignored_folders.contains(*folder) && !walk.could_not_see(folder);
         comparison.folders_not_met = old.ignored_folders.iter().filter(not_met).cloned().collect();
         comparison.index.ignored_folders = walk.ignored_folders;
-        comparison.index.seen = Some(now);
+        comparison.index.seen = Some(present.now);
         comparison
     }
 
@@ -169,12 +204,15 @@ impl Comparison {
         index
     }
 
-    fn meet(&mut self, found: Found, old: &mut Index, now: Moment) {
-        let fresh = Entry::new(found.stat, now, first_source(&found));
+    fn meet(&mut self, found: Found, old: &mut Index, present: &Present<'_>) {
         let before = if old.entries.is_empty() { None } else { old.entries.remove(&found.path) };
         match before {
-            None => self.meet_unknown(found, fresh, old),
+            None => {
+                let fresh = present.fresh(&found);
+                self.meet_unknown(found, fresh, old);
+            }
             Some(before) if before.is_ignored() => {
+                let fresh = present.fresh(&found);
                 if before.stat.may_differ_in_content(&found.stat) {
                     self.changed_unkept.push(found.path.clone());
                 }
@@ -184,15 +222,18 @@ impl Comparison {
                 self.index.entries.insert(found.path, fresh);
             }
             Some(before) if found.is_ignored => {
-                self.index.entries.insert(found.path.clone(), fresh.clone());
-                let after = Entry { source: Source::Unread, ..fresh };
+                let fresh = present.fresh(&found);
+                let after = Entry { source: Source::Unread, ..fresh.clone() };
+                self.index.entries.insert(found.path.clone(), fresh);
                 self.in_doubt.push(Pair { path: found.path, before: Some(before), after: Some(after) });
             }
             Some(before) if before.is_in_doubt(&found.stat) => {
-                self.in_doubt.push(Pair { path: found.path, before: Some(before), after: Some(fresh) });
+                let after = Some(present.fresh(&found));
+                self.in_doubt.push(Pair { path: found.path, before: Some(before), after });
             }
             Some(before) => {
-                self.index.entries.insert(found.path, before);
+                let entry = present.still(&found.path, before);
+                self.index.entries.insert(found.path, entry);
             }
         }
     }
@@ -209,15 +250,6 @@ impl Comparison {
             self.newly_seen.push(path.clone());
         }
         self.index.entries.insert(path, fresh);
-    }
-}
-
-/// What is known of a content's source without reading it.
-fn first_source(found: &Found) -> Source {
-    match found {
-        Found { is_sayable: false, .. } => Source::Nowhere(WhyNotKept::NotUnicode),
-        Found { is_ignored: true, .. } => Source::Nowhere(WhyNotKept::Ignored),
-        _ => Source::Unread,
     }
 }
 
@@ -239,8 +271,13 @@ mod tests {
         Found { path: path.to_owned(), stat, is_ignored: false, is_sayable: true }
     }
 
+    fn compare_walk(old: Index, walk: Walk) -> Comparison {
+        let tracked = Tracked::default();
+        Comparison::new(old, walk, &Present { now: Moment::from(NOW), tracked: &tracked, is_git_new: false })
+    }
+
     fn compare(old: Index, found: Vec<Found>) -> Comparison {
-        Comparison::new(old, Walk { found, ..Walk::default() }, Moment::from(NOW))
+        compare_walk(old, Walk { found, ..Walk::default() })
     }
 
     fn seen(files: &[(&str, Stat)]) -> Index {
@@ -279,7 +316,7 @@ mod tests {
         let index = seen(&[("shut/a", stat(1)), ("open/a", stat(1))]);
         let shut = crate::Unseen { folder: "shut".to_owned(), reason: String::new() };
         let walk = Walk { unseen: vec![shut], ..Walk::default() };
-        let comparison = Comparison::new(index, walk, Moment::from(NOW));
+        let comparison = compare_walk(index, walk);
         assert_eq!(comparison.not_met.len(), 1);
         assert!(comparison.index.entries.contains_key("shut/a"));
     }

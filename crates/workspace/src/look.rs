@@ -8,7 +8,7 @@ use crate::effects::{NotKept, WhyNotKept};
 use crate::error::Result;
 use crate::files::Files;
 use crate::git::Git;
-use crate::index::{Comparison, Entry, Index, NotMet, Pair, Source};
+use crate::index::{Comparison, Entry, NotMet, Pair, Present, Source};
 use crate::keep::{Keep, Wanted};
 use crate::notes::Notes;
 use crate::rules::Rules;
@@ -33,10 +33,10 @@ impl Workspace {
         let (walk, is_git_new) = self.walk()?;
         let unseen = walk.unseen.clone();
         let ignored_folders = self.index.ignored_folders.clone();
-        let mut comparison = Comparison::new(std::mem::take(&mut self.index), walk, now);
-        if is_git_new {
-            self.forget_what_git_forgot(&mut comparison.index);
-        }
+        let nothing = Tracked::default();
+        let tracked = self.git.as_ref().map_or(&nothing, Git::tracked);
+        let present = Present { now, tracked, is_git_new };
+        let mut comparison = Comparison::new(std::mem::take(&mut self.index), walk, &present);
         if comparison.index.ignored_folders != ignored_folders {
             self.notes.iter_mut().for_each(Notes::open_all);
         }
@@ -70,29 +70,18 @@ impl Workspace {
             (walk, refresh.join().unwrap_or_else(|_| Err(io::Error::other("reading git's index failed"))))
         });
         let mut walk = walk?;
-        let is_new = match refreshed {
-            Ok(is_new) => is_new,
-            Err(error) => {
-                self.git_trouble = Some(error.to_string());
-                true
-            }
-        };
-        if let Some(git) = &self.git {
-            let walker = Walker { files: &self.files, max_files: self.limits.max_files };
+        let mut learnt = Ok(());
+        if let Some(git) = &mut self.git {
             walker.add_tracked(&mut walk, git.tracked())?;
-        }
-        Ok((walk, is_new))
-    }
-
-    /// What the index of git names no more, git may remove: such a file is kept by content.
-    fn forget_what_git_forgot(&self, index: &mut Index) {
-        let nothing = Tracked::default();
-        let tracked = self.git.as_ref().map_or(&nothing, Git::tracked);
-        for (path, entry) in &mut index.entries {
-            if matches!(&entry.source, Source::Git(object) if !tracked.still_names(path, *object)) {
-                entry.source = Source::Unread;
+            if walk.has_attributes {
+                learnt = git.learn_converted();
             }
         }
+        let is_new = learnt.and(refreshed).unwrap_or_else(|error| {
+            self.git_trouble = Some(error.to_string());
+            true
+        });
+        Ok((walk, is_new))
     }
 
     /// Reads what must be read, so that the index is complete and the differences are certain.

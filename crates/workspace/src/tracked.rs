@@ -1,9 +1,11 @@
 //! What git tracks, from the file in which it remembers that: `index`, in the versions 2 to 4.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::ffi::CStr;
 use std::fmt;
+use std::ops::Range;
 
-use crate::index::ByPath;
+use crate::files::join;
 use crate::stat::{Moment, Stat};
 
 /// The name of an object.
@@ -51,6 +53,7 @@ impl fmt::Debug for ObjectId {
 /// A file that git tracks, as it was when git last looked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TrackedFile {
+    name: Range<usize>,
     pub(crate) object: ObjectId,
     mode: u32,
     modified: Moment,
@@ -70,11 +73,14 @@ impl TrackedFile {
 }
 
 /// All files that git tracks below the root.
+///
+/// There are many, so they are kept by folder, as whoever asks for a file has just asked for its neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct Tracked {
-    pub(crate) files: ByPath<TrackedFile>,
-    /// Those that the files are in.
-    folders: HashSet<String>,
+    /// In the order of their names, as git has them. A folder with nothing but folders in it has none.
+    folders: HashMap<String, Vec<TrackedFile>, foldhash::fast::RandomState>,
+    /// The names of all files, one after the other.
+    names: String,
     /// When the index was written. What was modified at that moment or later may have changed since, unnoticed by git.
     written: Moment,
 }
@@ -82,22 +88,45 @@ pub(crate) struct Tracked {
 impl Tracked {
     /// Reads an index. `prefix` is the way from the top of the repository to the root.
     pub(crate) fn read(index: &[u8], prefix: &str, written: Moment) -> Option<Tracked> {
-        let files = OBJECT_ID_LENGTHS.iter().find_map(|length| parse(index, *length, prefix))?;
-        let folders = folders_around(&files);
-        Some(Tracked { files, folders, written })
+        let tracked = OBJECT_ID_LENGTHS.iter().find_map(|length| parse(index, *length, prefix))?;
+        Some(Tracked { written, ..tracked })
     }
 
     pub(crate) fn has(&self, path: &str) -> bool {
-        self.files.contains_key(path)
+        self.get(path).is_some()
     }
 
     pub(crate) fn has_below(&self, folder: &str) -> bool {
-        self.folders.contains(folder)
+        self.folders.contains_key(folder)
+    }
+
+    /// Whether a file of that name is tracked in some folder.
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.folders.values().any(|files| self.find(files, name).is_ok())
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Option<&TrackedFile> {
+        let (folder, name) = split(path);
+        let files = self.folders.get(folder)?;
+        files.get(self.find(files, name).ok()?)
+    }
+
+    pub(crate) fn get_mut(&mut self, path: &str) -> Option<&mut TrackedFile> {
+        let (folder, name) = split(path);
+        let at = self.find(self.folders.get(folder)?, name).ok()?;
+        self.folders.get_mut(folder)?.get_mut(at)
+    }
+
+    pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
+        let name = |file: &TrackedFile| self.names.get(file.name.clone()).unwrap_or_default();
+        self.folders
+            .iter()
+            .flat_map(move |(folder, files)| files.iter().map(move |file| join(folder, name(file))))
     }
 
     /// The object that has the bytes of a file, if git knows for sure.
     pub(crate) fn object_of(&self, path: &str, stat: &Stat) -> Option<ObjectId> {
-        let file = self.files.get(path)?;
+        let file = self.get(path)?;
         let is_same = !file.is_converted
             && file.modified < self.written
             && (file.modified, file.changed) == (stat.modified, stat.changed)
@@ -108,20 +137,28 @@ impl Tracked {
 
     /// Whether the index still names this object for the path.
     pub(crate) fn still_names(&self, path: &str, object: ObjectId) -> bool {
-        self.files.get(path).is_some_and(|file| file.object == object)
+        self.get(path).is_some_and(|file| file.object == object)
+    }
+
+    /// Where a name is among the files of a folder.
+    fn find(&self, files: &[TrackedFile], name: &str) -> Result<usize, usize> {
+        files.binary_search_by(|file| self.names.get(file.name.clone()).unwrap_or_default().cmp(name))
+    }
+
+    /// The files of a folder, to add to them. Where one folder is known, those around it are.
+    fn files_of(&mut self, folder: &str) -> &mut Vec<TrackedFile> {
+        let mut around = folder;
+        while !self.folders.contains_key(around) {
+            self.folders.insert(around.to_owned(), Vec::new());
+            around = split(around).0;
+        }
+        self.folders.entry(folder.to_owned()).or_default()
     }
 }
 
-fn folders_around(files: &ByPath<TrackedFile>) -> HashSet<String> {
-    let mut folders = HashSet::new();
-    for mut path in files.keys().map(String::as_str) {
-        // Where one folder is known, those around it are.
-        while let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| !folders.contains(*folder)) {
-            folders.insert(folder.to_owned());
-            path = folder;
-        }
-    }
-    folders
+/// The folder of a path, which is empty at the root, and the name in it.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "it is what git does")]
@@ -163,10 +200,9 @@ impl<'b> Reader<'b> {
 
     /// Up to a zero byte, which is taken too.
     fn text(&mut self) -> Option<&'b [u8]> {
-        let end = self.rest.iter().position(|byte| *byte == 0)?;
-        let text = self.take(end);
-        self.take(1)?;
-        text
+        let text = CStr::from_bytes_until_nul(self.rest).ok()?.to_bytes();
+        self.take(text.len() + 1)?;
+        Some(text)
     }
 
     /// A number in as many bytes as it needs, as git packs offsets.
@@ -183,11 +219,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The bytes of a file in the index, at least: times, numbers and a name.
-const SHORTEST_FILE: usize = 62;
-
 /// All files of an index whose objects' names have that length. An index that is divided in two is not read.
-fn parse(index: &[u8], id_length: ObjectIdLength, prefix: &str) -> Option<ByPath<TrackedFile>> {
+fn parse(index: &[u8], id_length: ObjectIdLength, prefix: &str) -> Option<Tracked> {
     let content = index.get(..index.len().checked_sub(id_length)?)?;
     let mut reader = Reader { rest: content };
     let signature = reader.take(4)?;
@@ -195,27 +228,35 @@ fn parse(index: &[u8], id_length: ObjectIdLength, prefix: &str) -> Option<ByPath
     if signature != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
-    let below = |path: &str| match prefix {
-        "" => Some(path.to_owned()),
-        prefix => path.strip_prefix(prefix)?.strip_prefix('/').map(str::to_owned),
-    };
-    // However many it says there are, they must have found room.
-    let room = content.len() / SHORTEST_FILE;
-    let mut files = ByPath::default();
-    files.reserve(usize::try_from(count).unwrap_or(room).min(room));
+    let mut tracked = Tracked::default();
+    // Neighbours come one after the other.
+    let (mut folder, mut files) = (String::new(), Vec::new());
     let mut path = Vec::new();
     for _ in 0..count {
         let file = parse_file(&mut reader, version, id_length, &mut path)?;
         // A name that can't be said can't be asked for either.
-        if let (Some(file), Some(path)) = (file, std::str::from_utf8(&path).ok().and_then(below)) {
-            files.insert(path, file);
+        let path = std::str::from_utf8(&path).ok().and_then(|path| below(prefix, path));
+        let (Some(mut file), Some(path)) = (file, path) else { continue };
+        let (its_folder, name) = split(path);
+        if its_folder != folder {
+            tracked.files_of(&folder).append(&mut files);
+            its_folder.clone_into(&mut folder);
         }
+        let start = tracked.names.len();
+        tracked.names.push_str(name);
+        file.name = start..tracked.names.len();
+        files.push(file);
     }
+    tracked.files_of(&folder).append(&mut files);
     skip_extensions(&mut reader)?;
-    Some(files)
+    Some(tracked)
 }
 
-/// Reads one file and its path; none for conflicts, submodules and folders that are not checked out.
+fn below<'p>(prefix: &str, path: &'p str) -> Option<&'p str> {
+    if prefix.is_empty() { Some(path) } else { path.strip_prefix(prefix)?.strip_prefix('/') }
+}
+
+/// Reads one file and its path, not yet where its name is kept; none for conflicts, submodules and folders that are not checked out.
 fn parse_file(
     reader: &mut Reader<'_>,
     version: u32,
@@ -241,12 +282,14 @@ fn parse_file(
         path.truncate(shared);
         path.extend_from_slice(reader.text()?);
     } else {
-        *path = reader.text()?.to_vec();
+        path.clear();
+        path.extend_from_slice(reader.text()?);
         let length = start - reader.rest.len();
         reader.take(length.next_multiple_of(8) - length)?;
     }
     let is_file = matches!(mode, 0o100_644 | 0o100_755 | 0o120_000) && flags & STAGE == 0;
-    Some(is_file.then_some(TrackedFile { object, mode, modified, changed, inode, size, is_converted: false }))
+    let file = TrackedFile { name: 0..0, object, mode, modified, changed, inode, size, is_converted: false };
+    Some(is_file.then_some(file))
 }
 
 /// What comes after the files must end where the index does, or it was not read rightly.
@@ -265,6 +308,8 @@ fn skip_extensions(reader: &mut Reader<'_>) -> Option<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -300,9 +345,9 @@ mod tests {
             file(0o120_000, 0, "link"),
         ];
         let tracked = read(&files);
-        assert_eq!(tracked.files.len(), 2);
+        assert_eq!(tracked.paths().count(), 2);
         assert!(tracked.has("link"));
-        let first = &tracked.files["a\tb\n.rs"];
+        let first = tracked.get("a\tb\n.rs").unwrap();
         assert_eq!((first.modified, first.changed), (Moment::new(16, 4), Moment::new(17, 5)));
         assert_eq!((first.inode, first.size, first.mode), (99, 12, 0o100_644));
         assert_eq!(first.object.to_string(), "07".repeat(20));
@@ -321,7 +366,7 @@ mod tests {
     fn the_root_may_be_a_folder_of_the_repository() {
         let files = [file(0o100_644, 0, "a/b/c"), file(0o100_644, 0, "a/bb"), file(0o100_644, 0, "d")];
         let tracked = Tracked::read(&index(&files, b""), "a/b", LATER).unwrap();
-        assert_eq!(tracked.files.keys().collect::<Vec<_>>(), ["c"]);
+        assert_eq!(tracked.paths().collect::<Vec<_>>(), ["c"]);
     }
 
     #[test]
@@ -330,6 +375,18 @@ mod tests {
             read(&[file(0o100_644, 0, "a-b"), file(0o100_644, 0, "a/b/c"), file(0o100_644, 0, "b")]);
         assert!(tracked.has_below("a") && tracked.has_below("a/b"));
         assert!(!tracked.has_below("a-b") && !tracked.has_below("b") && !tracked.has_below("a/b/c"));
+    }
+
+    #[test]
+    fn a_file_is_found_wherever_its_folder_stands_among_others() {
+        // As git orders them: by all bytes of the path.
+        let paths = ["a.rs", "a/a", "a/b-c/d", "a/b.rs", "a/b/c", "a/b/e/f/g", "a/c", "b/z", "é/ü"];
+        let tracked = read(&paths.map(|path| file(0o100_644, 0, path)));
+        assert!(paths.iter().all(|path| tracked.has(path)));
+        assert!(["", "a", "a/b", "b", "z", "a/b/e", "a/b/e/f", "a/aa"].iter().all(|path| !tracked.has(path)));
+        assert!(tracked.has_below("a/b/e") && tracked.has_below("a/b-c") && !tracked.has_below("a/b/c"));
+        assert!(tracked.has_name("g") && tracked.has_name("a.rs") && !tracked.has_name("e"));
+        assert_eq!(tracked.paths().collect::<BTreeSet<_>>(), paths.map(str::to_owned).into());
     }
 
     #[test]
@@ -370,7 +427,7 @@ mod tests {
         #[test]
         fn a_cut_or_damaged_index_is_refused_or_read(at in 0usize..200, byte in any::<u8>()) {
             let mut bytes = index(&[file(0o100_644, 0, "a"), file(0o100_755, 0, "b/c")], b"TREE\0\0\0\x03abc");
-            prop_assert!(Tracked::read(&bytes[..at.min(bytes.len() - 1)], "", LATER).is_none_or(|read| read.files.len() <= 2));
+            prop_assert!(Tracked::read(&bytes[..at.min(bytes.len() - 1)], "", LATER).is_none_or(|read| read.paths().count() <= 2));
             let at = at.min(bytes.len() - 1);
             bytes[at] = byte;
             let _ = Tracked::read(&bytes, "", LATER);

@@ -4,21 +4,25 @@
 //! like any folder; its own ignore rules hold in it. A folder that can't be read is named, and the rest is seen.
 
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rustix::fs::{Dir, FileType};
+use rustix::fs::{FileType, RawDir};
 
 use crate::error::{Result, WorkspaceError};
 use crate::files::{Files, folders_of, join, name_of, stat_in};
+use crate::git::ATTRIBUTES;
 use crate::rules::{RULE_FILES, Rules};
 use crate::stat::{Kind, Stat};
 use crate::tracked::Tracked;
 
 /// More wait for the disk rather than work.
 const MAX_THREADS: usize = 8;
+/// So much of a folder is listed at once.
+const LISTING_BYTES: usize = 32 << 10;
 
 /// A file, a link or something special that was seen.
 #[derive(Debug)]
@@ -43,6 +47,8 @@ pub(crate) struct Walk {
     /// Folders that are ignored: they are not looked into.
     pub(crate) ignored_folders: HashSet<String>,
     pub(crate) unseen: Vec<Unseen>,
+    /// A folder has a file by which git may convert others.
+    pub(crate) has_attributes: bool,
 }
 
 impl Walk {
@@ -55,6 +61,7 @@ impl Walk {
         self.found.extend(other.found);
         self.ignored_folders.extend(other.ignored_folders);
         self.unseen.extend(other.unseen);
+        self.has_attributes |= other.has_attributes;
     }
 }
 
@@ -110,8 +117,7 @@ impl Walker<'_> {
                 hiding.flat_map(|folder| folders_of(folder).chain([folder.as_str()])).collect();
             walk.ignored_folders
                 .retain(|folder| !tracked.has_below(folder) || with_more.contains(folder.as_str()));
-            walk.found.extend(within.found);
-            walk.unseen.extend(within.unseen);
+            walk.absorb(Walk { ignored_folders: HashSet::new(), ..within });
         }
         Ok(())
     }
@@ -153,14 +159,15 @@ impl Walker<'_> {
     /// Takes note of what is in a folder, and gives the folders within.
     fn look_into(&self, job: &Job, only: Option<&Tracked>, walk: &mut Walk) -> Vec<Job> {
         let listed = self.files.open_seen_folder(&job.folder).and_then(|folder| {
-            let names = names_in(&folder)?;
+            let names = Names::of(&folder)?;
             Ok((folder, names))
         });
         match listed {
             Ok((folder, names)) => {
+                walk.has_attributes |= names.has(ATTRIBUTES);
                 let rules = self.rules_for(job, &names);
                 let mut look = Look { job, rules, folder, only, walk, folders: Vec::new() };
-                names.iter().for_each(|(name, kind)| look.at(name, *kind));
+                names.iter().for_each(|(name, kind)| look.at(name, kind));
                 look.folders
             }
             // It went away, or became something else, since it was seen: then there is nothing in it.
@@ -175,10 +182,9 @@ impl Walker<'_> {
     }
 
     /// The rules that hold in a folder: its own, if it has any, and those around it.
-    fn rules_for(&self, job: &Job, names: &[(Vec<u8>, FileType)]) -> Arc<Rules> {
-        let has = |wanted: &str| names.iter().any(|(name, _)| name == wanted.as_bytes());
-        let is_repository = has(".git");
-        if is_repository || RULE_FILES.iter().any(|name| has(name)) {
+    fn rules_for(&self, job: &Job, names: &Names) -> Arc<Rules> {
+        let is_repository = names.has(".git");
+        if is_repository || RULE_FILES.iter().any(|name| names.has(name)) {
             Arc::new(Rules::of_folder(self.files, &job.folder, is_repository, &job.rules))
         } else {
             Arc::clone(&job.rules)
@@ -197,11 +203,11 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&mut self, name: &[u8], kind: FileType) {
-        if name == b".git" {
+    fn at(&mut self, name: &CStr, kind: FileType) {
+        if name == c".git" {
             return;
         }
-        let sayable = name_of(name);
+        let sayable = name_of(name.to_bytes());
         let is_sayable = sayable.is_ok();
         let path = join(&self.job.folder, sayable.as_deref().unwrap_or_else(|like| like));
         if kind == FileType::Directory {
@@ -239,16 +245,45 @@ impl Look<'_> {
     }
 }
 
-fn names_in(folder: &OwnedFd) -> io::Result<Vec<(Vec<u8>, FileType)>> {
-    let mut names = Vec::new();
-    for entry in Dir::read_from(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push((name.to_vec(), entry.file_type()));
+/// The names in a folder, one after the other, each with the zero at its end that the system wants.
+#[derive(Default)]
+struct Names {
+    bytes: Vec<u8>,
+    /// Where each begins, and what it names.
+    all: Vec<(usize, FileType)>,
+    /// Those of them that begin with a dot: few, and asked for.
+    hidden: Vec<String>,
+}
+
+impl Names {
+    fn of(folder: &OwnedFd) -> io::Result<Names> {
+        let mut names = Names::default();
+        let mut buffer = Vec::with_capacity(LISTING_BYTES);
+        let mut listing = RawDir::new(folder, buffer.spare_capacity_mut());
+        while let Some(entry) = listing.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
+                continue;
+            }
+            if let Some(hidden) = name.to_str().ok().filter(|name| name.starts_with('.')) {
+                names.hidden.push(hidden.to_owned());
+            }
+            names.all.push((names.bytes.len(), entry.file_type()));
+            names.bytes.extend_from_slice(name.to_bytes_with_nul());
         }
+        Ok(names)
     }
-    Ok(names)
+
+    /// Whether a name that begins with a dot is among them.
+    fn has(&self, hidden: &str) -> bool {
+        self.hidden.iter().any(|name| name == hidden)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&CStr, FileType)> {
+        let name = |start: usize| CStr::from_bytes_until_nul(self.bytes.get(start..)?).ok();
+        self.all.iter().filter_map(move |(start, kind)| Some((name(*start)?, *kind)))
+    }
 }
 
 /// Waits for a folder to look into; none when all are done.

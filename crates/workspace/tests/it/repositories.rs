@@ -122,6 +122,44 @@ fn files_that_git_converts_are_kept_by_content() {
 }
 
 #[test]
+fn wherever_git_is_told_to_convert_it_is_heeded() {
+    type Tell = fn(&Place);
+    const CRLF: &str = "* text eol=crlf\n";
+    let ways: [(&str, Tell); 6] = [
+        ("tracked", |place| {
+            place.write("deep/.gitattributes", CRLF);
+            place.commit_all();
+        }),
+        ("untracked", |place| place.write("deep/.gitattributes", CRLF)),
+        ("ignored", |place| {
+            place.write("deep/.gitattributes", CRLF);
+            place.write(".git/info/exclude", ".gitattributes\n");
+        }),
+        ("in the repository", |place| place.write(".git/info/attributes", CRLF)),
+        ("by the settings", |place| {
+            place.write("mine", CRLF);
+            let mine = place.path("mine");
+            drop(place.git(&["config", "core.attributesFile", mine.to_str().unwrap()]));
+        }),
+        ("everywhere", |place| drop(place.git(&["config", "core.autocrlf", "true"]))),
+    ];
+    for (way, tell) in ways {
+        let mut place = committed(&[("deep/file", "one\ntwo\n")]);
+        tell(&place);
+        place.remove("deep/file");
+        let setting = if way == "everywhere" { "core.autocrlf=true" } else { "core.autocrlf=false" };
+        place.git(&["-c", setting, "checkout", "-q", "deep/file"]);
+        settle_index(&place.root());
+        let before = place.tree();
+        assert_eq!(fs::read(place.path("deep/file")).unwrap(), b"one\r\ntwo\r\n", "{way}");
+        let effects = place.during(|place| place.write("deep/file", "2"));
+        assert_eq!(lost(&effects), [""; 0], "{way}");
+        place.undo(&effects);
+        assert_eq!(place.tree(), before, "{way}");
+    }
+}
+
+#[test]
 fn what_git_tracks_is_seen_even_if_it_is_ignored() {
     let mut place = committed(&[(".gitignore", "*.log\nbuild/\n")]);
     place.write("kept.log", "1");
