@@ -322,7 +322,9 @@ impl Gate {
                 "{SAME_AGAIN}, with the same result, and nobody is there to be asked. Try another way."
             )),
             (_, Who::Yes) => {
-                refused(format!("{}: that takes a person to say yes, or the mode bypass", decision.reason))
+                let rule = decision.suggestions.first().map(|rule| format!(", the rule `{rule}`"));
+                let or = rule.unwrap_or_default();
+                refused(format!("{}: that takes a person to say yes{or} or the mode bypass", decision.reason))
             }
             (_, Who::Nobody) => refused(unasked(&decision)),
         }

@@ -205,7 +205,7 @@ impl Watching {
                 }
             }
         }
-        Told { words, ..eyes.told(Some(call), effects).await }
+        Told { words, ..eyes.told(call, effects).await }
     }
 
     /// What others changed since this was last asked, and what else the model has to know.
@@ -260,13 +260,19 @@ impl Eyes {
         done.await.unwrap_or_else(|_| Err(WorkspaceError::Broken("it panicked".to_owned())))
     }
 
-    async fn told(&self, call: Option<CallId>, effects: Vec<Done>) -> Told {
+    /// What a call did, after what others did before it.
+    async fn told(&self, call: CallId, effects: Vec<Done>) -> Told {
         let is_nothing = |(_, done): &Done| done.changes.is_empty() && done.not_recoverable.is_empty();
         if effects.iter().all(is_nothing) {
             return Told::default();
         }
-        let told = self.with(move |workspaces| Ok(told(workspaces, call, &effects))).await;
-        told.unwrap_or_default()
+        let told = self.with(move |workspaces| {
+            let mut events = by_others(workspaces);
+            let told = told(workspaces, Some(call), &effects);
+            events.extend(told.events);
+            Ok(Told { events, ..told })
+        });
+        told.await.unwrap_or_default()
     }
 
     /// What the model is told besides a result: which files changed, what of that can't be undone, and where nobody could look.
@@ -311,17 +317,15 @@ impl Eyes {
             *looked = Some(now);
         }
         let outside = self.with(|workspaces| {
-            let (mut all, mut text) = (Vec::new(), String::new());
+            let mut text = String::new();
             for (number, workspace) in workspaces.iter_mut().enumerate() {
                 let outside = workspace.changed_outside()?;
                 if number > 0 && !outside.changes.is_empty() {
                     text.push_str(&format!("In {}:\n", workspace.root().folder().display()));
                 }
                 text.push_str(&outside.to_string());
-                let changes = outside.changes.into_iter().map(|change| change.effect).collect();
-                all.push((number, Effects { changes, ..Effects::default() }));
             }
-            let Told { events, .. } = told(workspaces, None, &all);
+            let events = by_others(workspaces);
             let notes = if text.is_empty() { Vec::new() } else { vec![(CHANGED, for_model(&text))] };
             Ok(Outlook { events, notes })
         });
@@ -353,6 +357,15 @@ type Done = (usize, Effects);
 fn end_all(workspaces: &mut Workspaces<'_>, watches: Vec<Watch>) -> Result<Vec<Done>, WorkspaceError> {
     let pairs = workspaces.iter_mut().zip(watches).enumerate();
     pairs.map(|(number, (workspace, watch))| Ok((number, workspace.end(watch)?))).collect()
+}
+
+/// What others did, as far as it is not written down yet.
+fn by_others(workspaces: &mut Workspaces<'_>) -> Vec<Body> {
+    let mut all = Vec::new();
+    for (number, workspace) in workspaces.iter_mut().enumerate() {
+        all.push((number, Effects { changes: workspace.outside_to_write_down(), ..Effects::default() }));
+    }
+    told(workspaces, None, &all).events
 }
 
 fn told(workspaces: &Workspaces<'_>, call: Option<CallId>, all: &[Done]) -> Told {

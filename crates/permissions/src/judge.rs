@@ -217,6 +217,10 @@ impl<'a> Judge<'a> {
         let point = match (is_secret, is_inside) {
             (true, _) => Point::ask(format!("{} may hold secrets", path.display())),
             (false, true) => Point::ask(format!("no rule allows {what}")).contained(contained),
+            // A command may need a place of its own elsewhere; a file tool that goes there was led there.
+            (false, false) if contained == Contained::ByTool => {
+                Point::ask(format!("{} is outside the project", path.display())).grave()
+            }
             (false, false) => Point::ask(format!("{} is outside the project", path.display())),
         };
         let pattern = if is_secret || !is_inside { self.shown(path) } else { self.around(path) };

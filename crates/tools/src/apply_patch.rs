@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::atomic::{Change, Content};
-use crate::editing::{FileResult, Found, Operation, Patch, PatchError, apply_patch, parse_patch};
+use crate::editing::{FileResult, Found, Operation, Patch, PatchError, Rung, apply_patch, parse_patch};
 use crate::files::{Draft, Extent, Files, Place, Settled, Standing, Text, with_endings_of};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
 
@@ -230,10 +230,20 @@ impl Desk {
             (None, true) => format!("{name} was changed."),
             (None, false) => format!("{name} was made: {} lines.", text.lines().count()),
         };
+        let how = match result.rung {
+            Rung::Exact => String::new(),
+            rung => format!(" It matched {rung}."),
+        };
+        let lines = match (source.text(), result.was_there || result.moved_from.is_some()) {
+            (Some(before), true) if before != made.settled.text => {
+                format!("\n{}", telling::changed_lines(before, &made.settled.text))
+            }
+            _ => String::new(),
+        };
         let (before, after) = (target.content(), Some(made.content));
         let change = Change { place: target.place.path.clone(), before, after };
         Ok(Work {
-            told: Some(did + &telling::by_others(name, &made.settled.by_user)),
+            told: Some(did + &how + &telling::by_others(name, &made.settled.by_user) + &lines),
             diff: telling::diff(name, source.text(), Some(&made.settled.text)),
             draft: Draft { change, extent: made.extent },
         })

@@ -8,7 +8,7 @@ use crate::effects::WhyNotKept;
 use crate::files::folders_of;
 use crate::stat::{Moment, Stat};
 use crate::tracked::{ObjectId, Tracked};
-use crate::walk::{Found, Walk};
+use crate::walk::{Found, Unseen, Walk};
 
 /// Where the content of a file can be had from later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +77,10 @@ pub(crate) type ByPath<T> = HashMap<String, T, foldhash::fast::RandomState>;
 pub(crate) struct Index {
     pub(crate) entries: ByPath<Entry>,
     pub(crate) ignored_folders: HashSet<String>,
+    /// The folders that have a `.git`.
+    pub(crate) repositories: HashSet<String>,
+    /// Folders that could not be looked into.
+    pub(crate) unseen: Vec<Unseen>,
     /// When; none before the first look.
     pub(crate) seen: Option<Moment>,
 }
@@ -168,6 +172,8 @@ pub(crate) struct Comparison {
     pub(crate) newly_seen: Vec<String>,
     /// Ignored folders that were not met.
     pub(crate) folders_not_met: Vec<String>,
+    /// Folders that could not be looked into, and are not among those any more.
+    pub(crate) unseen_not_met: Vec<String>,
 }
 
 impl Comparison {
@@ -190,7 +196,12 @@ impl Comparison {
         let not_met =
             |folder: &&String| !walk.ignored_folders.contains(*folder) && !walk.could_not_see(folder);
         comparison.folders_not_met = old.ignored_folders.iter().filter(not_met).cloned().collect();
+        let is_still_unseen = |folder: &String| walk.unseen.iter().any(|unseen| unseen.folder == *folder);
+        let once_unseen = old.unseen.into_iter().map(|unseen| unseen.folder);
+        comparison.unseen_not_met = once_unseen.filter(|folder| !is_still_unseen(folder)).collect();
         comparison.index.ignored_folders = walk.ignored_folders;
+        comparison.index.repositories = walk.repositories;
+        comparison.index.unseen = walk.unseen;
         comparison.index.seen = Some(present.now);
         comparison
     }
@@ -314,7 +325,7 @@ mod tests {
     #[test]
     fn what_is_in_a_folder_that_cannot_be_read_is_not_taken_for_gone() {
         let index = seen(&[("shut/a", stat(1)), ("open/a", stat(1))]);
-        let shut = crate::Unseen { folder: "shut".to_owned(), reason: String::new() };
+        let shut = Unseen { folder: "shut".to_owned(), reason: String::new() };
         let walk = Walk { unseen: vec![shut], ..Walk::default() };
         let comparison = compare_walk(index, walk);
         assert_eq!(comparison.not_met.len(), 1);

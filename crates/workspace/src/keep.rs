@@ -28,6 +28,8 @@ pub(crate) enum Keep {
     Hash,
     /// In the blobs, unless it is this one.
     Unless(BlobId),
+    /// Nothing: it can't be reached by its name.
+    Nothing,
 }
 
 /// A content that is to be read.
@@ -96,6 +98,9 @@ impl Workspace {
     fn read(&self, wanted: &Wanted, now: Moment) -> Result<Option<Entry>> {
         let Wanted { path, stat, keep } = wanted;
         let nowhere = |why| Ok(Some(Entry::new(*stat, now, Source::Nowhere(why))));
+        if *keep == Keep::Nothing {
+            return nowhere(WhyNotKept::NotUnicode);
+        }
         match self.files.read(path, stat, self.limits.max_file_bytes) {
             Content::Gone => Ok(None),
             Content::TooLarge => nowhere(WhyNotKept::TooLarge),
@@ -104,7 +109,7 @@ impl Workspace {
             Content::Read(stat, bytes) => {
                 let hash = BlobId::from_hash(*blake3::hash(&bytes).as_bytes());
                 let source = match keep {
-                    Keep::Hash => Source::Unread,
+                    Keep::Hash | Keep::Nothing => Source::Unread,
                     Keep::Unless(known) if *known == hash => Source::Unread,
                     Keep::InBlobs | Keep::Unless(_) => self.put(&bytes)?,
                 };

@@ -190,8 +190,12 @@ fn let_go(comparison: &mut Comparison, differences: &[Pair]) {
 /// How to read a file that may have changed.
 fn wanted_for(pair: &Pair) -> Option<Wanted> {
     let known = pair.before.as_ref().and_then(|before| before.hash);
-    let stat = pair.after.as_ref()?.stat;
-    Some(Wanted { path: pair.path.clone(), stat, keep: known.map_or(Keep::InBlobs, Keep::Unless) })
+    let after = pair.after.as_ref()?;
+    let keep = match after.source {
+        Source::Nowhere(WhyNotKept::NotUnicode) => Keep::Nothing,
+        _ => known.map_or(Keep::InBlobs, Keep::Unless),
+    };
+    Some(Wanted { path: pair.path.clone(), stat: after.stat, keep })
 }
 
 /// A content that is as before can still be had from where it was.
@@ -204,13 +208,16 @@ fn with_known_source(after: Entry, before: Option<&Entry>) -> Entry {
     }
 }
 
-/// What is ignored, was there, and is not there any more or not the same.
-fn lost(files: &Files, comparison: &Comparison) -> Vec<NotKept> {
+/// What nobody looks into, was there, and is not there any more or not the same.
+fn lost<'c>(files: &Files, comparison: &'c Comparison) -> Vec<NotKept> {
     let is_gone = |path: &str| matches!(files.stat(path), Ok(None));
+    let gone =
+        |folders: &'c [String]| folders.iter().filter(|path| is_gone(path)).map(|path| format!("{path}/"));
     let ignored = comparison.not_met.iter().filter(|not| not.entry.is_ignored()).map(|not| &not.path);
-    let gone = ignored.filter(|path| is_gone(path)).cloned();
-    let folders = comparison.folders_not_met.iter().filter(|folder| is_gone(folder)).map(|f| format!("{f}/"));
-    let changed = comparison.changed_unkept.iter().cloned();
-    let why = WhyNotKept::Ignored;
-    changed.chain(gone).chain(folders).map(|path| NotKept { path, why }).collect()
+    let files = ignored.filter(|path| is_gone(path)).cloned();
+    let ignored =
+        comparison.changed_unkept.iter().cloned().chain(files).chain(gone(&comparison.folders_not_met));
+    let ignored = ignored.map(|path| NotKept { path, why: WhyNotKept::Ignored });
+    let unseen = gone(&comparison.unseen_not_met).map(|path| NotKept { path, why: WhyNotKept::Unreadable });
+    ignored.chain(unseen).collect()
 }

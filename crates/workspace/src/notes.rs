@@ -170,7 +170,7 @@ fn parse(text: &str, head: &str) -> Option<Index> {
             _ => break,
         }
     }
-    Some(Index { entries, ignored_folders, seen: Some(last.unwrap_or_default()) })
+    Some(Index { entries, ignored_folders, seen: Some(last.unwrap_or_default()), ..Index::default() })
 }
 
 /// The next line: what it is about, the name, and what follows.
@@ -240,7 +240,7 @@ mod tests {
         (entries, folders).prop_map(|(entries, ignored_folders)| Index {
             entries: entries.into_iter().collect(),
             ignored_folders,
-            seen: None,
+            ..Index::default()
         })
     }
 

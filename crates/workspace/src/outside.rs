@@ -129,22 +129,34 @@ impl Workspace {
     }
 
     /// Remembers changes by others until they are told. Two of the same path are one, if nothing of ours is between them.
-    pub(crate) fn note_outside(&mut self, changes: Vec<Effect>) {
-        for change in changes {
-            let last = self.outside.iter_mut().rfind(|last| last.path == change.path);
-            match last {
-                Some(last) if last.after == change.before => {
-                    last.after = change.after;
-                    last.added_lines += change.added_lines;
-                    last.removed_lines += change.removed_lines;
-                }
-                _ => self.outside.push(change),
-            }
-        }
-        self.outside.retain(|change| change.before != change.after || !is_content_known(change.before));
-        let surplus = self.outside.len().saturating_sub(MAX_WAITING);
-        self.outside.drain(..surplus);
+    /// What others changed since this was last asked, to be written down before what the next call did: its story begins
+    /// where theirs ends.
+    pub fn outside_to_write_down(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.unwritten)
     }
+
+    pub(crate) fn note_outside(&mut self, changes: Vec<Effect>) {
+        wait(&mut self.unwritten, changes.clone());
+        wait(&mut self.outside, changes);
+    }
+}
+
+/// Adds changes to those that wait. Several of one path are one.
+fn wait(waiting: &mut Vec<Effect>, changes: Vec<Effect>) {
+    for change in changes {
+        let last = waiting.iter_mut().rfind(|last| last.path == change.path);
+        match last {
+            Some(last) if last.after == change.before => {
+                last.after = change.after;
+                last.added_lines += change.added_lines;
+                last.removed_lines += change.removed_lines;
+            }
+            _ => waiting.push(change),
+        }
+    }
+    waiting.retain(|change| change.before != change.after || !is_content_known(change.before));
+    let surplus = waiting.len().saturating_sub(MAX_WAITING);
+    waiting.drain(..surplus);
 }
 
 fn is_generated(path: &str) -> bool {

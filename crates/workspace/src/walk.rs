@@ -47,6 +47,8 @@ pub(crate) struct Walk {
     /// Folders that are ignored: they are not looked into.
     pub(crate) ignored_folders: HashSet<String>,
     pub(crate) unseen: Vec<Unseen>,
+    /// The folders that have a `.git`.
+    pub(crate) repositories: HashSet<String>,
     /// A folder has a file by which git may convert others.
     pub(crate) has_attributes: bool,
 }
@@ -61,6 +63,7 @@ impl Walk {
         self.found.extend(other.found);
         self.ignored_folders.extend(other.ignored_folders);
         self.unseen.extend(other.unseen);
+        self.repositories.extend(other.repositories);
         self.has_attributes |= other.has_attributes;
     }
 }
@@ -165,6 +168,9 @@ impl Walker<'_> {
         match listed {
             Ok((folder, names)) => {
                 walk.has_attributes |= names.has(ATTRIBUTES);
+                if names.has(".git") {
+                    walk.repositories.insert(job.folder.clone());
+                }
                 let rules = self.rules_for(job, &names);
                 let mut look = Look { job, rules, folder, only, walk, folders: Vec::new() };
                 names.iter().for_each(|(name, kind)| look.at(name, kind));

@@ -11,13 +11,13 @@ use helve_protocol::{Blobs, Clock};
 use crate::diff::{self, Side};
 use crate::effects::{Effect, Effects, Image, NotKept, WhyNotKept};
 use crate::error::Result;
-use crate::files::Files;
+use crate::files::{Files, join};
 use crate::git::{Git, GitProgram};
 use crate::index::{Entry, Index, Pair};
 use crate::look::Seen;
 use crate::notes::Notes;
 use crate::root::Root;
-use crate::stat::{Moment, Stat};
+use crate::stat::{Kind, Moment, Stat};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -35,6 +35,8 @@ impl Default for Limits {
     }
 }
 
+/// What a repository can't be without.
+const PARTS_OF_GIT: [&str; 3] = ["HEAD", "objects", "refs"];
 /// More hooks than this nobody has.
 const MAX_HOOKS: usize = 200;
 
@@ -89,12 +91,17 @@ pub struct Workspace {
     pub(crate) kept_bytes: AtomicU64,
     /// What others changed and was not told yet.
     pub(crate) outside: Vec<Effect>,
+    /// What others changed and was not written down yet.
+    pub(crate) unwritten: Vec<Effect>,
     pub(crate) notes: Option<Notes>,
     /// What an earlier process last saw has not been compared with what is there.
     is_from_notes: bool,
     /// Git's own files that decide what git does, as they were when the last call began.
-    own_of_git: BTreeMap<String, Option<Stat>>,
+    own_of_git: Option<OwnOfGit>,
 }
+
+/// Paths, with what they were where that matters and not only that they are there.
+type OwnOfGit = BTreeMap<String, Option<Stat>>;
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,7 +119,7 @@ impl Workspace {
         Workspace {
             notes,
             is_from_notes: noted.is_some(),
-            own_of_git: BTreeMap::new(),
+            own_of_git: None,
             files: Files::new(root.folder()),
             git: git.and_then(|program| Git::open(&root, program)),
             root,
@@ -124,6 +131,7 @@ impl Workspace {
             is_keeping: false,
             kept_bytes: AtomicU64::new(0),
             outside: Vec::new(),
+            unwritten: Vec::new(),
         }
     }
 
@@ -165,17 +173,26 @@ impl Workspace {
             self.git_trouble = Some(format!("the objects of git are not held: {error}"));
         }
         self.note();
-        self.own_of_git = self.look_at_git();
+        self.own_of_git = Some(self.look_at_git());
         Ok(Watch(()))
     }
 
-    /// `.git` itself, its settings and its hooks. Their contents are not kept.
-    fn look_at_git(&self) -> BTreeMap<String, Option<Stat>> {
+    /// `.git` of every repository, and of the project's own its settings and its hooks. Their contents are not kept.
+    fn look_at_git(&self) -> OwnOfGit {
         let mut seen = BTreeMap::new();
         let stat = |path: &str| self.files.stat(path).ok().flatten();
-        // Of the folder only that it is there: its times change all the time.
-        if stat(".git").is_some() {
-            seen.insert(".git/".to_owned(), None);
+        for repository in &self.index.repositories {
+            let git = join(repository, ".git");
+            match stat(&git) {
+                Some(file) if file.kind() != Kind::Folder => drop(seen.insert(git, Some(file))),
+                Some(_) => {
+                    // Only that they are there: they change all the time.
+                    let parts = PARTS_OF_GIT.iter().map(|part| join(&git, part));
+                    seen.extend(parts.filter(|part| stat(part).is_some()).map(|part| (part, None)));
+                    seen.insert(git + "/", None);
+                }
+                None => {}
+            }
         }
         seen.extend(stat(".git/config").map(|stat| (".git/config".to_owned(), Some(stat))));
         let hooks =
@@ -190,13 +207,19 @@ impl Workspace {
 
     /// What a call did to git's own files.
     fn changed_in_git(&mut self) -> Vec<NotKept> {
-        let before = std::mem::take(&mut self.own_of_git);
+        let Some(before) = self.own_of_git.take() else { return Vec::new() };
         let now = self.look_at_git();
         let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-        let is_gone = before.contains_key(".git/") && !now.contains_key(".git/");
-        let changed = paths.into_iter().filter(|path| before.get(*path) != now.get(*path));
-        let changed = changed.filter(|path| !is_gone || *path == ".git/");
-        changed.map(|path| NotKept { path: path.clone(), why: WhyNotKept::OfGit }).collect()
+        let is_other = |path: &&String| before.get(*path) != now.get(*path);
+        // A repository that somebody made or brought is something new, whatever it is made of.
+        let is_new = |path: &str| !path.starts_with(".git/") && !before.contains_key(path);
+        let is_within_gone = |path: &str| {
+            let around = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
+            let mut around = around.filter(|folder| *folder != path);
+            around.any(|folder| before.contains_key(folder) && !now.contains_key(folder))
+        };
+        let told = paths.into_iter().filter(is_other).filter(|path| !is_new(path) && !is_within_gone(path));
+        told.map(|path| NotKept { path: path.clone(), why: WhyNotKept::OfGit }).collect()
     }
 
     /// Whether an earlier process noted what it saw, and nobody has looked since.
@@ -211,7 +234,7 @@ impl Workspace {
         }
         self.is_from_notes = false;
         // What git's own files were before, nobody noted.
-        self.own_of_git = self.look_at_git();
+        self.own_of_git = None;
         self.end(Watch(())).map(Some)
     }
 

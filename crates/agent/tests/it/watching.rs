@@ -201,6 +201,27 @@ fn what_others_change_is_told_to_the_model_once() {
 }
 
 #[test]
+fn what_others_did_before_a_call_is_written_down_before_it() {
+    let ran = ran(r#"
+        [[step]]
+        calls = [{ tool = "shell", input = { path = "c", content = "by the agent\n" } }]
+        [[step]]
+        calls = [
+            { tool = "somebody", input = { path = "a", content = "by somebody\n" } },
+            { tool = "shell", input = { path = "a", content = "by the agent\n" } },
+        ]
+        [[step]]
+        text = "Done."
+    "#);
+    let changes = changes(&ran.events);
+    let all: Vec<_> = changes.iter().map(|files| (files.call.is_some(), paths(files)[0].0)).collect();
+    assert_eq!(all, [(true, "c"), (false, "a"), (true, "a")]);
+    assert_eq!(changes[1].changes[0].after, changes[2].changes[0].before);
+    let told = ran.session.state(|state| format!("{:?}", state.history.for_model()));
+    assert!(told.contains("+by somebody"), "{told}");
+}
+
+#[test]
 fn what_changed_between_two_sessions_is_told_when_one_goes_on() {
     let Ran { session, journal, place, notes, .. } = ran(
         "[[step]]\ncalls = [{ tool = \"shell\", input = { path = \"c\", content = \"x\" } }]\n[[step]]\ntext = \"Done.\"",

@@ -58,12 +58,15 @@ fn what_is_refused_ends_with_1_and_changes_nothing() {
     let home = home();
     let edit = r#"{"path":"a.txt","edits":[{"old":"four","new":"three"}]}"#;
     let unasked = r#"{"path":"a.txt","content":"x"}"#;
-    let cases: [(&[&str], &str); 5] = [
+    let escape = json!({ "patch": "*** Begin Patch\n*** Add File: ../x\n+x\n*** End Patch" }).to_string();
+    let cases: [(&[&str], &str); 7] = [
         (&["edit", edit, "--yes"], "a.txt"),
         (&["write", unasked], "nobody is there to be asked"),
         (&["read", r#"{"file":"a.txt"}"#], "path"),
         (&["reed", "{}"], "There is no tool"),
         (&["write", r#"{"path":"../x","content":"x"}"#], "outside the project"),
+        (&["write", r#"{"path":"../x","content":"x"}"#, "--yes"], "takes a person to say yes, the rule"),
+        (&["apply_patch", &escape, "--yes"], "outside the project"),
     ];
     for (words, why) in cases {
         let (code, said) = called(&home, words);
@@ -75,6 +78,7 @@ fn what_is_refused_ends_with_1_and_changes_nothing() {
         assert!(said["output"].as_str().unwrap().contains(why), "{words:?}: {said}");
     }
     assert_eq!(read(&home, "a.txt"), "one\ntwo\n");
+    assert!(!home.project().with_file_name("x").exists());
     let ran = home.run(&["tool", "read", "{path}"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     assert!(ran.err.contains("is not JSON"), "{}", ran.err);

@@ -7,7 +7,9 @@ use helve_workspace::{Sheet, main_ending};
 use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
 use super::nearest::{Near, nearest, shown};
 use super::patch::{Hunk, Mark, Operation, Patch, PatchError, PatchProblem};
+use super::replace::Rung;
 use super::shift::Shift;
+use super::squeeze::Mistyped;
 
 /// What there is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct FileResult {
     pub moved_from: Option<String>,
     /// Whether there was a file before.
     pub was_there: bool,
+    /// How tolerant the matches had to be.
+    pub rung: Rung,
 }
 
 /// What the patch makes of the files, each once, in the order in which it speaks of them. Nothing is written.
@@ -54,29 +58,29 @@ impl<F: FnMut(&str) -> Found> Desk<F> {
         match operation {
             Operation::Add { line, path, text } => {
                 let was_there = self.is_file(path, *line)?;
-                self.put(path, Some(text.clone()), None, was_there);
+                self.put(path, Some((text.clone(), Rung::Exact)), None, was_there);
             }
             Operation::Delete { line, path, hunks } => {
                 if !self.is_file(path, *line)? {
                     return Err(PatchProblem::Missing(path.clone()).at(*line));
                 }
-                if !hunks.is_empty() && !change(path, &self.text(path, *line)?, hunks)?.is_empty() {
+                if !hunks.is_empty() && !change(path, &self.text(path, *line)?, hunks)?.0.is_empty() {
                     return Err(PatchProblem::NotAllDeleted(path.clone()).at(*line));
                 }
                 self.put(path, None, None, true);
             }
             Operation::Update { line, path, moved_to, hunks } => {
-                let text = change(path, &self.text(path, *line)?, hunks)?;
+                let changed = change(path, &self.text(path, *line)?, hunks)?;
                 match moved_to.as_ref().filter(|to| plain_path(to) != plain_path(path)) {
                     Some(to) => {
                         let was_there = self.is_file(to, *line)?;
                         let origin = self.origin(path);
                         self.put(path, None, None, true);
-                        self.put(to, Some(text), origin, was_there);
+                        self.put(to, Some(changed), origin, was_there);
                     }
                     None => {
                         let origin = self.origin(path).filter(|origin| *origin != plain_path(path));
-                        self.put(path, Some(text), origin, true);
+                        self.put(path, Some(changed), origin, true);
                     }
                 }
             }
@@ -125,17 +129,19 @@ impl<F: FnMut(&str) -> Found> Desk<F> {
         Err(problem.at(line))
     }
 
-    fn put(&mut self, path: &str, text: Option<String>, moved_from: Option<String>, was_there: bool) {
+    fn put(&mut self, path: &str, made: Option<(String, Rung)>, moved_from: Option<String>, was_there: bool) {
         let path = plain_path(path);
+        let (text, rung) = made.map_or((None, Rung::Exact), |(text, rung)| (Some(text), rung));
         let place = self.places.get(&path).copied();
         match place.and_then(|place| self.results.get_mut(place)) {
             Some(result) => {
                 result.text = text;
                 result.moved_from = moved_from;
+                result.rung = result.rung.max(rung);
             }
             None => {
                 self.places.insert(path.clone(), self.results.len());
-                self.results.push(FileResult { path, text, moved_from, was_there });
+                self.results.push(FileResult { path, text, moved_from, was_there, rung });
             }
         }
     }
@@ -151,7 +157,8 @@ const PLACES: usize = 100;
 /// How many places are shown.
 const SHOWN: usize = 10;
 
-fn change(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, PatchError> {
+/// The text with the hunks in it, and the most tolerant match that took.
+fn change(path: &str, text: &str, hunks: &[Hunk]) -> Result<(String, Rung), PatchError> {
     let mut file = File { path, blocks: Blocks::new(text), placed: Vec::new(), cursor: 0, drift: 0 };
     for hunk in hunks {
         let placed = file.place(hunk)?;
@@ -160,7 +167,8 @@ fn change(path: &str, text: &str, hunks: &[Hunk]) -> Result<String, PatchError> 
     }
     file.placed.sort_by_key(|placed| placed.start);
     file.check_overlaps()?;
-    Ok(file.write(main_ending(text)))
+    let rung = file.placed.iter().map(|placed| placed.fit.rung).max().unwrap_or(Rung::Exact);
+    Ok((file.write(main_ending(text)), rung))
 }
 
 /// A hunk with the line that it begins at, counted from 0.
@@ -169,7 +177,41 @@ struct Placed<'a> {
     /// Its lines, without a blank one at the end that is not in the file.
     count: usize,
     start: usize,
+    fit: Fit,
+}
+
+/// How the lines of a hunk fit those that are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fit {
+    rung: Rung,
     shift: Shift,
+    mistyped: Mistyped,
+}
+
+impl Fit {
+    fn exact() -> Fit {
+        Fit { rung: Rung::Exact, shift: Shift::None, mistyped: Mistyped::default() }
+    }
+
+    /// For lines that are alike.
+    fn between(old: &[&str], real: &[&str], likeness: Likeness) -> Option<Fit> {
+        let pairs = || old.iter().copied().zip(real.iter().copied());
+        let rung = match likeness {
+            Likeness::Exact => return Some(Fit::exact()),
+            Likeness::Folded if pairs().all(|(old, real)| old.trim_end() == real.trim_end()) => {
+                Rung::TrailingSpace
+            }
+            Likeness::Folded => Rung::Unicode,
+            Likeness::Bare => Rung::Indentation,
+        };
+        let shift = if likeness == Likeness::Bare { Shift::between(old, real)? } else { Shift::None };
+        Some(Fit { rung, shift, mistyped: Mistyped::between(pairs()) })
+    }
+
+    /// A new line as it must be here; nothing if nobody knows.
+    fn line(&self, line: &str) -> Option<String> {
+        self.shift.line(&self.mistyped.line(line))
+    }
 }
 
 impl Placed<'_> {
@@ -200,10 +242,10 @@ impl<'a> File<'a> {
         let count = hunk.lines.len();
         if old.is_empty() {
             let start = self.place_of_addition(hunk, after_anchors)?;
-            return Ok(Placed { hunk, count, start, shift: Shift::None });
+            return Ok(Placed { hunk, count, start, fit: Fit::exact() });
         }
-        if let Some((start, shift)) = self.find(hunk, &old, after_anchors)? {
-            return Ok(Placed { hunk, count, start, shift });
+        if let Some((start, fit)) = self.find(hunk, &old, after_anchors)? {
+            return Ok(Placed { hunk, count, start, fit });
         }
         // A blank line at the end of a hunk is often the patch's and not the file's.
         let ends_blank =
@@ -211,9 +253,9 @@ impl<'a> File<'a> {
         if let [shorter @ .., _] = old.as_slice()
             && ends_blank
             && !shorter.is_empty()
-            && let Some((start, shift)) = self.find(hunk, shorter, after_anchors)?
+            && let Some((start, fit)) = self.find(hunk, shorter, after_anchors)?
         {
-            return Ok(Placed { hunk, count: count - 1, start, shift });
+            return Ok(Placed { hunk, count: count - 1, start, fit });
         }
         let nearest = nearest(&self.blocks.lines, &old);
         Err(PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: hunk.is_at_end, nearest }
@@ -261,19 +303,16 @@ impl<'a> File<'a> {
         hunk: &Hunk,
         old: &[&str],
         anchored: Option<usize>,
-    ) -> Result<Option<(usize, Shift)>, PatchError> {
+    ) -> Result<Option<(usize, Fit)>, PatchError> {
         for likeness in [Likeness::Exact, Likeness::Folded, Likeness::Bare] {
             if likeness == Likeness::Bare && !has_letters(&old.concat(), RECOGNISABLE) {
                 continue;
             }
             let Some(start) = self.choose(hunk, old, anchored, likeness)? else { continue };
-            let shift = match likeness {
-                Likeness::Bare => Shift::between(old, &self.blocks.contents(start, old.len())),
-                Likeness::Exact | Likeness::Folded => Some(Shift::None),
-            };
-            let fits = |shift: &Shift| hunk.lines.iter().all(|line| shift.line(&line.content).is_some());
-            if let Some(shift) = shift.filter(fits) {
-                return Ok(Some((start, shift)));
+            let fit = Fit::between(old, &self.blocks.contents(start, old.len()), likeness);
+            let holds = |fit: &Fit| hunk.lines.iter().all(|line| fit.line(&line.content).is_some());
+            if let Some(fit) = fit.filter(holds) {
+                return Ok(Some((start, fit)));
             }
         }
         Ok(None)
@@ -366,8 +405,7 @@ impl<'a> File<'a> {
             for line in placed.hunk.lines.iter().take(placed.count) {
                 match line.mark {
                     Mark::Add => {
-                        let content =
-                            placed.shift.line(&line.content).unwrap_or_else(|| line.content.clone());
+                        let content = placed.fit.line(&line.content).unwrap_or_else(|| line.content.clone());
                         let near = || self.blocks.ending_near(cursor).unwrap_or(ending);
                         sheet.push(&content, line.ending.unwrap_or_else(near));
                     }

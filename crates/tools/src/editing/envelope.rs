@@ -18,6 +18,11 @@ pub(super) fn bounds(lines: &Lines<'_>) -> Result<Option<Range<usize>>, PatchErr
     let is_wrapping = |line: &str| line.is_empty() || line.starts_with("```") || line.contains("<<");
     let said = (0..lines.len()).filter_map(|at| Some((at, lines.get(at)?.trim())));
     let Some((begin, BEGIN)) = said.clone().find(|(_, line)| !is_wrapping(line)) else { return Ok(None) };
+    let goes_elsewhere =
+        |line: &str| line.split([';', '&', '(']).any(|part| part.trim_start().starts_with("cd "));
+    if let Some((at, _)) = said.clone().take(begin).find(|(_, line)| goes_elsewhere(line)) {
+        return Err(PatchProblem::OtherFolder.at(at + 1));
+    }
     let is_word = |line: &str| !line.is_empty() && line.chars().all(char::is_alphanumeric);
     let mut last = said.rev().filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
     let end = match last.next() {

@@ -82,6 +82,10 @@ pub enum PatchProblem {
     UnknownForm,
     #[error("it does not end with `*** End Patch`, so it may be cut off")]
     NoEnd,
+    #[error(
+        "it stands in a command that goes to another folder. Leave the command out and give paths from the project's folder"
+    )]
+    OtherFolder,
     #[error("it changes nothing")]
     Empty,
     #[error(

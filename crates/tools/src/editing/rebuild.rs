@@ -8,6 +8,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
 
 use super::shift::Shift;
+use super::squeeze::Mistyped;
 
 /// A piece of text up to a line break. The last one has no ending, and may be empty.
 #[derive(Clone, Copy)]
@@ -56,6 +57,7 @@ pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &Shift, ending: &
     if real.len() != old.len() {
         return None;
     }
+    let mistyped = Mistyped::between(old.iter().zip(&real).map(|(old, real)| (old.content, real.content)));
     let mut text = String::new();
     for op in capture_diff_slices_by_key(Algorithm::Myers, &old, &new, |segment| segment.content) {
         let (from, to) = (op.old_range(), op.new_range());
@@ -67,9 +69,9 @@ pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &Shift, ending: &
             match pair {
                 Some((real, _)) if is_equal => text.push_str(real),
                 Some((real, old)) if from.len() == to.len() && *shift == Shift::None => {
-                    text.push_str(&graft(real, old, written));
+                    text.push_str(&graft(real, old, written, &mistyped));
                 }
-                _ => text.push_str(&shift.line(written)?),
+                _ => text.push_str(&shift.line(&mistyped.line(written))?),
             }
             if at + 1 < new.len() {
                 text.push_str(neighbour(&real, &from, nth).unwrap_or(ending));
@@ -88,18 +90,22 @@ fn neighbour<'a>(real: &[Segment<'a>], replaced: &Range<usize>, nth: usize) -> O
 }
 
 /// The new line, with the letters of the real one before and after what the edit changes: who writes `"` where the file
-/// has `“` does not mean to change it.
-fn graft(real: &str, old: &str, new: &str) -> String {
-    let [real, old, new] = [real, old, new].map(|line| line.chars().collect::<Vec<_>>());
+/// has `“` does not mean to change it. The same holds for space at the end.
+fn graft(real: &str, old: &str, new: &str, mistyped: &Mistyped) -> String {
+    let space = |line: &'_ str| line.len() - line.trim_end().len();
+    let [real_end, old_end, new_end] = [real, old, new].map(|line| line.split_at(line.len() - space(line)).1);
+    let end = if new_end == old_end { real_end } else { new_end };
+    let [real, old, new] = [real, old, new].map(|line| line.trim_end().chars().collect::<Vec<_>>());
     let same = |(one, other): &(&char, &char)| one == other;
     let head = old.iter().zip(&new).take_while(same).count();
     let most = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
     if real.len() != old.len() {
-        return new.into_iter().collect();
+        return new.into_iter().map(|letter| mistyped.letter(letter)).chain(end.chars()).collect();
     }
-    let middle = new.iter().take(new.len() - tail).skip(head);
-    real.iter().take(head).chain(middle).chain(real.iter().skip(real.len() - tail)).collect()
+    let middle = new.iter().take(new.len() - tail).skip(head).map(|letter| mistyped.letter(*letter));
+    let (before, after) = (real.iter().take(head), real.iter().skip(real.len() - tail));
+    before.copied().chain(middle).chain(after.copied()).chain(end.chars()).collect()
 }
 
 #[cfg(test)]
@@ -128,8 +134,20 @@ mod tests {
     fn letters_around_a_change_stay_as_they_are() {
         assert_eq!(built("say “hi” to", "say \"hi\" to", "say \"hi\" you"), "say “hi” you");
         assert_eq!(built("it’s “x”", "it's \"x\"", "it's y and \"x\""), "it’s y and “x”");
+        let graft = |real, old, new| graft(real, old, new, &Mistyped::default());
         assert_eq!(graft("aa", "aa", "aaa"), "aaa");
         assert_eq!(graft("–", "-", ""), "");
+        assert_eq!(graft("x = 1", "x = 1  ", "x = 2  "), "x = 2");
+        assert_eq!(graft("x = 1\t", "x = 1", "x = 2"), "x = 2\t");
+        assert_eq!(graft("x = 1", "x = 1 ", "x = 2"), "x = 2");
+    }
+
+    #[test]
+    fn typographic_letters_that_the_file_does_not_have_do_not_come_into_it() {
+        assert_eq!(built("x = 'a'", "x = ‘a’", "x = ‘a’\ny = ‘b’"), "x = 'a'\r\ny = 'b'");
+        assert_eq!(built("x = 'a'\n", "x = ‘a’\n", "x = ‘b’ + ‘c’\n"), "x = 'b' + 'c'\n");
+        // Here the file has one, so they may be meant.
+        assert_eq!(built("x = '’'", "x = ‘’’", "x = ‘’’\ny = ‘’’"), "x = '’'\r\ny = '’’");
     }
 
     #[test]

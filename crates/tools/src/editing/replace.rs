@@ -4,6 +4,7 @@
 //! is not there as written is looked for on a ladder of ever more tolerant rungs. A rung counts only if it finds exactly
 //! one place; what it finds twice is refused, not passed on to a rung that would find even more.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt;
 use std::ops::Range;
@@ -165,6 +166,7 @@ fn make(text: &str, edit: &Edit) -> Result<(String, Applied), Refusal> {
     if edit.old == edit.new {
         return Err(Refusal::Same);
     }
+    let edit = &unmarked(edit);
     let search = Search { text, edit, blocks: OnceCell::new() };
     let (rung, spots) = search.climb()?;
     let after = search.swap(&spots).ok_or_else(|| search.not_found())?;
@@ -173,6 +175,18 @@ fn make(text: &str, edit: &Edit) -> Result<(String, Applied), Refusal> {
     }
     let lines = spots.iter().take(SHOWN).map(|spot| search.line_of(spot.range.start)).collect();
     Ok((after, Applied { rung, places: spots.len(), lines }))
+}
+
+/// An edit without the mark that some files begin with: it is no part of their text.
+fn unmarked(edit: &Edit) -> Cow<'_, Edit> {
+    const MARK: char = '\u{feff}';
+    let without = |text: &str| text.strip_prefix(MARK).unwrap_or(text).to_owned();
+    match edit.old.strip_prefix(MARK) {
+        Some(old) if !old.is_empty() => {
+            Cow::Owned(Edit { old: old.to_owned(), new: without(&edit.new), all: edit.all })
+        }
+        _ => Cow::Borrowed(edit),
+    }
 }
 
 /// A place that an edit is about.
@@ -213,7 +227,12 @@ impl<'a> Search<'a> {
             (Rung::Anchors, Search::anchored),
         ];
         for (rung, find) in ladder {
-            let spots = find(self);
+            let mut spots = find(self);
+            // Who does not see line endings sees the same text twice where only they differ.
+            if rung == Rung::Exact && spots.len() == 1 && self.edit.old.contains('\n') {
+                let alike = self.squeezed(Tolerance::Endings);
+                spots = if alike.len() > 1 { alike } else { spots };
+            }
             match spots.len() {
                 0 => {}
                 1 => return Ok((rung, spots)),
@@ -311,9 +330,12 @@ impl<'a> Search<'a> {
         }
         let real = blocks.contents(line, old.len());
         let kept = kept(&old, &new);
+        let times = |lines: &[&str], wanted: &str| lines.iter().filter(|line| **line == wanted).count();
         let is_harmless = |at: &usize| {
             let pair = old.get(*at).zip(real.get(*at));
-            kept.get(*at) == Some(&true) && pair.is_some_and(|(old, real)| is_slip(old, real))
+            // Where the new text has it once more, the slip would come into the file.
+            let is_only_kept = |line| kept.get(*at) == Some(&true) && times(&new, line) <= times(&old, line);
+            pair.is_some_and(|(old, real)| is_only_kept(old) && is_slip(old, real))
         };
         if slips.iter().all(is_harmless) { vec![Spot::at(self.extent(line, old.len()))] } else { Vec::new() }
     }

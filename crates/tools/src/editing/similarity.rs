@@ -28,11 +28,36 @@ impl Similarity {
     }
 }
 
-/// Whether a line could be typed wrongly for the other, and for nothing else: a few letters apart, most in common.
+/// Whether a line could be written for the other by a slip, and both mean the same: only the space between their words
+/// differs, or they are a comment and a few letters apart. Another name, number or sign in code means something else.
 pub(super) fn is_slip(one: &str, other: &str) -> bool {
+    words(one).eq(words(other)) || (is_comment(one) && is_comment(other) && is_nearly(one, other))
+}
+
+/// What a line says, without the space between.
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    line.split_whitespace().flat_map(move |part| {
+        // Each sign is a word of its own.
+        part.split_inclusive(move |letter| !is_word(letter)).flat_map(move |part| {
+            let sign = part.chars().next_back().filter(|letter| !is_word(*letter)).map_or(0, char::len_utf8);
+            let (word, sign) = part.split_at(part.len() - sign);
+            [word, sign].into_iter().filter(|part| !part.is_empty())
+        })
+    })
+}
+
+fn is_comment(line: &str) -> bool {
+    const MARKS: [&str; 7] = ["//", "# ", "/*", "* ", "<!--", "-- ", ";; "];
+    MARKS.iter().any(|mark| line.trim_start().starts_with(mark))
+}
+
+/// A few letters apart, most in common, and no digit among those that differ.
+fn is_nearly(one: &str, other: &str) -> bool {
+    let digits = |line: &str| line.chars().filter(char::is_ascii_digit).collect::<String>();
     let is_whole = one.chars().count().max(other.chars().count()) <= LETTERS;
     let similarity = Similarity::of(one, other);
-    is_whole && similarity.apart <= 8 && similarity.percent() >= 85
+    is_whole && similarity.apart <= 8 && similarity.percent() >= 85 && digits(one) == digits(other)
 }
 
 #[cfg(test)]
@@ -41,10 +66,21 @@ mod tests {
 
     #[test]
     fn slips_are_small() {
-        assert!(is_slip("let total = count(items);", "let total = count(item);"));
+        assert!(is_slip("// Counts the items.", "// Counts all items."));
+        assert!(is_slip("f( a,b )", "f(a, b)"));
         assert!(is_slip("same", "same"));
-        assert!(!is_slip("let total = count(items);", "let total = count(items); // but only if asked"));
-        assert!(!is_slip("a = 1", "b = 2"));
+        assert!(!is_slip("// Counts the items.", "// Counts the items, but only if asked"));
+        assert!(!is_slip("// See issue 12.", "// See issue 13."));
+        let meanings = [
+            ("count(items)", "count(item)"),
+            ("if (ready) {", "if (!ready) {"),
+            ("while a < b {", "while a > b {"),
+            ("return x", "returnx"),
+            ("let most = 100;", "let most = 10;"),
+            ("say('a b')", "say('ab')"),
+            ("#define MOST", "#define MOSTLY"),
+        ];
+        assert!(meanings.iter().all(|(one, other)| !is_slip(one, other)));
         assert_eq!(Similarity::of("", "").percent(), 100);
         assert_eq!(Similarity::of("abc", "xyz").percent(), 0);
     }

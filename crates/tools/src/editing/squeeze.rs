@@ -56,6 +56,36 @@ pub(super) fn plain(letter: char) -> char {
     }
 }
 
+/// The typographic letters that somebody wrote where the file has the plain ones. In what is new they are not meant
+/// either.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mistyped(Vec<char>);
+
+impl Mistyped {
+    /// Compares lines that are the same but for such letters and the space around them.
+    pub(super) fn between<'l>(pairs: impl Iterator<Item = (&'l str, &'l str)> + Clone) -> Mistyped {
+        let letters =
+            || pairs.clone().flat_map(|(written, real)| written.trim().chars().zip(real.trim().chars()));
+        let mut mistyped: Vec<char> = letters()
+            .filter(|(written, real)| written != real && plain(*written) == *real)
+            .map(|(written, _)| written)
+            .collect();
+        mistyped.sort_unstable();
+        mistyped.dedup();
+        // What the file has too is meant.
+        mistyped.retain(|letter| letters().all(|(_, real)| real != *letter));
+        Mistyped(mistyped)
+    }
+
+    pub(super) fn letter(&self, letter: char) -> char {
+        if self.0.contains(&letter) { plain(letter) } else { letter }
+    }
+
+    pub(super) fn line(&self, line: &str) -> String {
+        line.chars().map(|letter| self.letter(letter)).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

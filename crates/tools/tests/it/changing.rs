@@ -174,7 +174,7 @@ fn a_patch_changes_all_files() {
     let output = world.patch(&patch).unwrap();
     assert_eq!(
         output.text,
-        "up was changed.\nold/name was moved to new/name.\ngone was deleted.\ndeep/er was made: 1 lines."
+        "up was changed.\n     1\tA\n     2\tb\nold/name was moved to new/name.\n     1\tX\n     2\ty\ngone was deleted.\ndeep/er was made: 1 lines."
     );
     let display = output.display.unwrap();
     assert!(display.contains("+++ b/up\n") && display.contains("+++ b/new/name\n"), "{display}");

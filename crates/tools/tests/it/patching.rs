@@ -1,6 +1,6 @@
 //! Patches: both forms, every refusal, and there and back again.
 
-use helve_tools::editing::{FileResult, Found, PatchProblem, apply_patch, parse_patch};
+use helve_tools::editing::{FileResult, Found, PatchProblem, Rung, apply_patch, parse_patch};
 use proptest::prelude::*;
 use similar::TextDiff;
 
@@ -48,6 +48,28 @@ fn what_is_not_touched_keeps_its_bytes() {
     assert_eq!(enveloped("  one\n  two\n", "@@\n one\n-two\n+new\n").unwrap(), "  one\n  new\n");
     assert_eq!(enveloped("“a”\nb\n", "@@\n \"a\"\n-b\n+c\n").unwrap(), "“a”\nc\n");
     assert_eq!(enveloped("a\nb\n", "@@\n a\n-b\n+c\n\n").unwrap(), "a\nc\n");
+}
+
+#[test]
+fn letters_that_the_file_does_not_have_do_not_come_into_it() {
+    assert_eq!(enveloped("x = 'a'\n", "@@\n-x = ‘a’\n+x = ‘b’\n").unwrap(), "x = 'b'\n");
+    assert_eq!(
+        enveloped("  word = 'a'\n", "@@\n word = ‘a’\n+y = ‘b’\n").unwrap(),
+        "  word = 'a'\n  y = 'b'\n"
+    );
+    assert_eq!(enveloped("x = ‘a’\n", "@@\n x = ‘a’\n+y = ‘b’\n").unwrap(), "x = ‘a’\ny = ‘b’\n");
+}
+
+#[test]
+fn it_is_told_how_tolerant_a_match_was() {
+    let rung = |text: &str, body: &str| {
+        let patch = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
+        apply(&[("f", text)], &patch).unwrap().remove(0).rung
+    };
+    assert_eq!(rung("a\nb\n", "@@\n-a\n+c\n"), Rung::Exact);
+    assert_eq!(rung("a  \nb\n", "@@\n a\n-b\n+c\n"), Rung::TrailingSpace);
+    assert_eq!(rung("“a”\nb\n", "@@\n \"a\"\n-b\n+c\n"), Rung::Unicode);
+    assert_eq!(rung("“a”\n  bcd\n", "@@\n-\"a\"\n@@\n-bcd\n+c\n"), Rung::Indentation);
 }
 
 #[test]
@@ -112,6 +134,12 @@ fn fences_and_here_documents_are_left_aside() {
     for (before, after) in [("```diff\n", "\n```\n"), ("apply_patch <<'EOF'\n", "\nEOF\n"), ("\n\n", "\n\n")]
     {
         assert_eq!(patched("", &format!("{before}{patch}{after}")).unwrap(), "x\n");
+    }
+    for command in
+        ["cd sub && apply_patch <<'EOF'", "bash -lc x; cd sub; apply_patch <<EOF", "(cd sub&&apply_patch <<E"]
+    {
+        let refused = patched("", &format!("{command}\n{patch}\nEOF\n"));
+        assert_eq!(refused, Err(PatchProblem::OtherFolder), "{command}");
     }
     assert_eq!(
         patched("a\n", "Here it is:\n```diff\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n```\n").unwrap(),

@@ -118,6 +118,40 @@ fn a_slip_in_a_line_that_changes_is_refused() {
 }
 
 #[test]
+fn a_line_that_means_something_else_is_no_slip() {
+    let stale = |there: &str, written: &str| {
+        let text = |line: &str| format!("fn start() {{\n    {line}\n    go();\n}}\n");
+        let old = text(written);
+        is_not_found(&text(there), &old, &old.replace("go();", "run();"));
+    };
+    stale("if !ready { return; }", "if ready { return; }");
+    stale("while count < most {}", "while count > most {}");
+    stale("let most = 100;", "let most = 10;");
+    stale("let version = \"1.2.4\";", "let version = \"1.2.3\";");
+    stale("let total = count(items);", "let total = count(item);");
+    stale("// See issue 12.", "// See issue 13.");
+}
+
+#[test]
+fn a_slip_does_not_come_into_the_file() {
+    let old = FUNCTION.replace("all the prices", "all prices");
+    let comment = "    // The sum of all prices.\n";
+    is_not_found(FUNCTION, &old, &old.replace("    sum\n", &format!("{comment}    sum\n")));
+}
+
+#[test]
+fn what_differs_in_line_endings_alone_is_ambiguous() {
+    assert!(matches!(refused("x\r\nx\n", "x\n", "y\n"), Refusal::Ambiguous(_)));
+    assert_eq!(made("x\r\nx", "x\n", "y\n"), to(Rung::LineEndings, "y\r\nx"));
+}
+
+#[test]
+fn the_mark_that_a_file_begins_with_is_no_part_of_its_text() {
+    assert_eq!(made("a\nb\n", "\u{feff}a\n", "\u{feff}c\n"), to(Rung::Exact, "c\nb\n"));
+    assert_eq!(made("a\nb\n", "\u{feff}a\n", "c\n"), to(Rung::Exact, "c\nb\n"));
+}
+
+#[test]
 fn two_places_that_a_slip_could_mean_are_refused() {
     let text = format!("{FUNCTION}\n{}", FUNCTION.replace("all the", "all of the"));
     let old = FUNCTION.replace("all the prices", "all prices");

@@ -160,6 +160,34 @@ fn wherever_git_is_told_to_convert_it_is_heeded() {
 }
 
 #[test]
+fn the_loss_of_a_repository_is_told() {
+    let mut place = committed(&[("file", "1")]);
+    for name in ["one", "two", "three"] {
+        place.write(&format!("{name}/file"), "1");
+        init(&place.path(name));
+    }
+    place.write("worktree/.git", "gitdir: ../.git/worktrees/worktree\n");
+    let effects = place.during(|place| {
+        fs::remove_dir_all(place.path("one/.git")).unwrap();
+        fs::remove_dir_all(place.path("two")).unwrap();
+        fs::remove_dir_all(place.path("three/.git/objects")).unwrap();
+        place.remove("three/.git/HEAD");
+        place.write("worktree/.git", "gitdir: elsewhere\n");
+        // What is new is no loss.
+        place.write("four/file", "1");
+        init(&place.path("four"));
+    });
+    assert_eq!(short(&effects), ["+four/file", "-two/file"]);
+    let told = ["one/.git/", "three/.git/HEAD", "three/.git/objects", "two/.git/", "worktree/.git"];
+    assert_eq!(lost(&effects), told.map(|path| format!("{path}: it is git's own")));
+    let effects = place.during(|place| {
+        fs::remove_dir_all(place.path(".git/refs")).unwrap();
+        place.remove(".git/HEAD");
+    });
+    assert_eq!(lost(&effects), [".git/HEAD", ".git/refs"].map(|path| format!("{path}: it is git's own")));
+}
+
+#[test]
 fn what_git_tracks_is_seen_even_if_it_is_ignored() {
     let mut place = committed(&[(".gitignore", "*.log\nbuild/\n")]);
     place.write("kept.log", "1");

@@ -49,6 +49,27 @@ fn pipes_and_sockets_are_seen_and_never_opened() {
 }
 
 #[test]
+fn what_has_a_name_that_is_not_unicode_is_told_as_what_it_is() {
+    let mut place = limited(100, 1_000);
+    let name = |bytes: &[u8]| place.root().join(std::ffi::OsStr::from_bytes(bytes));
+    let (file, folder) = (name(b"file\xff"), name(b"folder\xff"));
+    fs::write(&file, "1").unwrap();
+    fs::create_dir(&folder).unwrap();
+    let effects = place.during(|_| fs::write(&file, "22").unwrap());
+    assert_eq!(short(&effects), ["~file\u{fffd}"]);
+    assert_eq!(lost(&effects), ["file\u{fffd}: its name is not Unicode"]);
+    let effects = place.during(|_| {
+        fs::remove_file(&file).unwrap();
+        fs::remove_dir(&folder).unwrap();
+    });
+    assert_eq!(short(&effects), ["-file\u{fffd}"]);
+    assert_eq!(
+        lost(&effects),
+        ["file\u{fffd}: its name is not Unicode", "folder\u{fffd}/: it could not be read"]
+    );
+}
+
+#[test]
 fn what_is_above_the_limits_is_known_as_such() {
     let mut place = limited(10, 1_000);
     place.write("large", "12345678901");
