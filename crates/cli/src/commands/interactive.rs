@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_agent::{Feed, Session};
-use helve_config::{Color, Config};
+use helve_config::{Color, Config, Reason};
 use helve_protocol::{Command, SessionId};
 use helve_tui::{
     App, Device, Ending, Facts, KeyMap, Keyboard, Link, Look, Opened, Order, Raw, Refused, StatusItem, Told,
@@ -109,7 +109,10 @@ async fn talk(options: &Interactive, mut prompt: Option<String>, setup: &Setup) 
             Ok(Ending::New) => None,
             Ok(Ending::Resume(id)) => Some(id),
             Ok(Ending::Quit) => return Ok(Left::Done(goodbye(&old))),
-            Ok(Ending::Told) => return Ok(Left::Done(Exit::Interrupted)),
+            Ok(Ending::Told) => {
+                goodbye(&old);
+                return Ok(Left::Done(Exit::Interrupted));
+            }
             Ok(Ending::SessionEnded) => {
                 let hint = "Report it with the log; `helve --continue` goes on.";
                 return Err(Failure::new("the session ended by itself", "a mistake in Helve", hint));
@@ -305,7 +308,13 @@ fn look(setup: &Setup) -> Result<(Look, Vec<String>), Failure> {
         Color::Never => Colours::None,
         Color::Auto | Color::Always => colours(),
     };
-    let (keys, warnings) = keys(config);
+    let (keys, mut warnings) = keys(config);
+    // Trust is asked for elsewhere.
+    let not_counting = config
+        .notices()
+        .iter()
+        .filter(|notice| matches!(notice.reason, Reason::UserOnly | Reason::Fixed | Reason::AboveBound(_)));
+    warnings.extend(not_counting.map(|notice| notice.to_string()));
     let status = config.settings.interface.status.iter().map(|item| status_item(*item)).collect();
     Ok((Look { theme: Theme::new(colours, ground()), keys, status }, warnings))
 }

@@ -22,6 +22,8 @@ fn keys_are_what_the_user_made_of_them() {
         "{told}"
     );
     assert!(told.contains("config.toml:5:1: keys.history: enter is the only key of `send`"), "{told}");
+    let flowing = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flowing.contains("keys.allow-once is ignored: it counts in your own settings only"), "{told}");
     window.say("make it");
     window.wait_for("j yes");
     window.answer("n");

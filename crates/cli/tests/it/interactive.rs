@@ -354,6 +354,7 @@ fn whoever_ends_it_gets_the_terminal_back() {
         window.signal(signal);
         assert_eq!(window.wait().code(), Some(130));
         window.assert_restored();
+        window.wait_for("`helve --continue` goes on with this session.");
         let ended = events(&home).iter().any(|event| matches!(event.body, Body::TurnEnded(_)));
         assert!(ended, "the turn ends in order");
     }
