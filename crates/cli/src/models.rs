@@ -5,7 +5,7 @@ use std::fs;
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use helve_config::{Dollars, KeyStore, ModelFacts, Settings, Wire as WireName};
@@ -33,6 +33,8 @@ pub(crate) struct Models {
     pub(crate) effort: Option<Effort>,
     main: Option<String>,
     cwd: PathBuf,
+    /// Found a moment ago, for whoever asks next: to look for local servers again would take as long again.
+    found: Mutex<Option<Target>>,
 }
 
 /// A local server, and the models that it has or what is odd about it.
@@ -90,7 +92,7 @@ impl Models {
         let client = Client::new(Arc::new(SystemClock), Box::new(jitter), patience, timeouts);
         let effort = settings.effort;
         let (main, cwd) = (settings.model.clone(), setup.cwd.clone());
-        Ok(Models { router, client: Arc::new(client), effort, main, cwd })
+        Ok(Models { router, client: Arc::new(client), effort, main, cwd, found: Mutex::default() })
     }
 
     /// Whether the other names in the settings mean something too.
@@ -111,8 +113,17 @@ impl Models {
         self
     }
 
+    /// The same, with what its main model was found to be.
+    pub(crate) fn with_found(self, target: Target) -> Models {
+        Models { found: Mutex::new(Some(target)), ..self }
+    }
+
     /// The model that does the work: the chosen one, else one whose key is there, else one of a local server that runs.
     pub(crate) async fn main(&self) -> Result<Target, Failure> {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(found) = found {
+            return Ok(found);
+        }
         if let Some(file) = self.main.as_deref().and_then(|name| name.strip_prefix(SCRIPT)) {
             return script(&self.cwd.join(file), file);
         }

@@ -35,8 +35,8 @@ const PREFIXES: [(&str, &str); 10] = [
 
 /// What came of the set-up.
 pub(super) enum Guided {
-    /// There is a model; this one, if one was chosen.
-    Ready(Option<String>),
+    /// There is a model.
+    Ready(Box<Models>),
     Demo,
     Left(Exit),
 }
@@ -48,8 +48,9 @@ pub(super) async fn find_model(
     open: impl FnOnce() -> Result<Terminal, Failure>,
     terminal: &mut Option<Terminal>,
 ) -> Result<Guided, Failure> {
-    let failure = match Models::new(setup)?.main().await {
-        Ok(_) => return Ok(Guided::Ready(None)),
+    let models = Models::new(setup)?;
+    let failure = match models.main().await {
+        Ok(found) => return Ok(Guided::Ready(Box::new(models.with_found(found)))),
         // A name that means nothing is a mistake, and no first start.
         Err(failure) if failure.exit() != Exit::NoKey => return Err(failure),
         Err(failure) => failure,
@@ -62,13 +63,19 @@ pub(super) async fn find_model(
     loop {
         let led = lead(Guide::to_a_model(look.clone(), &helper), device, &helper).await;
         match led.map_err(lost)? {
-            Led::Local(model) => return Ok(Guided::Ready(Some(model))),
+            Led::Local(model) => {
+                return Ok(Guided::Ready(Box::new(Models::new(setup)?.choosing(Some(model)))));
+            }
             Led::Demo => return Ok(Guided::Demo),
             Led::Skipped | Led::Trusted => return Err(failure),
             Led::Told => return Ok(Guided::Left(Exit::Interrupted)),
-            // A key that is stored and can't be used is asked for again.
-            Led::Key if Models::new(setup)?.main().await.is_ok() => return Ok(Guided::Ready(None)),
-            Led::Key => {}
+            Led::Key => {
+                let models = Models::new(setup)?;
+                // A key that is stored and can't be used is asked for again.
+                if let Ok(found) = models.main().await {
+                    return Ok(Guided::Ready(Box::new(models.with_found(found))));
+                }
+            }
         }
     }
 }

@@ -192,15 +192,14 @@ async fn begin_guided(
     look: &Look,
     terminal: &mut Option<guided::Terminal>,
 ) -> Result<ControlFlow<Left, (Opening, Arc<Models>)>, Failure> {
-    let chosen = match guided::find_model(setup, look, device, terminal).await? {
-        Guided::Ready(chosen) => chosen,
+    let models = match guided::find_model(setup, look, device, terminal).await? {
+        Guided::Ready(models) => Arc::new(*models),
         Guided::Demo => return Ok(ControlFlow::Break(Left::Demo)),
         Guided::Left(exit) => return Ok(ControlFlow::Break(Left::Done(exit))),
     };
     if let Some(exit) = guided::ask_for_trust(setup, look, device, terminal).await? {
         return Ok(ControlFlow::Break(Left::Done(exit)));
     }
-    let models = Arc::new(Models::new(setup)?.choosing(chosen));
     let session = begin(first(options), setup, &models).await?;
     Ok(ControlFlow::Continue((session, models)))
 }
