@@ -68,7 +68,7 @@ const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telem
                           11 limit of money, 12 time is up, 13 refused with nobody to ask, 130 interrupted.";
 
 /// What every command takes.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct Everywhere {
     /// Work in this folder instead of the current one
     #[arg(short = 'C', long = "cwd", value_name = "DIR", global = true)]

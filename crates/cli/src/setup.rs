@@ -65,6 +65,15 @@ impl Setup {
         Ok(Setup { places, is_root_named, added, cwd, root, origins, rules, config, trust })
     }
 
+    /// The same user with the same flags and some more, in another project.
+    pub(crate) fn elsewhere(&self, folder: &Path, own: &[(&str, String, &str)]) -> Result<Setup, Failure> {
+        let there = Everywhere { cwd: Some(folder.to_owned()), ..Everywhere::default() };
+        let mut setup = Setup::new(&there, own, self.rules.clone())?;
+        setup.origins.flags.splice(0..0, self.origins.flags.iter().cloned());
+        setup.config = setup.origins.load(setup.trust.as_ref().unwrap_or(&TrustStore::empty()));
+        Ok(setup)
+    }
+
     /// For commands that do what the settings say: all mistakes are told, and nothing is done.
     pub(crate) fn config(&self) -> Result<&Config, Failure> {
         self.trust_store()?;

@@ -70,12 +70,13 @@ fn unpack(temporary: &Path) -> io::Result<PathBuf> {
     Ok(folder)
 }
 
+/// The sample project is a project like any other, and nothing of the one that the user is in counts there.
 fn work(folder: &Path, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     let script = Script::parse(SCRIPT)
         .map_err(|error| Failure::new("the demo's script can't be read", error, "Report this."))?;
-    let models = Arc::new(Models::impatient(setup)?);
-    let mut house = house(setup, Gate::open(), &models)?;
-    house.root = folder.to_owned();
+    let setup = setup.elsewhere(folder, &[("permissions.mode", "ask".to_owned(), "helve demo")])?;
+    let models = Arc::new(Models::impatient(&setup)?);
+    let house = house(&setup, Gate::open(), &models)?;
     let dialogue = dialogue(&models, Target::script("script:demo", script), Vec::new(), &house);
     let session = Session::create(house, dialogue).map_err(|error| session_failure(&error))?;
     super::run::show(session, TASK, screen)

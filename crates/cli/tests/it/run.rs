@@ -313,6 +313,12 @@ fn the_demo_mends_its_project_and_notices_when_it_does_not() {
     let ran = demo("/usr/bin:/bin");
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("both tests pass now") && ran.out.contains("✓ The test passes."), "{}", ran.out);
+    // What the user's own projects may do has nothing to do with it.
+    home.write("home/config.toml", "[permissions]\nmode = 'plan'\n");
+    let mut command = home.helve(&["demo"]);
+    command.env("TMPDIR", home.project()).env("HOME", home.project()).current_dir(home.project());
+    let ran = home.run_command(command);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     // Without `write` nothing can be mended, whatever the model would like to say.
     let mut command = home.helve(&["demo", "--set", "tools.remove=['write']"]);
     command.env("TMPDIR", home.project());
