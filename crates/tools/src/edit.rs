@@ -59,9 +59,12 @@ impl TypedTool for Edit {
         let (settled, applied) = settle(&file, &input.edits)
             .map_err(|ToolFailure(why)| ToolFailure(format!("{name} was not edited. {why}")))?;
         self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
+        let did = match settled.text == file.there.text {
+            true => format!("{name} says so already: somebody made the same change."),
+            false => format!("{name} was edited.{}", slips(&applied)),
+        };
         let text = format!(
-            "{name} was edited.{}{}\n{}",
-            slips(&applied),
+            "{did}{}\n{}",
             telling::by_others(name, &settled.by_user),
             telling::changed_lines(&file.there.text, &settled.text)
         );

@@ -96,6 +96,15 @@ fn a_conflict_is_refused_with_what_is_there() {
 }
 
 #[test]
+fn a_change_that_somebody_made_already_is_not_claimed() {
+    let world = known("a\nb\nc\n");
+    world.put("f", "a\nB\nc\n");
+    let output = world.edit("f", "b", "B").unwrap();
+    assert!(output.text.starts_with("f says so already"), "{}", output.text);
+    assert_eq!(world.text("f"), "a\nB\nc\n");
+}
+
+#[test]
 fn changes_that_were_not_all_told_must_be_read() {
     let many: String = (0..500).map(|line| format!("{line}\n")).collect();
     let world = known("first\nlast\n");
