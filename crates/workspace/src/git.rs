@@ -107,16 +107,17 @@ impl Git {
         Ok(true)
     }
 
-    /// Learns which files git converts, if it is not known: somebody saw attributes. To ask takes git as long as to
-    /// look at all files, and mostly there is nothing to learn.
-    pub(crate) fn learn_converted(&mut self) -> io::Result<()> {
-        if !self.knows_converted {
-            let mut tracked = std::mem::take(&mut self.tracked);
-            self.mark_converted(&mut tracked)?;
-            self.tracked = tracked;
-            self.knows_converted = true;
+    /// Learns which files git converts, if it is not known: somebody saw attributes. Says which those are. To ask takes
+    /// git as long as to look at all files, and mostly there is nothing to learn.
+    pub(crate) fn learn_converted(&mut self) -> io::Result<Vec<String>> {
+        if self.knows_converted {
+            return Ok(Vec::new());
         }
-        Ok(())
+        let mut tracked = std::mem::take(&mut self.tracked);
+        let converted = self.mark_converted(&mut tracked)?;
+        self.tracked = tracked;
+        self.knows_converted = true;
+        Ok(converted)
     }
 
     fn read_index(&self, written: Moment) -> io::Result<Tracked> {
@@ -158,20 +159,17 @@ impl Git {
 
     /// Marks the files whose bytes may differ from their object's. A filter may do anything; other line ends change
     /// the size.
-    fn mark_converted(&self, tracked: &mut Tracked) -> io::Result<()> {
+    fn mark_converted(&self, tracked: &mut Tracked) -> io::Result<Vec<String>> {
         const FILTERS: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
         const LINE_ENDS: [&str; 3] = ["text", "eol", "crlf"];
         let mut ended = self.with_any_of(&[FILTERS, LINE_ENDS].concat())?;
-        if !ended.is_empty() {
-            let filtered = self.with_any_of(&FILTERS)?;
-            mark(tracked, &filtered);
-        }
+        let mut converted = if ended.is_empty() { Vec::new() } else { self.with_any_of(&FILTERS)? };
         if self.changes_line_ends()? {
             ended = tracked.paths().collect();
         }
-        let resized = self.resized(tracked, &ended)?;
-        mark(tracked, &resized);
-        Ok(())
+        converted.extend(self.resized(tracked, &ended)?);
+        mark(tracked, &converted);
+        Ok(converted)
     }
 
     /// The tracked files for which at least one of these attributes says something.

@@ -8,7 +8,7 @@ use crate::effects::WhyNotKept;
 use crate::files::folders_of;
 use crate::stat::{Moment, Stat};
 use crate::tracked::{ObjectId, Tracked};
-use crate::walk::{Found, Unseen, Walk};
+use crate::walk::{Finds, Found, Unseen, Walk};
 
 /// Where the content of a file can be had from later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,6 +158,8 @@ impl Present<'_> {
 /// How what is there compares with the index.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
+    /// What was last seen, without the files that were met.
+    pub(crate) old: Index,
     /// What is there now, with all that is still known about it.
     pub(crate) index: Index,
     /// These may have changed: only their content can tell. What is now ignored is not in the new index.
@@ -177,50 +179,75 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    pub(crate) fn new(mut old: Index, mut walk: Walk, present: &Present<'_>) -> Comparison {
-        let found = std::mem::take(&mut walk.found);
-        let mut comparison = Comparison::default();
-        comparison.index.entries.reserve(found.len());
-        for found in found {
-            comparison.meet(found, &mut old, present);
+    pub(crate) fn new(old: Index) -> Comparison {
+        Comparison { old, ..Comparison::default() }
+    }
+
+    /// Compares the files that a walk finds.
+    pub(crate) fn meet_all(&mut self, finds: Finds, present: &Present<'_>) {
+        let expected = self.old.entries.len().max(present.tracked.count());
+        self.index.entries.reserve(expected);
+        for mut found in finds.into_iter().flatten() {
+            // What git tracks is part of the workspace, whatever the rules say.
+            found.is_ignored = found.is_ignored && !present.tracked.has(&found.path);
+            self.meet(found, present);
         }
-        for (path, entry) in std::mem::take(&mut old.entries) {
+    }
+
+    /// All that there is was met.
+    pub(crate) fn end(&mut self, walk: Walk, present: &Present<'_>) {
+        for (path, entry) in std::mem::take(&mut self.old.entries) {
             if walk.could_not_see(&path) {
                 let entry = present.still(&path, entry);
-                comparison.index.entries.insert(path, entry);
+                self.index.entries.insert(path, entry);
             } else {
-                let was_hidden = !old.covers(&path);
-                comparison.not_met.push(NotMet { path, entry, was_hidden });
+                let was_hidden = !self.old.covers(&path);
+                self.not_met.push(NotMet { path, entry, was_hidden });
             }
         }
         let not_met =
             |folder: &&String| !walk.ignored_folders.contains(*folder) && !walk.could_not_see(folder);
-        comparison.folders_not_met = old.ignored_folders.iter().filter(not_met).cloned().collect();
+        self.folders_not_met = self.old.ignored_folders.iter().filter(not_met).cloned().collect();
         let is_still_unseen = |folder: &String| walk.unseen.iter().any(|unseen| unseen.folder == *folder);
-        let once_unseen = old.unseen.into_iter().map(|unseen| unseen.folder);
-        comparison.unseen_not_met = once_unseen.filter(|folder| !is_still_unseen(folder)).collect();
-        comparison.index.ignored_folders = walk.ignored_folders;
-        comparison.index.repositories = walk.repositories;
-        comparison.index.unseen = walk.unseen;
-        comparison.index.seen = Some(present.now);
-        comparison
+        let once_unseen = self.old.unseen.iter().map(|unseen| &unseen.folder);
+        self.unseen_not_met = once_unseen.filter(|folder| !is_still_unseen(folder)).cloned().collect();
+        self.index.ignored_folders = walk.ignored_folders;
+        self.index.repositories = walk.repositories;
+        self.index.unseen = walk.unseen;
+        self.index.seen = Some(present.now);
+    }
+
+    /// The contents of these files can't be had from git.
+    pub(crate) fn forget_git(&mut self, is_forgotten: impl Fn(&str) -> bool) {
+        for (path, entry) in &mut self.index.entries {
+            if matches!(entry.source, Source::Git(_)) && is_forgotten(path) {
+                entry.source = Source::Unread;
+            }
+        }
     }
 
     /// What was last seen, so that a look that failed can be made again and finds the same.
     pub(crate) fn into_last(self) -> Index {
-        let Comparison { mut index, in_doubt, created, not_met, .. } = self;
+        let Comparison { mut index, old, in_doubt, created, not_met, .. } = self;
         created.iter().for_each(|path| index.set(path, None));
         in_doubt.into_iter().for_each(|pair| index.set(&pair.path, pair.before));
         index.entries.extend(not_met.into_iter().map(|not_met| (not_met.path, not_met.entry)));
-        index
+        index.entries.extend(old.entries);
+        // A walk that did not come to its end says nothing else.
+        if index.seen.is_some() {
+            return index;
+        }
+        let Index { ignored_folders, repositories, unseen, seen, .. } = old;
+        Index { entries: index.entries, ignored_folders, repositories, unseen, seen }
     }
 
-    fn meet(&mut self, found: Found, old: &mut Index, present: &Present<'_>) {
-        let before = if old.entries.is_empty() { None } else { old.entries.remove(&found.path) };
+    fn meet(&mut self, found: Found, present: &Present<'_>) {
+        let old = &mut self.old.entries;
+        let before = if old.is_empty() { None } else { old.remove(&found.path) };
         match before {
             None => {
                 let fresh = present.fresh(&found);
-                self.meet_unknown(found, fresh, old);
+                self.meet_unknown(found, fresh);
             }
             Some(before) if before.is_ignored() => {
                 let fresh = present.fresh(&found);
@@ -249,8 +276,9 @@ impl Comparison {
         }
     }
 
-    fn meet_unknown(&mut self, found: Found, fresh: Entry, old: &Index) {
+    fn meet_unknown(&mut self, found: Found, fresh: Entry) {
         let Found { path, stat, is_ignored, .. } = found;
+        let old = &self.old;
         // In a folder that was ignored it may have been there all the time. Whether it changed, its time tells.
         match old.seen {
             Some(_) if !old.hides(&path) && !is_ignored => self.created.push(path.clone()),
@@ -282,13 +310,20 @@ mod tests {
         Found { path: path.to_owned(), stat, is_ignored: false, is_sayable: true }
     }
 
-    fn compare_walk(old: Index, walk: Walk) -> Comparison {
+    fn compare_walk(old: Index, found: Vec<Found>, walk: Walk) -> Comparison {
         let tracked = Tracked::default();
-        Comparison::new(old, walk, &Present { now: Moment::from(NOW), tracked: &tracked, is_git_new: false })
+        let present = Present { now: Moment::from(NOW), tracked: &tracked, is_git_new: false };
+        let (finder, finds) = std::sync::mpsc::channel();
+        finder.send(found).unwrap();
+        drop(finder);
+        let mut comparison = Comparison::new(old);
+        comparison.meet_all(finds, &present);
+        comparison.end(walk, &present);
+        comparison
     }
 
     fn compare(old: Index, found: Vec<Found>) -> Comparison {
-        compare_walk(old, Walk { found, ..Walk::default() })
+        compare_walk(old, found, Walk::default())
     }
 
     fn seen(files: &[(&str, Stat)]) -> Index {
@@ -327,7 +362,7 @@ mod tests {
         let index = seen(&[("shut/a", stat(1)), ("open/a", stat(1))]);
         let shut = Unseen { folder: "shut".to_owned(), reason: String::new() };
         let walk = Walk { unseen: vec![shut], ..Walk::default() };
-        let comparison = compare_walk(index, walk);
+        let comparison = compare_walk(index, Vec::new(), walk);
         assert_eq!(comparison.not_met.len(), 1);
         assert!(comparison.index.entries.contains_key("shut/a"));
     }

@@ -1,8 +1,6 @@
 //! A look through the whole workspace: what is there, and what differs from the last look.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::{io, thread};
 
 use crate::effects::{NotKept, WhyNotKept};
 use crate::error::Result;
@@ -14,7 +12,7 @@ use crate::notes::Notes;
 use crate::rules::Rules;
 use crate::stat::{Kind, Moment};
 use crate::tracked::Tracked;
-use crate::walk::{Unseen, Walk, Walker};
+use crate::walk::{Unseen, Walker};
 use crate::workspace::{Workspace, differ};
 
 /// What a look found.
@@ -30,20 +28,16 @@ pub(crate) struct Seen {
 impl Workspace {
     pub(crate) fn look(&mut self) -> Result<Seen> {
         let now = self.now();
-        let (walk, is_git_new) = self.walk()?;
-        let unseen = walk.unseen.clone();
-        let ignored_folders = self.index.ignored_folders.clone();
-        let nothing = Tracked::default();
-        let tracked = self.git.as_ref().map_or(&nothing, Git::tracked);
-        let present = Present { now, tracked, is_git_new };
-        let mut comparison = Comparison::new(std::mem::take(&mut self.index), walk, &present);
-        if comparison.index.ignored_folders != ignored_folders {
+        let mut comparison = Comparison::new(std::mem::take(&mut self.index));
+        let walked = self.walk(&mut comparison, now);
+        if walked.is_ok() && comparison.index.ignored_folders != comparison.old.ignored_folders {
             self.notes.iter_mut().for_each(Notes::open_all);
         }
-        let settled = self.settle(&mut comparison, now);
+        let settled = walked.and_then(|()| self.settle(&mut comparison, now));
         match settled {
             Ok((differences, read)) => {
                 let lost = lost(&self.files, &comparison);
+                let unseen = comparison.index.unseen.clone();
                 if let Some(notes) = &mut self.notes {
                     notes.open(comparison.in_doubt.iter().map(|pair| pair.path.as_str()));
                     notes.open(comparison.not_met.iter().map(|not_met| not_met.path.as_str()));
@@ -59,29 +53,40 @@ impl Workspace {
         }
     }
 
-    /// Walks while git tells what it tracks.
-    fn walk(&mut self) -> Result<(Walk, bool)> {
+    /// Walks, and compares what is found with what git tracks and with what was last seen.
+    fn walk(&mut self, comparison: &mut Comparison, now: Moment) -> Result<()> {
         let walker = Walker { files: &self.files, max_files: self.limits.max_files };
-        let above = Rules::above(&self.root);
+        let nothing = Tracked::default();
         let git = self.git.as_mut();
-        let (walk, refreshed) = thread::scope(|scope| {
-            let refresh = scope.spawn(|| git.map_or(Ok(false), Git::refresh));
-            let walk = walker.walk(Arc::clone(&above));
-            (walk, refresh.join().unwrap_or_else(|_| Err(io::Error::other("reading git's index failed"))))
-        });
-        let mut walk = walk?;
-        let mut learnt = Ok(());
-        if let Some(git) = &mut self.git {
-            walker.add_tracked(&mut walk, git.tracked())?;
-            if walk.has_attributes {
-                learnt = git.learn_converted();
+        let (mut walk, refreshed) = walker.walk(Rules::above(&self.root), |finds| {
+            let (refreshed, tracked) = match git {
+                Some(git) => (git.refresh(), git.tracked()),
+                None => (Ok(false), &nothing),
+            };
+            let is_git_new = *refreshed.as_ref().unwrap_or(&true);
+            comparison.meet_all(finds, &Present { now, tracked, is_git_new });
+            refreshed
+        })?;
+        let is_git_new = *refreshed.as_ref().unwrap_or(&true);
+        let tracked = self.git.as_ref().map_or(&nothing, Git::tracked);
+        let present = Present { now, tracked, is_git_new };
+        walker.add_tracked(&mut walk, tracked, |finds| comparison.meet_all(finds, &present))?;
+        let has_attributes = walk.has_attributes;
+        comparison.end(walk, &present);
+        let git = self.git.as_mut().filter(|_| has_attributes);
+        let converted = git.map_or(Ok(Vec::new()), Git::learn_converted);
+        match refreshed.and(converted) {
+            Ok(converted) if converted.is_empty() => {}
+            Ok(converted) => {
+                let converted: HashSet<&str> = converted.iter().map(String::as_str).collect();
+                comparison.forget_git(|path| converted.contains(path));
+            }
+            Err(error) => {
+                comparison.forget_git(|_| true);
+                self.git_trouble = Some(error.to_string());
             }
         }
-        let is_new = learnt.and(refreshed).unwrap_or_else(|error| {
-            self.git_trouble = Some(error.to_string());
-            true
-        });
-        Ok((walk, is_new))
+        Ok(())
     }
 
     /// Reads what must be read, so that the index is complete and the differences are certain.

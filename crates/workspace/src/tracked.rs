@@ -92,6 +92,11 @@ impl Tracked {
         Some(Tracked { written, ..tracked })
     }
 
+    /// How many files there are.
+    pub(crate) fn count(&self) -> usize {
+        self.folders.values().map(Vec::len).sum()
+    }
+
     pub(crate) fn has(&self, path: &str) -> bool {
         self.get(path).is_some()
     }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -34,6 +35,9 @@ pub(crate) struct Found {
     pub(crate) is_sayable: bool,
 }
 
+/// The files that a walk finds, folder by folder, while it goes on.
+pub(crate) type Finds = Receiver<Vec<Found>>;
+
 /// A folder that could not be looked into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unseen {
@@ -41,9 +45,9 @@ pub struct Unseen {
     pub reason: String,
 }
 
+/// What a walk knows besides the files that it found.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
-    pub(crate) found: Vec<Found>,
     /// Folders that are ignored: they are not looked into.
     pub(crate) ignored_folders: HashSet<String>,
     pub(crate) unseen: Vec<Unseen>,
@@ -60,7 +64,6 @@ impl Walk {
     }
 
     fn absorb(&mut self, other: Walk) {
-        self.found.extend(other.found);
         self.ignored_folders.extend(other.ignored_folders);
         self.unseen.extend(other.unseen);
         self.repositories.extend(other.repositories);
@@ -96,23 +99,25 @@ struct Queue {
 }
 
 impl Walker<'_> {
-    /// Everything below the root that is not in an ignored folder.
-    pub(crate) fn walk(&self, above: Arc<Rules>) -> Result<Walk> {
-        self.run(vec![Job { folder: String::new(), rules: above }], None)
+    /// Everything below the root that is not in an ignored folder. Meanwhile `take` gets what is found, folder by folder.
+    pub(crate) fn walk<T>(&self, above: Arc<Rules>, take: impl FnOnce(Finds) -> T) -> Result<(Walk, T)> {
+        self.run(vec![Job { folder: String::new(), rules: above }], None, take)
     }
 
     /// What git tracks although it is ignored is part of the workspace all the same: such files are seen, also in
     /// ignored folders.
-    pub(crate) fn add_tracked(&self, walk: &mut Walk, tracked: &Tracked) -> Result<()> {
-        for found in walk.found.iter_mut().filter(|found| found.is_ignored) {
-            found.is_ignored = !tracked.has(&found.path);
-        }
+    pub(crate) fn add_tracked(
+        &self,
+        walk: &mut Walk,
+        tracked: &Tracked,
+        take: impl FnOnce(Finds),
+    ) -> Result<()> {
         let with_tracked = walk.ignored_folders.iter().filter(|folder| tracked.has_below(folder));
         let rules = Arc::new(Rules::none());
         let jobs: Vec<Job> =
             with_tracked.map(|folder| Job { folder: folder.clone(), rules: Arc::clone(&rules) }).collect();
         if !jobs.is_empty() {
-            let within = self.run(jobs, Some(tracked))?;
+            let (within, ()) = self.run(jobs, Some(tracked), take)?;
             // An ignored folder with nothing but tracked files in it is in sight as a whole.
             let unseen = within.unseen.iter().map(|unseen| &unseen.folder);
             let hiding = within.ignored_folders.iter().chain(unseen);
@@ -125,29 +130,53 @@ impl Walker<'_> {
         Ok(())
     }
 
-    fn run(&self, jobs: Vec<Job>, only: Option<&Tracked>) -> Result<Walk> {
+    fn run<T>(
+        &self,
+        jobs: Vec<Job>,
+        only: Option<&Tracked>,
+        take: impl FnOnce(Finds) -> T,
+    ) -> Result<(Walk, T)> {
         let queue = Mutex::new(Queue { open: jobs.len(), jobs, found: 0 });
         let more = Condvar::new();
-        let walks: Vec<Walk> = thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..threads()).map(|_| scope.spawn(|| self.work(&queue, &more, only))).collect();
-            workers.into_iter().filter_map(|worker| worker.join().ok()).collect()
+        let (finder, finds) = mpsc::channel();
+        let (walks, taken): (Vec<Walk>, T) = thread::scope(|scope| {
+            let work = |finder| self.work(&queue, &more, only, &finder);
+            let workers: Vec<_> = (0..threads())
+                .map(|_| {
+                    let finder = finder.clone();
+                    scope.spawn(move || work(finder))
+                })
+                .collect();
+            // There is nothing more to take when all workers are done.
+            drop(finder);
+            let taken = take(finds);
+            (workers.into_iter().filter_map(|worker| worker.join().ok()).collect(), taken)
         });
         let mut all = Walk::default();
         walks.into_iter().for_each(|walk| all.absorb(walk));
-        if all.found.len() > self.max_files {
+        if lock(&queue).found > self.max_files {
             return Err(WorkspaceError::TooManyFiles(self.max_files));
         }
-        Ok(all)
+        Ok((all, taken))
     }
 
-    fn work(&self, queue: &Mutex<Queue>, more: &Condvar, only: Option<&Tracked>) -> Walk {
+    fn work(
+        &self,
+        queue: &Mutex<Queue>,
+        more: &Condvar,
+        only: Option<&Tracked>,
+        finder: &Sender<Vec<Found>>,
+    ) -> Walk {
         let mut walk = Walk::default();
         while let Some(job) = next_job(queue, more) {
-            let before = walk.found.len();
-            let folders = self.look_into(&job, only, &mut walk);
+            let (folders, found) = self.look_into(&job, only, &mut walk);
+            let count = found.len();
+            if count > 0 {
+                // Whoever takes no more has seen enough.
+                let _ = finder.send(found);
+            }
             let mut queue = lock(queue);
-            queue.found += walk.found.len() - before;
+            queue.found += count;
             queue.open -= 1;
             // What is above the limit is an error in the end, so there is no need to go on.
             if queue.found <= self.max_files {
@@ -159,8 +188,8 @@ impl Walker<'_> {
         walk
     }
 
-    /// Takes note of what is in a folder, and gives the folders within.
-    fn look_into(&self, job: &Job, only: Option<&Tracked>, walk: &mut Walk) -> Vec<Job> {
+    /// Takes note of what is in a folder, and gives the folders within and the files.
+    fn look_into(&self, job: &Job, only: Option<&Tracked>, walk: &mut Walk) -> (Vec<Job>, Vec<Found>) {
         let listed = self.files.open_seen_folder(&job.folder).and_then(|folder| {
             let names = Names::of(&folder)?;
             Ok((folder, names))
@@ -172,17 +201,18 @@ impl Walker<'_> {
                     walk.repositories.insert(job.folder.clone());
                 }
                 let rules = self.rules_for(job, &names);
-                let mut look = Look { job, rules, folder, only, walk, folders: Vec::new() };
+                let found = Vec::with_capacity(names.all.len());
+                let mut look = Look { job, rules, folder, only, walk, folders: Vec::new(), found };
                 names.iter().for_each(|(name, kind)| look.at(name, kind));
-                look.folders
+                (look.folders, look.found)
             }
             // It went away, or became something else, since it was seen: then there is nothing in it.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Vec::new()
+                (Vec::new(), Vec::new())
             }
             Err(error) => {
                 walk.unseen.push(Unseen { folder: job.folder.clone(), reason: error.to_string() });
-                Vec::new()
+                (Vec::new(), Vec::new())
             }
         }
     }
@@ -206,6 +236,7 @@ struct Look<'a> {
     only: Option<&'a Tracked>,
     walk: &'a mut Walk,
     folders: Vec<Job>,
+    found: Vec<Found>,
 }
 
 impl Look<'_> {
@@ -247,7 +278,7 @@ impl Look<'_> {
             return;
         }
         let is_ignored = self.only.is_none() && self.rules.ignores(&path, false);
-        self.walk.found.push(Found { path, stat, is_ignored, is_sayable });
+        self.found.push(Found { path, stat, is_ignored, is_sayable });
     }
 }
 
