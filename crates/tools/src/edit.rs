@@ -58,9 +58,9 @@ impl TypedTool for Edit {
         let file = standing.text()?;
         let (settled, applied) = settle(&file, &input.edits)
             .map_err(|ToolFailure(why)| ToolFailure(format!("{name} was not edited. {why}")))?;
-        self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
+        let names = self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
         let text = format!(
-            "{name} was edited.{}{}\n{}",
+            "{name} was edited.{}{names}{}\n{}",
             slips(&applied),
             telling::by_others(name, &settled.by_user),
             telling::changed_lines(&file.there.text, &settled.text)

@@ -26,6 +26,7 @@ mod hits;
 mod host;
 mod jobs;
 mod kept;
+mod likeness;
 mod list;
 mod notebook;
 mod notebook_edit;
