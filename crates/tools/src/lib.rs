@@ -29,6 +29,7 @@ mod kept;
 mod likeness;
 mod list;
 mod markup;
+mod missed;
 mod notebook;
 mod notebook_edit;
 mod page;
