@@ -62,9 +62,9 @@ impl TypedTool for ApplyPatch {
         let patch = parse_patch(&input.patch).map_err(refused)?;
         let desk = Desk::new(&patch, &self.files, context)?;
         let work = desk.work(&patch)?;
-        let text = work.iter().filter_map(|work| work.told.as_deref()).collect::<Vec<_>>().join("\n");
+        let mut text = work.iter().filter_map(|work| work.told.as_deref()).collect::<Vec<_>>().join("\n");
         let display = telling::bounded(work.iter().flat_map(|work| work.diff.lines()));
-        self.files.commit(work.into_iter().map(|work| work.draft).collect(), context)?;
+        text.push_str(&self.files.commit(work.into_iter().map(|work| work.draft).collect(), context)?);
         Ok(ToolOutput { text, display: Some(display), ..ToolOutput::default() })
     }
 }
@@ -228,7 +228,7 @@ impl Desk {
         let did = match (&result.moved_from, result.was_there) {
             (Some(from), _) => format!("{from} was moved to {name}."),
             (None, true) => format!("{name} was changed."),
-            (None, false) => format!("{name} was made: {} lines.", text.lines().count()),
+            (None, false) => format!("{name} was made: {}.", telling::counted_lines(text.lines().count())),
         };
         let how = match result.rung {
             Rung::Exact => String::new(),
@@ -261,7 +261,7 @@ impl Made {
     /// Out of one that is there, in its encoding and with its mode.
     fn from(settled: Settled, standing: &Standing, file: &Text) -> Made {
         let bytes = file.there.with(settled.text.clone()).to_bytes();
-        let content = Content { bytes, like: Some(standing.facts.clone()) };
+        let content = Content { bytes, like: Some(standing.like.clone()) };
         Made { content, extent: settled.extent(standing.extent()), settled }
     }
 

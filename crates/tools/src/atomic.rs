@@ -6,10 +6,12 @@
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use crate::likeness::Likeness;
 
 /// What shall happen to one file. Its place is where the file really is: no link leads further.
 pub(crate) struct Change {
@@ -20,11 +22,11 @@ pub(crate) struct Change {
     pub(crate) after: Option<Content>,
 }
 
-/// The bytes of a file, and the file whose mode and owner it has; those of any new file if there is none.
+/// The bytes of a file, and the file that it is like in all else; like any new file if there is none.
 #[derive(Clone)]
 pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) like: Option<Metadata>,
+    pub(crate) like: Option<Likeness>,
 }
 
 #[derive(Debug, Error)]
@@ -237,9 +239,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 fn fill(file: &mut File, content: &Content) -> io::Result<()> {
     file.write_all(&content.bytes)?;
     if let Some(like) = &content.like {
-        // Only root may give a file away.
-        let _ = fchown(&*file, Some(like.uid()), Some(like.gid()));
-        file.set_permissions(like.permissions())?;
+        like.give_to(file)?;
     }
     file.sync_all()
 }
@@ -294,7 +294,8 @@ mod tests {
         fs::write(at("last"), "the user's").unwrap();
         fs::set_permissions(at("gone"), fs::Permissions::from_mode(0o640)).unwrap();
         let mut gone = change(at("gone"), Some("2"), None);
-        gone.before.as_mut().unwrap().like = Some(fs::metadata(at("gone")).unwrap());
+        gone.before.as_mut().unwrap().like =
+            Some(Likeness::of(&at("gone"), fs::metadata(at("gone")).unwrap()));
         let error = commit(&[
             change(at("old"), Some("1"), Some("one")),
             gone,

@@ -58,13 +58,14 @@ impl TypedTool for Edit {
         let file = standing.text()?;
         let (settled, applied) = settle(&file, &input.edits)
             .map_err(|ToolFailure(why)| ToolFailure(format!("{name} was not edited. {why}")))?;
-        self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
+        let names = self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
         let did = match settled.text == file.there.text {
             true => format!("{name} says so already: somebody made the same change."),
             false => format!("{name} was edited.{}", slips(&applied)),
         };
         let text = format!(
-            "{did}{}\n{}",
+            "{did}{names}{}
+{}",
             telling::by_others(name, &settled.by_user),
             telling::changed_lines(&file.there.text, &settled.text)
         );

@@ -4,8 +4,9 @@
 //! stands there. What somebody else did to a file since it was seen is kept: both changes are merged, or the tool refuses.
 
 use std::collections::HashMap;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +15,9 @@ use helve_workspace::{Hunk, Merged, TextFile, lines, main_ending, merge};
 use similar::DiffOp;
 
 use crate::atomic::{Change, Content, commit};
-use crate::telling;
+use crate::likeness::Likeness;
 use crate::{Context, ToolFailure};
+use crate::{telling, walk};
 
 /// Larger files are neither remembered nor changed.
 pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;
@@ -129,7 +131,8 @@ impl Files {
         let bytes = read_bounded(&place.path, MAX_CHANGED_BYTES)
             .map_err(|error| ToolFailure(format!("{name} can't be changed: {error}. Use the shell.")))?;
         let seen = self.seen(&place.path, &bytes, &*context.blobs);
-        Ok(Some(Standing { place: place.clone(), bytes, facts, seen }))
+        let like = Likeness::of(&place.path, facts);
+        Ok(Some(Standing { place: place.clone(), bytes, like, seen }))
     }
 
     /// What was seen of a file; nothing if it never was, or if nobody knows any more.
@@ -142,12 +145,13 @@ impl Files {
         }
     }
 
-    /// Makes all changes or none, and remembers them.
-    pub(crate) fn commit(&self, drafts: Vec<Draft>, context: &Context) -> Result<(), ToolFailure> {
+    /// Makes all changes or none, and remembers them. Gives what is to be told of that, mostly nothing.
+    pub(crate) fn commit(&self, drafts: Vec<Draft>, context: &Context) -> Result<String, ToolFailure> {
         let (changes, extents): (Vec<Change>, Vec<Extent>) =
             drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
+        let told = changes.iter().filter_map(|change| other_names(change, &context.root)).collect();
         if context.is_trial {
-            return Ok(());
+            return Ok(told);
         }
         let places: Vec<&Path> = changes.iter().map(|change| change.place.as_path()).collect();
         let make = || commit(&changes).map_err(|error| ToolFailure(error.to_string()));
@@ -158,8 +162,16 @@ impl Files {
                 None => self.forget(&change.place),
             }
         }
-        Ok(())
+        Ok(told)
     }
+}
+
+/// What is told of a file with several names: only one of them gets the new text.
+fn other_names(change: &Change, root: &Path) -> Option<String> {
+    change.after.as_ref()?;
+    let names = change.before.as_ref()?.like.as_ref()?.facts.nlink();
+    let name = walk::shown(root, &change.place);
+    (names > 1).then(|| format!("\n{name} has {names} names (hard links); the others keep the old text."))
 }
 
 fn kept(bytes: &[u8], blobs: &dyn Blobs) -> Option<BlobId> {
@@ -259,7 +271,7 @@ pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 pub(crate) struct Standing {
     pub(crate) place: Place,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) facts: Metadata,
+    pub(crate) like: Likeness,
     seen: Option<(Vec<u8>, Extent)>,
 }
 
@@ -314,7 +326,7 @@ impl Standing {
                 "{name} can't be changed: {reason}. Use the shell if it must be. Nothing was changed."
             ))
         })?;
-        if self.facts.permissions().readonly() {
+        if self.like.facts.permissions().readonly() {
             return Err(ToolFailure(format!(
                 "{name} is read-only, so somebody does not want it changed. Nothing was changed."
             )));
@@ -331,7 +343,7 @@ impl Standing {
 
     /// What is there, for whoever replaces it.
     pub(crate) fn content(&self) -> Content {
-        Content { bytes: self.bytes.clone(), like: Some(self.facts.clone()) }
+        Content { bytes: self.bytes.clone(), like: Some(self.like.clone()) }
     }
 }
 
@@ -397,7 +409,7 @@ impl Draft {
             change: Change {
                 place: standing.place.path.clone(),
                 before: Some(standing.content()),
-                after: Some(Content { bytes, like: Some(standing.facts.clone()) }),
+                after: Some(Content { bytes, like: Some(standing.like.clone()) }),
             },
             extent: settled.extent(standing.extent()),
         }

@@ -12,7 +12,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::walk::{BYTES, aside, counted, filter, held, is_searched, output, shown, start, visit, walk};
+use crate::missed;
+use crate::walk::{
+    BYTES, aside, counted, elsewhere, filter, held, is_searched, output, shown, start, visit, walk,
+};
 use crate::{Context, Done, TypedTool};
 
 /// Finds files by their names.
@@ -58,21 +61,19 @@ impl TypedTool for Glob {
     }
 }
 
-/// A pattern that begins elsewhere (`/x/*.rs`, `../x/*.rs`) is one of the folder that it names.
+/// A pattern that begins elsewhere is one of the folder that it names.
 fn from_here(input: &Input) -> (Option<String>, String) {
     let Input { pattern, path } = input;
-    let is_elsewhere = path.is_none() && (pattern.starts_with('/') || pattern.starts_with("../"));
-    let plain = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
-    let folder = pattern.get(..plain).and_then(|plain| plain.rfind('/')).filter(|_| is_elsewhere);
-    match folder.and_then(|end| Some((pattern.get(..=end)?, pattern.get(end + 1..)?))) {
-        Some((folder, rest)) if !rest.is_empty() => (Some(folder.to_owned()), rest.to_owned()),
-        _ => (path.clone(), pattern.clone()),
+    match elsewhere(pattern).filter(|_| path.is_none()) {
+        Some((folder, rest)) => (Some(folder.to_owned()), rest.to_owned()),
+        None => (path.clone(), pattern.clone()),
     }
 }
 
 fn find(root: &Path, start: &Path, pattern: &str, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
     let mut walk = walk(root, start, ignores);
-    walk.overrides(filter(start, pattern)?);
+    let filter = filter(start, pattern)?;
+    walk.overrides(filter.clone());
     let found = Mutex::new(Found::default());
     let look = |entry: DirEntry| {
         if is_searched(&entry) {
@@ -83,7 +84,10 @@ fn find(root: &Path, start: &Path, pattern: &str, ignores: Option<&Path>, stop: 
     };
     let troubles = visit(&walk, stop, || look)?;
     let found = held(&found);
-    let (text, note) = found.told(root);
+    let (text, note) = match found.count {
+        0 => (String::new(), Some(missed::why(root, (start, pattern), start, &filter, stop))),
+        _ => found.told(root),
+    };
     Ok(output(text, note.into_iter().chain(troubles.note()), counted(found.count, "file", "files")))
 }
 
@@ -115,17 +119,10 @@ impl Found {
             text.push('\n');
             told += 1;
         }
-        let note = match self.count {
-            0 => Some(
-                "[No file matches. Hidden and ignored files are found only by a pattern that names them, or by the shell.]"
-                    .to_owned(),
-            ),
-            count if told < count => {
-                let left_out = count - told;
-                Some(format!("[{left_out} of {count} files, changed earlier, are left out: narrow the pattern]"))
-            }
-            _ => None,
-        };
+        let (count, left_out) = (self.count, self.count - told);
+        let note = (left_out > 0).then(|| {
+            format!("[{left_out} of {count} files, changed earlier, are left out: narrow the pattern]")
+        });
         (text, note)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use helve_protocol::{Action, ToolClass};
+use ignore::overrides::Override;
 use ignore::types::TypesBuilder;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
@@ -15,7 +16,8 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::hits::{Found, Hits, HitsSink};
-use crate::walk::{Troubles, aside, filter, held, is_searched, output, short, start, visit, walk};
+use crate::missed;
+use crate::walk::{Troubles, aside, elsewhere, filter, held, is_searched, output, short, start, visit, walk};
 use crate::{Context, Done, Hides, ToolFailure, TypedTool};
 
 /// Searches in files.
@@ -86,38 +88,94 @@ impl TypedTool for Grep {
     }
 
     fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
-        let start = root.join(input.path.as_deref().unwrap_or_default());
+        let start = root.join(scope(input, root).path.unwrap_or_default());
         vec![Action::Read(start), Action::Search(input.pattern.clone())]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
-        let start = start(context, input.path.as_deref())?;
-        let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
-        let hides = context.hides.clone();
-        aside(context, move |stop| {
-            let walk = walk_for(&input, &root, &start, ignores.as_deref())?;
-            search(&input, &root, &walk, &hides, stop)
-        })
-        .await
+        let Scope { path, glob } = scope(&input, &context.root);
+        let start = start(context, path)?;
+        let glob = glob.map(|(seen_from, glob)| {
+            let folder = if seen_from == SeenFrom::Path { &start } else { &context.root };
+            (folder.clone(), glob.to_owned())
+        });
+        let search = Search { start, glob, root: context.root.clone(), hides: context.hides.clone() };
+        let ignores = self.user_ignores.clone();
+        aside(context, move |stop| search.run(&input, ignores.as_deref(), stop)).await
     }
 }
 
-fn walk_for(
-    input: &Input,
-    root: &Path,
-    start: &Path,
-    ignores: Option<&Path>,
-) -> Result<WalkBuilder, ToolFailure> {
-    let mut walk = walk(root, start, ignores);
-    if let Some(glob) = &input.glob {
-        walk.overrides(filter(root, glob)?);
+/// Where it is searched, and which glob counts there.
+struct Scope<'a> {
+    path: Option<&'a str>,
+    glob: Option<(SeenFrom, &'a str)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SeenFrom {
+    Project,
+    Path,
+}
+
+/// A glob that begins in a folder outside the project (`/x/*.rs`, `../x/*.rs`) is one of that folder. Any other that begins with a
+/// slash is meant from the project, as `rg` has it.
+fn scope<'a>(input: &'a Input, root: &Path) -> Scope<'a> {
+    let (path, glob) = (input.path.as_deref(), input.glob.as_deref());
+    let is_outside = |folder: &str| {
+        let (place, inside) = (root.join(folder), root.join(folder.trim_start_matches('/')));
+        let is_absolute = !place.starts_with(root) && !inside.is_dir();
+        place.is_dir() && (is_absolute || folder.starts_with("../"))
+    };
+    match glob.and_then(elsewhere).filter(|(folder, _)| path.is_none() && is_outside(folder)) {
+        Some((folder, rest)) => Scope { path: Some(folder), glob: Some((SeenFrom::Path, rest)) },
+        None => Scope { path, glob: glob.map(|glob| (SeenFrom::Project, glob)) },
     }
-    if let Some(kind) = &input.kind {
-        let mut types = TypesBuilder::new();
-        types.add_defaults().select(kind);
-        walk.types(types.build().map_err(|_| no_such_type(kind, &types))?);
+}
+
+/// A search, and what it needs to know of where it is.
+struct Search {
+    root: PathBuf,
+    start: PathBuf,
+    /// With the folder that it is seen from.
+    glob: Option<(PathBuf, String)>,
+    hides: Hides,
+}
+
+impl Search {
+    fn run(&self, input: &Input, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
+        let mut walk = walk(&self.root, &self.start, ignores);
+        let filter = self.glob.as_ref().map(|(folder, glob)| filter(folder, glob)).transpose()?;
+        if let Some(filter) = &filter {
+            walk.overrides(filter.clone());
+        }
+        if let Some(kind) = &input.kind {
+            let mut types = TypesBuilder::new();
+            types.add_defaults().select(kind);
+            walk.types(types.build().map_err(|_| no_such_type(kind, &types))?);
+        }
+        let (found, troubles) = search(input, &self.root, &walk, &self.hides, stop)?;
+        let (text, mut note) = found.told();
+        if found.is_of_nothing() {
+            note = Some(self.why_nothing(input.kind.as_deref(), filter.as_ref(), stop));
+        }
+        Ok(output(text, note.into_iter().chain(troubles.note()), found.summary()))
     }
-    Ok(walk)
+
+    /// Why there was no file to search.
+    fn why_nothing(&self, kind: Option<&str>, filter: Option<&Override>, stop: &CancellationToken) -> String {
+        let start = missed::called(&self.root, &self.start);
+        match (&self.glob, filter, kind) {
+            (_, _, Some(kind)) => {
+                format!("[No file in {start} is of the type {kind}, or none that the glob names.]")
+            }
+            (Some((folder, glob)), Some(filter), None) => {
+                missed::why(&self.root, (folder, glob), &self.start, filter, stop)
+            }
+            _ => format!(
+                "[No file was searched: there is none in {start} but hidden and ignored ones. Name one to search it.]"
+            ),
+        }
+    }
 }
 
 /// A type that there is not is mostly the ending of files.
@@ -131,7 +189,13 @@ fn no_such_type(kind: &str, types: &TypesBuilder) -> ToolFailure {
     ToolFailure(format!("There is no file type {kind:?}. Give {instead}the glob {glob:?} instead."))
 }
 
-fn search(input: &Input, root: &Path, walk: &WalkBuilder, hides: &Hides, stop: &CancellationToken) -> Done {
+fn search(
+    input: &Input,
+    root: &Path,
+    walk: &WalkBuilder,
+    hides: &Hides,
+    stop: &CancellationToken,
+) -> Result<(Found, Troubles), ToolFailure> {
     let matcher = matcher(input)?;
     let limit = input.limit.unwrap_or(LIMIT).clamp(1, MOST) as usize;
     let found = Mutex::new(Found::new(input.mode, limit));
@@ -158,9 +222,8 @@ fn search(input: &Input, root: &Path, walk: &WalkBuilder, hides: &Hides, stop: &
         }
     })?;
     let unread = unread.into_inner().unwrap_or_default();
-    let found = held(&found);
-    let (text, note) = found.told();
-    Ok(output(text, note.into_iter().chain(troubles.and(unread).note()), found.summary()))
+    let found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Ok((found, troubles.and(unread)))
 }
 
 fn matcher(input: &Input) -> Result<RegexMatcher, ToolFailure> {

@@ -247,6 +247,11 @@ impl Found {
         }
     }
 
+    /// Whether no file was searched, so that nothing can be said of any.
+    pub(crate) fn is_of_nothing(&self) -> bool {
+        self.searched == 0
+    }
+
     /// The text for the model, and what it must know of it.
     pub(crate) fn told(&self) -> (String, Option<String>) {
         let mut told = Told::default();
@@ -265,9 +270,7 @@ impl Found {
     fn note(&self, told: &Told) -> Option<String> {
         let all = self.summary();
         match self.mode {
-            _ if self.searched == 0 => {
-                Some("[No file was searched: look at path, glob and type.]".to_owned())
-            }
+            _ if self.searched == 0 => None,
             _ if self.files == 0 => {
                 Some(format!("[No match in {}.]", counted(self.searched, "file", "files")))
             }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use helve_protocol::{BlobId, Blobs};
 
+use crate::telling::counted_lines;
+
 /// What reaches the model of one output, in letters, half of it from the end. Letters can be long, so bytes are bounded too.
 const LETTERS: usize = 30_000;
 const BYTES: usize = 56 << 10;
@@ -74,7 +76,7 @@ pub(crate) fn shown(whole: String, blobs: &dyn Blobs) -> Shown {
     let head = up_to_line_end(self::head(&whole, LETTERS / 2, BYTES / 2));
     let tail = from_line_start(tail(&whole, LETTERS / 2, BYTES / 2));
     let middle = whole.get(head.len()..whole.len() - tail.len()).unwrap_or_default();
-    let left_out = format!("{} lines, {} bytes", middle.lines().count(), middle.len());
+    let left_out = format!("{}, {} bytes", counted_lines(middle.lines().count()), middle.len());
     let (how, id) = match blobs.put_soon(whole.as_bytes()) {
         Ok(id) => {
             let line = head.matches('\n').count() + 1;

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::telling::counted_lines;
+
 /// What is shown of the outputs of a cell.
 const OUTPUT_LINES: usize = 40;
 
@@ -22,7 +24,7 @@ fn shown(number: usize, cell: &Value) -> String {
         text.push_str("[output]\n");
         lines.iter().take(OUTPUT_LINES).for_each(|line| text.extend([line, "\n"]));
         if let left @ 1.. = lines.len().saturating_sub(OUTPUT_LINES) {
-            text.push_str(&format!("[{left} lines more]\n"));
+            text.push_str(&format!("[{} more]\n", counted_lines(left)));
         }
     }
     text

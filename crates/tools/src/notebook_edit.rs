@@ -75,8 +75,8 @@ impl TypedTool for NotebookEdit {
         let file = standing.text()?;
         let settled = settle(&file, &input)
             .map_err(|why| ToolFailure(format!("{name} was not changed. {}", why.0.trim_end())))?;
-        self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
-        let text = format!("{name}: {}{}", done(&input), telling::by_others(name, &settled.by_user));
+        let names = self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
+        let text = format!("{name}: {}{names}{}", done(&input), telling::by_others(name, &settled.by_user));
         let display = Some(telling::diff(name, Some(&file.there.text), Some(&settled.text)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }

@@ -5,15 +5,14 @@
 
 use std::rc::Rc;
 
-use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::options::{BulletListMarker, Options};
-use htmd::{Element, HtmlToMarkdown, Node};
-use html5ever::tendril::{StrTendril, TendrilSink};
-use html5ever::tree_builder::TreeBuilderOpts;
-use html5ever::{ParseOpts, parse_document};
-use markup5ever_rcdom::{NodeData, RcDom};
+use htmd::{HtmlToMarkdown, Node};
+use html5ever::tendril::StrTendril;
+use markup5ever_rcdom::NodeData;
 use tokio_util::sync::CancellationToken;
 use url::Url;
+
+use crate::{markup, printing};
 
 /// A page that people read.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,6 +27,75 @@ const DROPPED: [&str; 17] = [
     "base", "canvas", "embed", "iframe", "input", "link", "math", "meta", "nav", "object", "script",
     "select", "style", "svg", "template", "textarea", "title",
 ];
+/// What stands for itself, so that two of them are never one.
+const BLOCKS: [&str; 66] = [
+    "address",
+    "article",
+    "aside",
+    "base",
+    "basefont",
+    "blockquote",
+    "body",
+    "caption",
+    "center",
+    "col",
+    "colgroup",
+    "dd",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "frame",
+    "frameset",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hr",
+    "html",
+    "iframe",
+    "legend",
+    "li",
+    "link",
+    "main",
+    "menu",
+    "menuitem",
+    "nav",
+    "noframes",
+    "ol",
+    "optgroup",
+    "option",
+    "p",
+    "param",
+    "pre",
+    "script",
+    "search",
+    "section",
+    "style",
+    "summary",
+    "table",
+    "tbody",
+    "td",
+    "textarea",
+    "tfoot",
+    "th",
+    "thead",
+    "title",
+    "tr",
+    "track",
+    "ul",
+];
 /// What is printed with more white space or marks before each line.
 const INDENTED: [&str; 4] = ["blockquote", "dl", "ol", "ul"];
 /// Deeper than this, and after so many elements, only the words are kept.
@@ -38,19 +106,18 @@ const MAX_ELEMENTS: usize = 60_000;
 const MAX_LINK_BYTES: usize = 2_000;
 const MAX_BYTES_OF_LINKS: usize = 8 << 20;
 const MAX_TITLE_LETTERS: usize = 200;
-/// Between two pieces of a page it is asked whether somebody still waits for it.
-const PIECE: usize = 4 << 10;
 
 /// Reads a page that came from an address; nothing if it was stopped.
 pub(crate) fn read(html: &str, address: &Url, stop: &CancellationToken) -> Option<Page> {
-    let dom = parse(html, stop)?;
+    let document = markup::parse(html, stop)?;
     let mut pruning = Pruning {
         base: address.clone(),
         title: None,
         elements_left: MAX_ELEMENTS,
         link_bytes_left: MAX_BYTES_OF_LINKS,
     };
-    pruning.prune(&dom.document);
+    pruning.prune(&document);
+    join_alike(&document);
     if stop.is_cancelled() {
         return None;
     }
@@ -60,25 +127,13 @@ pub(crate) fn read(html: &str, address: &Url, stop: &CancellationToken) -> Optio
         ol_number_spacing: 1,
         ..Options::default()
     };
-    let printer = HtmlToMarkdown::builder().options(options).add_handler(vec!["table"], table).build();
-    let text = printer.tree_to_markdown(&dom.document);
+    let printer = HtmlToMarkdown::builder()
+        .options(options)
+        .add_handler(vec!["table"], printing::table)
+        .add_handler(vec!["pre"], printing::code_block)
+        .build();
+    let text = printer.tree_to_markdown(&document);
     Some(Page { title: pruning.title.unwrap_or_default(), text })
-}
-
-fn parse(html: &str, stop: &CancellationToken) -> Option<RcDom> {
-    // Without scripts, pages show what they have for readers like us.
-    let tree_builder = TreeBuilderOpts { scripting_enabled: false, ..TreeBuilderOpts::default() };
-    let mut parser = parse_document(RcDom::default(), ParseOpts { tree_builder, ..ParseOpts::default() });
-    let mut rest = html;
-    while !rest.is_empty() {
-        if stop.is_cancelled() {
-            return None;
-        }
-        let (piece, after) = rest.split_at_checked(rest.floor_char_boundary(PIECE)).unwrap_or((rest, ""));
-        parser.process(StrTendril::from(piece));
-        rest = after;
-    }
-    Some(parser.finish())
 }
 
 /// Makes a tree fit to be printed.
@@ -88,6 +143,51 @@ struct Pruning {
     title: Option<String>,
     elements_left: usize,
     link_bytes_left: usize,
+}
+
+/// Puts together what is alike and stands side by side: `<b>a</b><b>b</b>`. The printer does so too, but takes time for it that
+/// grows with the square of their number.
+fn join_alike(document: &Rc<Node>) {
+    let mut waiting = vec![document.clone()];
+    while let Some(node) = waiting.pop() {
+        let mut children = node.children.borrow_mut();
+        let mut joined: Vec<Rc<Node>> = Vec::with_capacity(children.len());
+        for child in children.drain(..) {
+            if !joined.last().is_some_and(|last| takes_in(last, &child)) {
+                joined.push(child);
+            }
+        }
+        waiting.extend(joined.iter().cloned());
+        *children = joined;
+    }
+}
+
+/// Adds the text of an element to the one before it, if both are alike and have nothing but text.
+fn takes_in(one: &Node, other: &Node) -> bool {
+    let (NodeData::Element { name, attrs, .. }, NodeData::Element { name: next, attrs: others, .. }) =
+        (&one.data, &other.data)
+    else {
+        return false;
+    };
+    let tag: &str = &name.local;
+    if name != next || tag == "a" || BLOCKS.contains(&tag) || attrs != others {
+        return false;
+    }
+    let (Some(one), Some(other)) = (only_child(one), only_child(other)) else { return false };
+    match (&one.data, &other.data) {
+        (NodeData::Text { contents }, NodeData::Text { contents: more }) => {
+            contents.borrow_mut().push_slice(&more.borrow());
+            true
+        }
+        _ => false,
+    }
+}
+
+fn only_child(node: &Node) -> Option<Rc<Node>> {
+    match node.children.borrow().as_slice() {
+        [child] => Some(child.clone()),
+        _ => None,
+    }
 }
 
 /// Where a node is in its tree.
@@ -172,7 +272,7 @@ impl Level {
     }
 }
 
-fn tag(node: &Node) -> Option<&str> {
+pub(crate) fn tag(node: &Node) -> Option<&str> {
     match &node.data {
         NodeData::Element { name, .. } => Some(&name.local),
         _ => None,
@@ -180,7 +280,7 @@ fn tag(node: &Node) -> Option<&str> {
 }
 
 /// All text below a node, with spaces between its pieces.
-fn words(node: &Rc<Node>) -> String {
+pub(crate) fn words(node: &Rc<Node>) -> String {
     let mut all = String::new();
     let mut waiting = vec![node.clone()];
     while let Some(node) = waiting.pop() {
@@ -199,54 +299,8 @@ fn short(title: &str) -> String {
     one_line(title).chars().take(MAX_TITLE_LETTERS).collect()
 }
 
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A table without padding: that would only cost, and a wide cell in a long table would take gigabytes.
-fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
-    let mut text = String::from("\n\n");
-    let mut is_headed = false;
-    for part in element.node.children.borrow().iter() {
-        match tag(part) {
-            Some("thead" | "tbody" | "tfoot") => {
-                for row in part.children.borrow().iter() {
-                    text.push_str(&table_row(handlers, row, &mut is_headed));
-                }
-            }
-            _ => text.push_str(&stray(part)),
-        }
-    }
-    text.push('\n');
-    Some(text.into())
-}
-
-/// A row in one line. Pages that are laid out by tables have whole chapters in a cell: those stay as they are.
-fn table_row(handlers: &dyn Handlers, row: &Rc<Node>, is_headed: &mut bool) -> String {
-    if tag(row) != Some("tr") {
-        return stray(row);
-    }
-    let row = row.children.borrow();
-    let cells = row.iter().filter(|cell| tag(cell).is_some() || !stray(cell).is_empty());
-    let texts: Vec<String> =
-        cells.filter_map(|cell| handlers.handle(cell)).map(|cell| cell.content.trim().to_owned()).collect();
-    let is_head = !*is_headed && row.iter().any(|cell| tag(cell) == Some("th"));
-    if !*is_headed && !is_head && texts.iter().any(|text| text.contains('\n')) {
-        return format!("{}\n\n", texts.join("\n\n"));
-    }
-    let cells: Vec<String> = texts.iter().map(|text| one_line(text).replace('|', "\\|")).collect();
-    let line = format!("| {} |\n", cells.join(" | "));
-    if !is_head {
-        return line;
-    }
-    *is_headed = true;
-    format!("{line}|{}\n", " --- |".repeat(cells.len()))
-}
-
-/// What stands in a table and in no cell: a caption, or what was too deep.
-fn stray(node: &Rc<Node>) -> String {
-    let line = one_line(&words(node));
-    if line.is_empty() { line } else { format!("{line}\n\n") }
 }
 
 #[cfg(test)]
@@ -303,6 +357,36 @@ mod tests {
             "<tr><td>y</td></tr>".repeat(10_000)
         );
         assert!(page(&wide).text.len() < 300_000);
+    }
+
+    #[test]
+    fn code_is_fenced() {
+        assert_eq!(
+            page("<p>a<pre>\n  x *y*\n\n[z]&lt;\n</pre><p>b").text,
+            "a\n\n```\n  x *y*\n\n[z]<\n```\n\nb"
+        );
+        let code = "<pre class='hljs'><code class='x language-rust y'>fn <b>f</b>() {<br>}\n</code></pre>";
+        assert_eq!(page(code).text, "```rust\nfn f() {\n}\n```");
+        let of_pre = "<pre class='lang-c++'><span>i</span><a href=x>j</a> <script>k</script></pre>";
+        assert_eq!(page(of_pre).text, "```c++\nij\n```");
+        assert_eq!(page("<pre>```\na ````b</pre>").text, "`````\n```\na ````b\n`````");
+        assert_eq!(page("<ul><li>a<pre>b\n c</pre></ul>").text, "- a\n\n  ```\n  b\n   c\n  ```");
+        assert_eq!(page("<pre><code class='language-`x y'>a</code></pre>").text, "```\na\n```");
+        assert_eq!(page("a<pre> \n</pre>b").text, "a\n\nb");
+    }
+
+    #[test]
+    fn what_is_alike_is_joined() {
+        assert_eq!(page("<b>a</b><b>b</b><i>c</i><b>d</b>").text, "**ab***c***d**");
+        let document = markup::parse(&"<x>y</x>".repeat(50_000), &CancellationToken::new()).unwrap();
+        join_alike(&document);
+        let last = |node: &Rc<Node>| node.children.borrow().last().cloned();
+        let path: Vec<Rc<Node>> = std::iter::successors(Some(document), last).collect();
+        assert_eq!(path.len(), 5, "the document, html, body, x and its text");
+        assert_eq!(words(&path[4]).trim().len(), 50_000);
+        for tag in ["p", "div", "li", "a href=x"] {
+            assert!(!page(&format!("<{tag}>a</{tag}><{tag}>b</{tag}>")).text.contains("ab"), "{tag}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::files::{Files, Shown, read_bounded};
+use crate::telling::counted_lines;
 use crate::{Context, Done, ToolFailure, TypedTool, notebook, picture};
 
 /// Reads files.
@@ -195,7 +196,7 @@ fn numbered(text: &str, input: &Input) -> (String, Shown) {
         return ("[The file is empty.]".to_owned(), shown);
     }
     if first > total {
-        return (format!("[The file has only {total} lines.]"), shown);
+        return (format!("[The file has only {}.]", counted_lines(total)), shown);
     }
     let mut told = String::new();
     for (at, line) in lines(text).enumerate().skip(first - 1).take(limit) {
@@ -208,7 +209,8 @@ fn numbered(text: &str, input: &Input) -> (String, Shown) {
     }
     if shown.last < total {
         let left = total - shown.last;
-        told.push_str(&format!("[{left} of {total} lines follow: read on with offset {}]\n", shown.last + 1));
+        let (total, next) = (counted_lines(total), shown.last + 1);
+        told.push_str(&format!("[{left} of {total} follow: read on with offset {next}]\n"));
     }
     (told, shown)
 }

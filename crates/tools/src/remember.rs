@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use crate::atomic::{Change, Content, commit};
 use crate::files::{read_bounded, real_path};
+use crate::likeness::Likeness;
 use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Adds lines to the files that people and later sessions read.
@@ -171,7 +172,8 @@ impl MemoryFile {
         // A file that is much too large is not read to the end.
         let bytes = read_bounded(&self.path, 1 << 20).map_err(|error| self.cannot(error))?;
         let text = TextFile::read(&bytes).map_err(|error| self.cannot(error))?;
-        Ok(Some((Content { bytes, like: Some(facts) }, text)))
+        let like = Some(Likeness::of(&self.path, facts));
+        Ok(Some((Content { bytes, like }, text)))
     }
 
     fn must_have_room(&self, before: &str, after: &str) -> Result<(), ToolFailure> {

@@ -5,6 +5,8 @@ use std::time::Duration;
 use helve_workspace::{Conflict, Hunk, Line, NumberedLines, lines};
 use similar::{ChangeTag, DiffOp, TextDiff, group_diff_ops};
 
+use crate::walk::counted;
+
 /// What people are shown of one change at most.
 const DIFF_LINES: usize = 200;
 const DIFF_BYTES: usize = 16 << 10;
@@ -43,9 +45,14 @@ pub(crate) fn bounded<'a>(mut all: impl Iterator<Item = &'a str>) -> String {
     }
     match all.count() {
         0 => {}
-        left => shown.push(format!("[{left} lines more]")),
+        left => shown.push(format!("[{} more]", counted_lines(left))),
     }
     shown.join("\n")
+}
+
+/// A number of lines, with their word.
+pub(crate) fn counted_lines(count: usize) -> String {
+    counted(count as u64, "line", "lines")
 }
 
 /// A line, if it is long only its beginning.

@@ -67,14 +67,31 @@ pub(crate) fn walk(root: &Path, start: &Path, user_ignores: Option<&Path>) -> Wa
     builder
 }
 
+/// A glob as it is written in a folder: `./x` is `x`, and so is an absolute one that begins with the folder.
+pub(crate) fn seen_from(folder: &Path, glob: &str) -> String {
+    let (not, whole) = glob.strip_prefix('!').map_or(("", glob), |whole| ("!", whole));
+    let inside = whole.strip_prefix(&*folder.to_string_lossy()).and_then(|rest| rest.strip_prefix('/'));
+    format!("{not}{}", inside.unwrap_or(whole).trim_start_matches("./"))
+}
+
+/// The folder of a glob that begins elsewhere (`/x/*.rs`, `../x/*.rs`), and the glob as it is written there.
+pub(crate) fn elsewhere(glob: &str) -> Option<(&str, &str)> {
+    let is_elsewhere = glob.starts_with('/') || glob.starts_with("../");
+    let plain = glob.find(['*', '?', '[', '{']).and_then(|end| glob.get(..end)).unwrap_or(glob);
+    let end = plain.rfind('/').filter(|_| is_elsewhere)?;
+    let (folder, rest) = glob.split_at_checked(end + 1)?;
+    (!rest.is_empty()).then_some((folder, rest))
+}
+
 /// What a glob lets through, as `rg -g` has it: what it names is found though it may be hidden or ignored.
 pub(crate) fn filter(folder: &Path, glob: &str) -> Result<Override, ToolFailure> {
+    let glob = seen_from(folder, glob);
     // To `rg` these name all that is hidden or ignored too, which nobody who writes them means.
-    if matches!(glob, "*" | "**" | "**/*") {
+    if matches!(glob.as_str(), "" | "." | "*" | "**" | "**/*") {
         return Ok(Override::empty());
     }
     let mut builder = OverrideBuilder::new(folder);
-    builder.add(glob).and_then(|builder| builder.build()).map_err(|error| {
+    builder.add(&glob).and_then(|builder| builder.build()).map_err(|error| {
         ToolFailure(format!(
             "The glob is wrong: {error}. Write it like `*.rs`, `src/**/*.ts` or `*.{{c,h}}`; \
              a bracket stands for itself after a backslash."

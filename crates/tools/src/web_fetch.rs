@@ -137,7 +137,19 @@ async fn shown(fetched: Fetched, context: &Context) -> Done {
 /// What it says of itself comes after the notice, too.
 fn refusal(url: &Url, status: StatusCode, text: &str) -> ToolFailure {
     let told: String = text.trim().chars().take(LETTERS_OF_REFUSAL).collect();
-    ToolFailure(format!("{url} answered {status}. Check the address.\n{NOTICE}\n{told}"))
+    ToolFailure(format!("{url} answered {status}. {}\n{NOTICE}\n{told}", what_to_do(status)))
+}
+
+fn what_to_do(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 | 403 | 407 => {
+            "It needs a login, or is not for programs: fetch another address, or ask the user."
+        }
+        404 | 410 => "There is nothing: check the address.",
+        429 => "These were too many requests: wait before you try again.",
+        500.. => "The server failed: try again later, or fetch another address.",
+        _ => "Check the address.",
+    }
 }
 
 /// Pages can be hard to read, so others go on meanwhile. Whoever stops waiting stops it.

@@ -35,8 +35,7 @@ impl TypedTool for Write {
     type Input = Input;
 
     fn intent(&self, input: &Input) -> String {
-        let lines = input.content.lines().count();
-        format!("write {} ({lines} {})", input.path, if lines == 1 { "line" } else { "lines" })
+        format!("write {} ({})", input.path, telling::counted_lines(input.content.lines().count()))
     }
 
     fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
@@ -60,7 +59,8 @@ impl Write {
         let change = Change { place: place.path, before: None, after: Some(after) };
         self.files.commit(vec![Draft { change, extent: Extent::Whole }], context)?;
         let deleted = if was_deleted { " It had been deleted since you last saw it." } else { "" };
-        let text = format!("{} was made: {} lines.{deleted}", place.name, content.lines().count());
+        let text =
+            format!("{} was made: {}.{deleted}", place.name, telling::counted_lines(content.lines().count()));
         let display = Some(telling::diff(&place.name, None, Some(&content)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }
@@ -71,10 +71,10 @@ impl Write {
         // The mark of its encoding is not part of a text.
         let content = content.strip_prefix('\u{feff}').unwrap_or(&content).to_owned();
         let settled = file.settle(with_endings_of(file.known(), content))?;
-        self.files.commit(vec![Draft::of(standing, &file.there, &settled)], context)?;
-        let count = settled.text.lines().count();
+        let names = self.files.commit(vec![Draft::of(standing, &file.there, &settled)], context)?;
+        let count = telling::counted_lines(settled.text.lines().count());
         let text =
-            format!("{name} was replaced: {count} lines.{}", telling::by_others(name, &settled.by_user));
+            format!("{name} was replaced: {count}.{names}{}", telling::by_others(name, &settled.by_user));
         let display = Some(telling::diff(name, Some(&file.there.text), Some(&settled.text)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }

@@ -30,7 +30,7 @@ fn a_new_file_is_made_with_its_folders() {
     assert!(output.display.unwrap().starts_with("a/b/c.txt: +2 -0\n--- /dev/null\n"));
     assert_eq!(world.text("a/b/c.txt"), "one\ntwo\n");
     // What was written is known.
-    assert!(world.write("a/b/c.txt", "three\n").unwrap().text.contains("was replaced: 1 lines"));
+    assert!(world.write("a/b/c.txt", "three\n").unwrap().text.contains("was replaced: 1 line."));
     assert_eq!(world.all().len(), 1, "nothing else is left");
 }
 
@@ -183,7 +183,7 @@ fn a_patch_changes_all_files() {
     let output = world.patch(&patch).unwrap();
     assert_eq!(
         output.text,
-        "up was changed.\n     1\tA\n     2\tb\nold/name was moved to new/name.\n     1\tX\n     2\ty\ngone was deleted.\ndeep/er was made: 1 lines."
+        "up was changed.\n     1\tA\n     2\tb\nold/name was moved to new/name.\n     1\tX\n     2\ty\ngone was deleted.\ndeep/er was made: 1 line."
     );
     let display = output.display.unwrap();
     assert!(display.contains("+++ b/up\n") && display.contains("+++ b/new/name\n"), "{display}");
@@ -275,6 +275,79 @@ fn links_modes_and_owners_stay() {
     assert!(world.path("dangling").is_symlink());
     symlink("round", world.path("round")).unwrap();
     world.write("round", "x").unwrap_err();
+}
+
+/// The rights of a file as the kernel keeps them: its user and this one may read, nobody else.
+fn rights_of(user: u32) -> Vec<u8> {
+    let entries =
+        [(1_u16, 6_u16, u32::MAX), (2, 4, user), (4, 0, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)];
+    let entry = |(tag, may, id): (u16, u16, u32)| {
+        [tag.to_le_bytes().as_slice(), &may.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec()].into_iter().chain(entries.map(entry)).flatten().collect()
+}
+
+#[test]
+fn extended_attributes_and_rights_stay() {
+    let world = known("a\n");
+    let set = |file: &str, name: &str, value: &[u8]| {
+        rustix::fs::setxattr(world.path(file), name, value, rustix::fs::XattrFlags::empty())
+    };
+    let get = |file: &str, name: &str| {
+        let mut value = vec![0; 1_000];
+        let size = rustix::fs::getxattr(world.path(file), name, value.as_mut_slice()).ok()?;
+        value.truncate(size);
+        Some(value)
+    };
+    if set("f", "user.origin", b"x\0y").is_err() {
+        return helve_testkit::skip(
+            "extended_attributes_and_rights_stay",
+            "the file system of temporary files has no extended attributes",
+        );
+    }
+    set("f", "user.empty", b"").unwrap();
+    let has_rights = set("f", "system.posix_acl_access", &rights_of(1234)).is_ok();
+    let mode = fs::metadata(world.path("f")).unwrap().mode();
+    let must_be_there = |file: &str| {
+        assert_eq!(get(file, "user.origin").as_deref(), Some(b"x\0y".as_slice()), "{file}");
+        assert_eq!(get(file, "user.empty").as_deref(), Some(b"".as_slice()));
+        let rights = get(file, "system.posix_acl_access");
+        assert_eq!(rights, has_rights.then(|| rights_of(1234)), "{file}");
+        assert_eq!(fs::metadata(world.path(file)).unwrap().mode(), mode);
+    };
+    world.edit("f", "a", "b").unwrap();
+    must_be_there("f");
+    world.write("f", "c\n").unwrap();
+    must_be_there("f");
+    world.patch(&enveloped("*** Update File: f\n*** Move to: g\n@@\n-c\n+d\n")).unwrap();
+    must_be_there("g");
+    // What a folder gives to new files, an old one has not.
+    world.put("plain", "a\n");
+    if has_rights {
+        set("", "system.posix_acl_default", &rights_of(1235)).unwrap();
+    }
+    world.edit("plain", "a", "b").unwrap();
+    assert_eq!(get("plain", "system.posix_acl_access"), None);
+}
+
+#[test]
+fn other_names_of_a_file_are_told_that_they_keep_the_old_text() {
+    let world = known("a\n");
+    let link = |to: &str| fs::hard_link(world.path("f"), world.path(to)).unwrap();
+    let note = "f has 2 names (hard links); the others keep the old text.";
+    link("by-edit");
+    let told = world.edit("f", "a", "b").unwrap().text;
+    assert!(told.starts_with(&format!("f was edited.\n{note}\n")), "{told}");
+    assert!(!world.edit("f", "b", "c").unwrap().text.contains("hard links"), "it has one name now");
+    link("by-write");
+    assert_eq!(world.write("f", "d\n").unwrap().text, format!("f was replaced: 1 line.\n{note}"));
+    link("by-patch");
+    let told = world.patch(&enveloped("*** Update File: f\n@@\n-d\n+e\n")).unwrap().text;
+    assert_eq!(told, format!("f was changed.\n{note}"));
+    assert_eq!(
+        (world.text("by-edit"), world.text("by-write"), world.text("by-patch")),
+        ("a\n".into(), "c\n".into(), "d\n".into())
+    );
 }
 
 #[test]

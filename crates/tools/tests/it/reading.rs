@@ -16,6 +16,11 @@ fn lines_are_numbered_and_parts_can_be_asked_for() {
     let part = world.look(json!({ "path": "f", "offset": 2, "limit": 1 })).unwrap().text;
     assert_eq!(part, "     2\ttwo\n[1 of 3 lines follow: read on with offset 3]\n");
     assert_eq!(world.look(json!({ "path": "f", "offset": 9 })).unwrap().text, "[The file has only 3 lines.]");
+    world.put("one", "1\n");
+    assert_eq!(
+        world.look(json!({ "path": "one", "offset": 2 })).unwrap().text,
+        "[The file has only 1 line.]"
+    );
     world.put("empty", "");
     assert_eq!(world.read("empty").unwrap(), "[The file is empty.]");
 }

@@ -322,10 +322,84 @@ fn what_does_not_fit_is_counted() {
     let text = show(json!({ "pattern": "x", "limit": 2, "mode": "count" }));
     assert_eq!(text, "a:3\nb:3\n[The first 2 of 3 files are shown. Narrow the search.]");
     assert_eq!(show(json!({ "pattern": "q" })), "[No match in 3 files.]");
-    assert!(show(json!({ "pattern": "q", "glob": "*.rs" })).starts_with("[No file was searched"));
+    assert_eq!(show(json!({ "pattern": "q", "glob": "*.rs" })), "[No file in the project matches.]");
     put(folder.path(), "d", "x and more of it than can be shown in one result\n".repeat(3_000));
     let text = show(json!({ "pattern": "x", "limit": 2_000 }));
     assert!(text.len() < 50_000 && text.contains("of 3009 matching lines in 4 files"), "{}", text.len());
+}
+
+#[test]
+fn globs_may_begin_with_a_dot_or_the_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("project");
+    let added = folder.path().join("added");
+    for (place, file) in [(&root, "src/a.rs"), (&root, "top.rs"), (&root, "doc/a.md"), (&added, "lib/b.rs")] {
+        put(place, file, "needle\n");
+    }
+    let glob = |pattern: &str, path: Option<&str>| {
+        let input = match path {
+            Some(path) => json!({ "pattern": pattern, "path": path }),
+            None => json!({ "pattern": pattern }),
+        };
+        found(&root, &Glob::default(), input).lines().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let grep = |glob: &str| {
+        let input = json!({ "pattern": "needle", "glob": glob, "mode": "files" });
+        found(&root, &Grep::default(), input).lines().map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    let set = |files: &[&str]| files.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let whole = |place: &Path, glob: &str| place.join(glob).display().to_string();
+    let elsewhere = set(&[&whole(&added, "lib/b.rs")]);
+    for (pattern, wanted) in [
+        ("./src/*.rs".to_owned(), set(&["src/a.rs"])),
+        ("./*.rs".to_owned(), set(&["src/a.rs", "top.rs"])),
+        ("././**".to_owned(), set(&["src/a.rs", "top.rs", "doc/a.md"])),
+        (whole(&root, "src/*.rs"), set(&["src/a.rs"])),
+        (whole(&root, "**/*.rs"), set(&["src/a.rs", "top.rs"])),
+        (whole(&root, "doc/a.md"), set(&["doc/a.md"])),
+        ("/src/**".to_owned(), set(&["src/a.rs"])),
+        (whole(&added, "**/*.rs"), elsewhere.clone()),
+        ("../added/lib/*.rs".to_owned(), elsewhere),
+    ] {
+        assert_eq!(grep(&pattern), wanted, "{pattern}");
+        // Here, what begins with a slash is a path.
+        if !pattern.starts_with("/src") {
+            assert_eq!(glob(&pattern, None), wanted, "{pattern}");
+        }
+    }
+    assert_eq!(grep("!./src/**"), set(&["top.rs", "doc/a.md"]));
+    assert_eq!(grep(&format!("!{}", whole(&root, "src/**"))), set(&["top.rs", "doc/a.md"]));
+    assert_eq!(glob("./a.*", Some("src")), set(&["src/a.rs"]));
+    assert_eq!(glob(&whole(&root, "src/*.rs"), Some("src")), set(&["src/a.rs"]));
+}
+
+#[test]
+fn why_nothing_was_found_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    put(root, "src/a.rs", "needle\n");
+    put(root, "out/made/b.js", "needle\n");
+    put(root, ".ignore", "out/\n");
+    let glob = |pattern: &str| found(root, &Glob::default(), json!({ "pattern": pattern }));
+    let grep = |glob: &str| found(root, &Grep::default(), json!({ "pattern": "needle", "glob": glob }));
+    for told in [&glob as &dyn Fn(&str) -> String, &grep] {
+        assert_eq!(told("scr/**/*.rs"), "[No file matches: there is no folder scr.]");
+        assert_eq!(told("./src/*.py"), "[No file in the project matches.]");
+        assert_eq!(
+            told("main"),
+            "[No file in the project has this name. For a part of a name, write *main*.]"
+        );
+        let hidden =
+            "[No file matches but hidden or ignored ones, such as out/made/b.js. Give their folder as path.]";
+        assert_eq!(told("*.js"), hidden);
+    }
+    let given = json!({ "pattern": "*.js", "path": "out/made" });
+    assert_eq!(found(root, &Glob::default(), given).trim_end(), "out/made/b.js");
+    let typed = found(root, &Grep::default(), json!({ "pattern": "x", "type": "py" }));
+    assert!(typed.starts_with("[No file in the project is of the type py"), "{typed}");
+    let empty = tempfile::tempdir().unwrap();
+    let nothing = found(empty.path(), &Grep::default(), json!({ "pattern": "x" }));
+    assert!(nothing.starts_with("[No file was searched: there is none in the project"), "{nothing}");
 }
 
 #[test]

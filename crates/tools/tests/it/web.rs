@@ -242,6 +242,29 @@ fn errors_are_told_with_what_the_server_says() {
 }
 
 #[test]
+fn what_to_do_depends_on_what_the_server_says() {
+    for (status, wanted) in [
+        ("500 Internal Server Error", "try again later"),
+        ("503 Service Unavailable", "try again later"),
+        ("404 Not Found", "check the address"),
+        ("410 Gone", "check the address"),
+        ("401 Unauthorized", "login"),
+        ("403 Forbidden", "login"),
+        ("429 Too Many Requests", "too many requests"),
+    ] {
+        let refused = refusal_of(&Site::of(format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n")));
+        assert!(refused.contains(&format!("answered {status}")) && refused.contains(wanted), "{refused}");
+        assert_eq!(refused.to_lowercase().contains("address"), !wanted.contains("many"), "{refused}");
+    }
+}
+
+#[test]
+fn a_page_of_a_hundred_thousand_open_elements_comes() {
+    let html = format!("<h1>Head</h1>{}deep", "<div>".repeat(100_000));
+    assert_eq!(text_of(&Site::of(response("text/html", html))), "# Head\n\ndeep");
+}
+
+#[test]
 fn a_server_that_is_slow_is_left() {
     let silent = Site::new(|_, stream| wait_for_end(stream));
     let half = Site::new(|_, stream| {

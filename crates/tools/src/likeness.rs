@@ -1,0 +1,69 @@
+//! What a file has besides its bytes. Whatever takes its place shall have the same.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::Path;
+
+use rustix::fs::{XattrFlags, fremovexattr, fsetxattr, getxattr, listxattr};
+
+/// The kernel lets names and a value be no larger.
+const MAX_BYTES: usize = 64 << 10;
+/// What all values of one file may take.
+const MAX_BYTES_OF_VALUES: usize = 256 << 10;
+/// Who may do what, besides the mode.
+const RIGHTS: &[u8] = b"system.posix_acl_access";
+/// These speak of the bytes: other bytes must not have them.
+const OF_THE_BYTES: [&[u8]; 3] = [b"security.capability", b"security.evm", b"security.ima"];
+
+/// Owner, mode and extended attributes of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Likeness {
+    pub(crate) facts: Metadata,
+    attributes: Vec<Attribute>,
+}
+
+#[derive(Clone, Debug)]
+struct Attribute {
+    name: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Likeness {
+    /// Of the file at a path, whose facts are known.
+    pub(crate) fn of(path: &Path, facts: Metadata) -> Likeness {
+        Likeness { facts, attributes: attributes(path) }
+    }
+
+    /// Makes a new file like this one. Only the mode must work: not every file system has the rest, and not everybody may
+    /// give it.
+    pub(crate) fn give_to(&self, file: &File) -> io::Result<()> {
+        let _ = fchown(file, Some(self.facts.uid()), Some(self.facts.gid()));
+        // A folder may have given it rights that the old file has not.
+        let _ = fremovexattr(file, RIGHTS);
+        for Attribute { name, value } in &self.attributes {
+            let _ = fsetxattr(file, name.as_slice(), value, XattrFlags::empty());
+        }
+        // At last, because a change of owner or rights changes the mode too.
+        file.set_permissions(self.facts.permissions())
+    }
+}
+
+/// What can be read of the attributes.
+fn attributes(path: &Path) -> Vec<Attribute> {
+    let mut buffer = vec![0; MAX_BYTES];
+    let names = listxattr(path, buffer.as_mut_slice()).unwrap_or_default();
+    let names = buffer.get(..names).unwrap_or_default().to_vec();
+    let mut room = MAX_BYTES_OF_VALUES;
+    let mut attributes = Vec::new();
+    for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
+        let is_wanted = !OF_THE_BYTES.contains(&name);
+        let Ok(size) = getxattr(path, name, buffer.as_mut_slice()) else { continue };
+        let value = buffer.get(..size).filter(|value| is_wanted && value.len() <= room);
+        if let Some(value) = value {
+            room -= value.len();
+            attributes.push(Attribute { name: name.to_owned(), value: value.to_owned() });
+        }
+    }
+    attributes
+}
