@@ -343,7 +343,7 @@ fn other_names_of_a_file_are_told_that_they_keep_the_old_text() {
     assert_eq!(world.write("f", "d\n").unwrap().text, format!("f was replaced: 1 line.\n{note}"));
     link("by-patch");
     let told = world.patch(&enveloped("*** Update File: f\n@@\n-d\n+e\n")).unwrap().text;
-    assert_eq!(told, format!("f was changed.\n{note}"));
+    assert_eq!(told, format!("f was changed.\n     1\te\n{note}"));
     assert_eq!(
         (world.text("by-edit"), world.text("by-write"), world.text("by-patch")),
         ("a\n".into(), "c\n".into(), "d\n".into())
