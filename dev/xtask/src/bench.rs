@@ -6,31 +6,42 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::run::{build_helve, cargo, is_there, output_of, show_and_run};
-use crate::{bench_interface, bench_loop};
 
 /// What is measured, ours, what the baseline is, the baseline, the ratio, the target.
-pub(crate) type Row = [String; 6];
+type Row = [String; 6];
 
 const TITLES: [&str; 6] = ["", "helve", "baseline", "", "ratio", "target"];
 
-pub(crate) fn run() -> Result<(), String> {
-    let helve = build_helve("release")?;
-    let mut rows = vec![start(&helve)?];
-    rows.extend(instructions(&helve));
-    rows.extend(bench_loop::rows(&helve)?);
-    rows.extend(bench_interface::rows(&helve)?);
-    rows.extend(of_bench("helve-exec", "exec", &[])?);
-    rows.extend(of_bench("helve-journal", "journal", &[])?);
-    rows.extend(of_bench("helve-models", "models", &[])?);
-    rows.extend(of_bench("helve-tools", "search", &[])?);
-    rows.extend(of_bench("helve-widgets", "widgets", &[])?);
-    rows.extend(of_bench("helve-workspace", "workspace", &[])?);
+/// What can be measured by itself.
+const PARTS: [(&str, Measure); 9] = [
+    ("start", starting),
+    ("loop", || of_program("loop")),
+    ("interface", || of_program("interface")),
+    ("exec", || of_bench("helve-exec", "exec", &[])),
+    ("journal", || of_bench("helve-journal", "journal", &[])),
+    ("models", || of_bench("helve-models", "models", &[])),
+    ("search", || of_bench("helve-tools", "search", &[])),
+    ("widgets", || of_bench("helve-widgets", "widgets", &[])),
+    ("workspace", || of_bench("helve-workspace", "workspace", &[])),
+];
+
+type Measure = fn() -> Result<Vec<Row>, String>;
+
+/// Measures the parts that are named, or all.
+pub(crate) fn run(wanted: &[&str]) -> Result<(), String> {
+    if let Some(unknown) = wanted.iter().find(|name| PARTS.iter().all(|(part, _)| part != *name)) {
+        return Err(format!("{unknown} is none of {}", PARTS.map(|(part, _)| part).join(", ")));
+    }
+    let mut rows = Vec::new();
+    for (_, measure) in PARTS.iter().filter(|(part, _)| wanted.is_empty() || wanted.contains(part)) {
+        rows.extend(measure()?);
+    }
     print(&rows);
     Ok(())
 }
 
 /// The rows that a crate's own benchmark prints, which is handed some words.
-pub(crate) fn of_bench(package: &str, name: &str, words: &[&str]) -> Result<Vec<Row>, String> {
+fn of_bench(package: &str, name: &str, words: &[&str]) -> Result<Vec<Row>, String> {
     let bench = ["bench", "--package", package, "--bench", name];
     show_and_run(cargo().args(bench).arg("--no-run"))?;
     let text = output_of(cargo().args(bench).args(["--quiet", "--"]).args(words))?;
@@ -40,6 +51,28 @@ pub(crate) fn of_bench(package: &str, name: &str, words: &[&str]) -> Result<Vec<
         cells.try_into().ok()
     };
     Ok(text.lines().filter_map(row).collect())
+}
+
+/// What the program costs while a model works and while a person looks on. The figures come from the benchmarks of the
+/// testkit, which has the servers and the terminals: this program stays one that is built in a moment.
+fn of_program(name: &str) -> Result<Vec<Row>, String> {
+    let helve = build_helve("release")?;
+    of_bench("helve-testkit", name, &[helve.to_str().ok_or("the path of helve is no text")?])
+}
+
+fn starting() -> Result<Vec<Row>, String> {
+    let helve = build_helve("release")?;
+    let mut rows = vec![start(&helve)?];
+    rows.extend(instructions(&helve));
+    rows.push(size(&helve)?);
+    Ok(rows)
+}
+
+/// Of the program as it is shipped, stripped.
+fn size(helve: &Path) -> Result<Row, String> {
+    let bytes = helve.metadata().map_err(|error| format!("{}: {error}", helve.display()))?.len();
+    let megabytes = format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000);
+    Ok(["size of helve", &megabytes, "", "", "", "≤ 20 MB"].map(str::to_owned))
 }
 
 /// The best of many starts.

@@ -4,8 +4,6 @@
 #![expect(clippy::disallowed_methods, reason = "it reads the environment and measures time")]
 
 mod bench;
-mod bench_interface;
-mod bench_loop;
 mod captures;
 mod catalogue;
 mod docs;
@@ -22,7 +20,7 @@ cargo xtask test [--install] [WORDS]   check the format, the lints, the docs, an
                                        WORDS: hand these to the test runner, and do nothing else
 cargo xtask test --wire                show our requests to the types of the providers' own libraries (pip)
 cargo xtask test --real-model          speak with a server on this machine (HELVE_TEST_SERVER, or one that is found)
-cargo xtask bench                      measure, each figure beside a baseline
+cargo xtask bench [PARTS]              measure, each figure beside a baseline; a wrong part tells which there are
 cargo xtask fuzz [N]                   run N random scripts (100,000), and compare with what was read in them
 cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date
 cargo xtask captures                   draw the main screens anew, as text and as pictures
@@ -35,7 +33,7 @@ fn main() -> ExitCode {
         ["test", "--wire"] => speak::wire(),
         ["test", "--real-model"] => speak::real_model(),
         ["test", options @ ..] => test::run(options),
-        ["bench"] => bench::run(),
+        ["bench", parts @ ..] => bench::run(parts),
         ["fuzz"] => fuzz::run(None),
         ["fuzz", count] => fuzz::run(Some(count)),
         ["docs"] => docs::make(),
