@@ -414,10 +414,16 @@ async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
             () = context.stop.cancelled() => None,
             done = &mut run => Some(done),
         };
-        if done.is_none() && ready.tool.touches() == Touches::Anything {
-            // What it started still has to end: before that nobody knows what it changed.
-            let _ = tokio::time::timeout(ENDING, run).await;
-        }
+        let done = match (done, ready.tool.touches()) {
+            (None, Touches::Anything) => {
+                // What it started still has to end: before that nobody knows what it changed.
+                let _ = tokio::time::timeout(ENDING, run).await;
+                None
+            }
+            // It is writing already, which takes a moment, and then it is done.
+            (None, Touches::Named) if !context.ground.call_off() => Some(run.await),
+            (done, _) => done,
+        };
         match done {
             None => ToolState::interrupted(Interruption::Stopped),
             Some(Ok(output)) => ToolState::Completed { output: bounded(output) },

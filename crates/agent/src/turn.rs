@@ -175,9 +175,10 @@ impl<'a> Turn<'a> {
 
     /// Tells what others did to the files since the last request.
     async fn look_outside(&mut self) -> Result<(), Error> {
-        let Work { record, watching, .. } = self.work;
+        let Work { record, watching, stop, house, .. } = self.work;
+        let hides = house.gate.hides(record, &house.root, &house.added);
         let began = record.now();
-        let Outlook { mut events, notes } = watching.outside().await;
+        let Outlook { mut events, notes } = watching.outside(stop, hides).await;
         self.metrics.changes_ms += self.passed(began);
         let note = |(topic, text): (&str, String)| {
             NoteAdded { message: record.draw(), topic: topic.to_owned(), text }.into()

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
+use std::time::Duration;
 
 use helve_protocol::{Blobs, Body, CallId, Clock, FileChange, FilesChanged, NotKept, Timestamp};
-use helve_tools::{Ground, Shared, Touches};
+use helve_tools::{Ground, Hides, Shared, Touches};
 use helve_workspace::{
     Effect, Effects, GitProgram, Image, Limits, Root, Setup, Watch, Workspace, WorkspaceError,
 };
@@ -31,6 +32,8 @@ const CHANGES_PER_EVENT: usize = 1_000;
 const MAX_NAMED: usize = 20;
 /// So many files are kept at a time while nobody waits for it.
 const KEPT_AT_ONCE: usize = 128;
+/// So long nobody keeps anything, so that others come between.
+const GIVES_WAY: Duration = Duration::from_millis(1);
 /// Within so many milliseconds after a look, what others changed can wait for the next one.
 const LOOK_AGAIN_AFTER: u64 = 1_000;
 
@@ -58,6 +61,8 @@ pub(crate) enum Watching {
 pub(crate) struct Eyes {
     /// The project, and the folders that were added to it.
     workspaces: Vec<Shared>,
+    /// Where they are. Whoever asks for that need not wait until somebody has looked into them.
+    folders: Vec<PathBuf>,
     clock: Arc<dyn Clock>,
     /// When it was last asked what others changed; none before the first look.
     looked: Mutex<Option<Timestamp>>,
@@ -125,6 +130,7 @@ impl Watching {
         let workspaces: Vec<Workspace> = [root].into_iter().chain(added).enumerate().map(open).collect();
         let waits = AtomicBool::new(workspaces.iter().any(Workspace::was_seen_before));
         Watching::Eyes(Box::new(Eyes {
+            folders: workspaces.iter().map(|workspace| workspace.root().folder().to_owned()).collect(),
             must_introduce: AtomicBool::new(workspaces.len() > 1),
             is_resumed: AtomicBool::new(false),
             workspaces: workspaces.into_iter().map(|workspace| Arc::new(Mutex::new(workspace))).collect(),
@@ -209,12 +215,12 @@ impl Watching {
     }
 
     /// What others changed since this was last asked, and what else the model has to know.
-    pub(crate) async fn outside(&self) -> Outlook {
+    pub(crate) async fn outside(&self, stop: &CancellationToken, hides: Hides) -> Outlook {
         match self {
             Watching::Nobody => Outlook::default(),
             Watching::Tape(tape) => Outlook { notes: tape.outside(), ..Outlook::default() },
             Watching::Eyes(eyes) => {
-                let mut outlook = eyes.outside().await;
+                let mut outlook = eyes.outside(stop, hides).await;
                 if eyes.is_resumed.swap(false, Ordering::Relaxed) {
                     outlook.notes.insert(0, (RESUMED, ANOTHER_PROCESS.to_owned()));
                 }
@@ -277,9 +283,7 @@ impl Eyes {
 
     /// What the model is told besides a result: which files changed, what of that can't be undone, and where nobody could look.
     fn words(&self, all: &[Done]) -> Option<String> {
-        let folders: Vec<PathBuf> =
-            self.workspaces.iter().map(|shared| lock(shared).root().folder().to_owned()).collect();
-        let name = |number: usize, path: &str| match folders.get(number).filter(|_| number > 0) {
+        let name = |number: usize, path: &str| match self.folders.get(number).filter(|_| number > 0) {
             Some(folder) => one_line(&folder.join(path).to_string_lossy()),
             None => one_line(path),
         };
@@ -298,13 +302,12 @@ impl Eyes {
     }
 
     fn introduction(&self) -> String {
-        let folders =
-            self.workspaces.iter().skip(1).map(|shared| lock(shared).root().folder().display().to_string());
-        let folders: Vec<String> = folders.collect();
+        let folders: Vec<String> =
+            self.folders.iter().skip(1).map(|folder| folder.display().to_string()).collect();
         format!("Besides the project, you may work in these folders: {}", folders.join(", "))
     }
 
-    async fn outside(&self) -> Outlook {
+    async fn outside(&self, stop: &CancellationToken, hides: Hides) -> Outlook {
         {
             let mut looked = lock(&self.looked);
             let now = self.clock.now();
@@ -316,10 +319,21 @@ impl Eyes {
             }
             *looked = Some(now);
         }
-        let outside = self.with(|workspaces| {
+        let look =
+            self.with(|workspaces| workspaces.iter_mut().try_for_each(|workspace| workspace.refresh()));
+        // Whoever does not wait for the look loses nothing of what it finds: it is told the next time.
+        let looked = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Outlook::default(),
+            looked = look => looked,
+        };
+        if let Err(error) = looked {
+            tracing::warn!(name: "workspace.not_seen", %error);
+        }
+        let outside = self.with(move |workspaces| {
             let mut text = String::new();
             for (number, workspace) in workspaces.iter_mut().enumerate() {
-                let outside = workspace.changed_outside()?;
+                let outside = workspace.outside_to_tell(&*hides);
                 if number > 0 && !outside.changes.is_empty() {
                     text.push_str(&format!("In {}:\n", workspace.root().folder().display()));
                 }
@@ -345,6 +359,8 @@ fn look_around(workspace: &Weak<Mutex<Workspace>>) {
     };
     let mut go_on = step(|workspace| workspace.refresh().map(|()| true));
     while go_on == Some(true) {
+        // A lock that is taken again at once is never given to those who wait for it.
+        thread::sleep(GIVES_WAY);
         go_on = step(|workspace| workspace.keep_some(KEPT_AT_ONCE));
     }
 }

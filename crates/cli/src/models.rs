@@ -171,7 +171,10 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = runtime.map_err(|error| {
         Failure::new("no connections can be made", error, "Check the limits of this process.")
     })?;
-    Ok(runtime.block_on(work))
+    let done = runtime.block_on(work);
+    // Whatever still runs aside is of no interest any more: nobody waits for it.
+    runtime.shutdown_background();
+    Ok(done)
 }
 
 pub(crate) fn stored_keys(setup: &Setup) -> Result<KeyStore, Failure> {

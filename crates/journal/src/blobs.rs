@@ -271,6 +271,10 @@ impl Blobs for FileBlobs {
         self.store_soon(content).map_err(|error| BlobError(Box::new(error)))
     }
 
+    fn sync(&self) -> Result<(), BlobError> {
+        FileBlobs::sync(self).map_err(|error| BlobError(Box::new(error)))
+    }
+
     fn get(&self, blob: BlobId) -> Result<Vec<u8>, BlobError> {
         self.load(blob).map_err(|error| BlobError(Box::new(error)))
     }

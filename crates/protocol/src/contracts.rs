@@ -50,6 +50,10 @@ pub trait Blobs: Send + Sync {
     fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         self.put(content)
     }
+    /// On return all that was put soon is safe on disk.
+    fn sync(&self) -> Result<(), BlobError> {
+        Ok(())
+    }
     /// The content, checked against its hash.
     fn get(&self, id: BlobId) -> Result<Vec<u8>, BlobError>;
 }

@@ -77,7 +77,7 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 fn compare(root: &Path, what: &str, tool: &dyn Tool, input: &Value, args: &[&str]) {
     let ours = || -> String {
         let context = Context::alone(root.to_owned(), id(1), Arc::new(NoBlobs));
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let done = runtime.block_on(tool.run(input.clone(), &context));
         done.unwrap_or_else(|failure| panic!("{}", failure.0)).text
     };

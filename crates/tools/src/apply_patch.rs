@@ -8,6 +8,7 @@ use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::aside::aside;
 use crate::atomic::{Change, Content};
 use crate::editing::{FileResult, Found, Operation, Patch, PatchError, Rung, apply_patch, parse_patch};
 use crate::files::{Draft, Extent, Files, Place, Settled, Standing, Text, with_endings_of};
@@ -58,6 +59,13 @@ impl TypedTool for ApplyPatch {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
+        let tool = self.clone();
+        aside(context, move |context| tool.apply(&input, context)).await
+    }
+}
+
+impl ApplyPatch {
+    fn apply(&self, input: &Input, context: &Context) -> Done {
         let _alone = self.files.change();
         let patch = parse_patch(&input.patch).map_err(refused)?;
         let desk = Desk::new(&patch, &self.files, context)?;
@@ -65,9 +73,16 @@ impl TypedTool for ApplyPatch {
         let mut text = work.iter().filter_map(|work| work.told.as_deref()).collect::<Vec<_>>().join("\n");
         let display = telling::bounded(work.iter().flat_map(|work| work.diff.lines()));
         text.push_str(&self.files.commit(work.into_iter().map(|work| work.draft).collect(), context)?);
+        let asks_for_mode = |line: &str| EXECUTABLE.iter().any(|start| line.starts_with(start));
+        if input.patch.lines().any(asks_for_mode) {
+            text.push_str("\nModes were not set: use chmod with the shell for what shall be executable.");
+        }
         Ok(ToolOutput { text, display: Some(display), ..ToolOutput::default() })
     }
 }
+
+/// What a diff of git says of files that become executable.
+const EXECUTABLE: [&str; 2] = ["new file mode 100755", "new mode 100755"];
 
 fn refused(error: PatchError) -> ToolFailure {
     ToolFailure(format!("Nothing was changed: {error}"))
@@ -218,7 +233,7 @@ impl Desk {
                 let settled = match (is_whole, base) {
                     (true, _) => file.settle(with_endings_of(file.known(), text.to_owned()))?,
                     (false, Base::Known) => file.settle(text.to_owned())?,
-                    (false, Base::There) => Settled::new(text),
+                    (false, Base::There) => file.settle_there(text.to_owned()),
                 };
                 Made::from(settled, standing, file)
             }
@@ -289,6 +304,7 @@ impl Sheet {
     /// Whether what is here may give way to something else.
     fn may_be_replaced(&self, by_moving: bool) -> Result<(), ToolFailure> {
         let There::File(standing, _) = &self.there else { return Ok(()) };
+        standing.must_be_writable()?;
         standing.must_be_known()?;
         // A file that comes from elsewhere has nothing in common with this one that could be merged.
         if by_moving { standing.must_be_as_seen() } else { Ok(()) }
@@ -302,10 +318,11 @@ impl Sheet {
                 "Nothing was changed: {name} is a link. Name the file that it leads to, or use the shell."
             )));
         }
-        if let There::File(standing, _) = &self.there
-            && !is_moved
-        {
-            standing.must_be_as_seen()?;
+        if let There::File(standing, _) = &self.there {
+            standing.must_be_writable()?;
+            if !is_moved {
+                standing.must_be_as_seen()?;
+            }
         }
         let change = Change { place: self.place.path.clone(), before: self.content(), after: None };
         Ok(Work {

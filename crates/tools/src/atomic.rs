@@ -1,16 +1,24 @@
 //! Changing files so that whoever looks finds the old content or the new one, whatever happens.
 //!
-//! The new content of every file is written beside it and synced before the first file is touched; then each is moved into
-//! its place. If one can't be, those before it are put back.
+//! The new content of every file is written beside it and synced before the first file is touched; then each changes places
+//! with what is there. What came out is looked at: if it is not what was expected, somebody else was there a moment before,
+//! and both change places again. What came out of the others is put back too, which takes no room on the disk.
+//!
+//! Folders are held open from the first look on, so that no link can lead elsewhere in between.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
+use rustix::io::Errno;
 use thiserror::Error;
 
+use crate::files::MAX_CHANGED_BYTES;
 use crate::likeness::Likeness;
 
 /// What shall happen to one file. Its place is where the file really is: no link leads further.
@@ -20,6 +28,12 @@ pub(crate) struct Change {
     pub(crate) before: Option<Content>,
     /// What shall be there; nothing if there shall be no file.
     pub(crate) after: Option<Content>,
+}
+
+impl Change {
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.after.as_ref().is_some_and(|after| after.bytes.len() as u64 > MAX_CHANGED_BYTES)
+    }
 }
 
 /// The bytes of a file, and the file that it is like in all else; like any new file if there is none.
@@ -41,184 +55,335 @@ fn listed(places: &[PathBuf]) -> String {
     places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Makes all changes or none.
+/// Makes all changes or none. A kill between two files leaves each of them old or new.
 pub(crate) fn commit(changes: &[Change]) -> Result<(), CommitError> {
     let refused = |change: &Change, error| CommitError::Refused { place: change.place.clone(), error };
     let mut stage = Stage::default();
     for change in changes {
-        stage.add(change).map_err(|error| refused(change, error))?;
+        stage.0.push(Staged::new(change).map_err(|error| refused(change, error))?);
     }
-    for (index, (change, staged)) in changes.iter().zip(&mut stage.files).enumerate() {
-        if let Err(error) = staged.go_live(change) {
-            let left = put_back(changes.iter().take(index));
-            let place = change.place.clone();
-            return Err(match left.is_empty() {
-                true => CommitError::Refused { place, error },
-                false => CommitError::Torn { place, error, left },
-            });
-        }
+    for at in 0..stage.0.len() {
+        let Some(Err(error)) = stage.0.get_mut(at).map(Staged::go_live) else { continue };
+        let left = stage.put_back(at);
+        let place = changes.get(at).map(|change| change.place.clone()).unwrap_or_default();
+        return Err(match left.is_empty() {
+            true => CommitError::Refused { place, error },
+            false => CommitError::Torn { place, error, left },
+        });
     }
-    stage.keep(changes);
+    stage.keep();
     Ok(())
-}
-
-/// Undoes changes, the last first, and tells which could not be undone.
-fn put_back<'a>(done: impl DoubleEndedIterator<Item = &'a Change>) -> Vec<PathBuf> {
-    let undo = |change: &Change| {
-        let back = Change {
-            place: change.place.clone(),
-            before: change.after.clone(),
-            after: change.before.clone(),
-        };
-        Staged::new(&back).and_then(|mut staged| {
-            staged.go_live(&back)?;
-            staged.folders.clear();
-            Ok(())
-        })
-    };
-    done.rev().filter(|change| undo(change).is_err()).map(|change| change.place.clone()).collect()
 }
 
 /// The new files, beside those that they will replace.
 #[derive(Default)]
-struct Stage {
-    files: Vec<Staged>,
-}
+struct Stage<'c>(Vec<Staged<'c>>);
 
-impl Stage {
-    fn add(&mut self, change: &Change) -> io::Result<()> {
-        self.files.push(Staged::new(change)?);
-        Ok(())
+impl Stage<'_> {
+    /// Undoes all changes before this one, the last first, and tells which could not be undone.
+    fn put_back(&mut self, end: usize) -> Vec<PathBuf> {
+        let done = self.0.iter_mut().take(end).rev();
+        done.filter_map(|staged| staged.go_back().is_err().then(|| staged.change.place.clone())).collect()
     }
 
     /// Everything is in its place, and shall be there after a power cut.
-    fn keep(mut self, changes: &[Change]) {
-        let mut folders: Vec<&Path> = changes.iter().filter_map(|change| change.place.parent()).collect();
-        let made: Vec<PathBuf> = self.files.iter_mut().flat_map(|staged| staged.folders.drain(..)).collect();
-        folders.extend(made.iter().filter_map(|folder| folder.parent()));
-        folders.sort_unstable();
-        folders.dedup();
-        for folder in folders {
+    fn keep(&mut self) {
+        for staged in &mut self.0 {
+            staged.clear();
             // The files are there and whole; where a folder can't be synced, only their names are a moment late.
-            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+            sync(&staged.folder);
+            staged.made.drain(..).for_each(|(parent, _)| sync(&parent));
         }
     }
 }
 
-impl Drop for Stage {
+impl Drop for Stage<'_> {
     /// Backwards, because the first may have made the folder of the others.
     fn drop(&mut self) {
-        while self.files.pop().is_some() {}
+        while self.0.pop().is_some() {}
     }
 }
 
-/// A new file that is not in its place yet. What it left on the way goes away with it.
-struct Staged {
-    /// The new file, locked as long as somebody works on it; nothing if there shall be no file.
-    new: Option<(PathBuf, File)>,
+/// A change under way. What it left on the way goes away with it.
+struct Staged<'c> {
+    change: &'c Change,
+    /// The folder of the file.
+    folder: OwnedFd,
+    /// The file's name, and the one beside it.
+    name: OsString,
+    aside: OsString,
+    beside: Beside,
     /// The folders that were made for it, each in the one before.
-    folders: Vec<PathBuf>,
+    made: Vec<(OwnedFd, OsString)>,
 }
 
-impl Staged {
-    fn new(change: &Change) -> io::Result<Staged> {
-        let mut staged = Staged { new: None, folders: Vec::new() };
+/// What stands beside the file.
+enum Beside {
+    Nothing,
+    /// The new one, locked as long as somebody works on it.
+    New {
+        _locked: File,
+    },
+    /// The old one.
+    Old,
+}
+
+impl<'c> Staged<'c> {
+    fn new(change: &'c Change) -> io::Result<Staged<'c>> {
+        let place = &change.place;
+        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
+            return Err(io::Error::other("it has no name"));
+        };
+        let mut made = Vec::new();
+        let folder = match change.after {
+            Some(_) => open_or_make(parent, &mut made),
+            None => open_folder(parent),
+        };
+        let folder = folder.inspect_err(|_| remove_folders(&mut made))?;
+        let (name, aside) = (name.to_owned(), beside(name));
+        let mut staged = Staged { change, folder, name, aside, beside: Beside::Nothing, made };
         if let Some(content) = &change.after {
-            staged.make_folders(&change.place)?;
-            let path = beside(&change.place)?;
-            let file = claim(&path, content.like.is_some())?;
-            let (_, file) = staged.new.insert((path, file));
-            fill(file, content)?;
+            let mut file = claim(&staged.folder, &staged.aside, content.like.is_some())?;
+            let filled = fill(&mut file, content);
+            staged.beside = Beside::New { _locked: file };
+            filled?;
         }
         Ok(staged)
     }
 
-    fn make_folders(&mut self, place: &Path) -> io::Result<()> {
-        let missing: Vec<&Path> = place.ancestors().skip(1).take_while(|folder| !folder.exists()).collect();
-        for folder in missing.into_iter().rev() {
-            fs::create_dir(folder)?;
-            self.folders.push(folder.to_owned());
+    /// Makes the change, if nobody touched what is there.
+    fn go_live(&mut self) -> io::Result<()> {
+        let Change { before, after, .. } = self.change;
+        match (before, after) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) => self.move_in()?,
+            (Some(before), Some(_)) => self.exchange(before)?,
+            (Some(before), None) => self.move_out(before)?,
+        }
+        self.beside = if before.is_some() { Beside::Old } else { Beside::Nothing };
+        Ok(())
+    }
+
+    /// Takes the change back, if nobody touched what it made.
+    fn go_back(&mut self) -> io::Result<()> {
+        let Change { before, after, .. } = self.change;
+        match (before, after) {
+            (None, None) => {}
+            (None, Some(after)) => {
+                self.move_out(after)?;
+                self.beside = Beside::Old;
+            }
+            (Some(_), Some(after)) => self.exchange(after)?,
+            (Some(_), None) => {
+                self.move_in()?;
+                self.beside = Beside::Nothing;
+            }
         }
         Ok(())
     }
 
-    /// Puts the file into its place, if nobody touched what is there.
-    fn go_live(&mut self, change: &Change) -> io::Result<()> {
-        if !is_as_expected(change)? {
-            return Err(io::Error::other("somebody changed it at this very moment; read it again"));
+    /// What stands beside becomes the file; there is none.
+    fn move_in(&self) -> io::Result<()> {
+        match self.rename(&self.aside, &self.name, RenameFlags::NOREPLACE) {
+            Err(error) if is_unknown(error) => {
+                self.must_be(None)?;
+                Ok(fs::renameat(&self.folder, &self.aside, &self.folder, &self.name)?)
+            }
+            Err(Errno::EXIST) => Err(touched()),
+            moved => Ok(moved?),
         }
-        match &self.new {
-            Some((path, _)) => fs::rename(path, &change.place)?,
-            None => fs::remove_file(&change.place)?,
+    }
+
+    /// The file goes beside, if it is what is expected.
+    fn move_out(&self, expected: &Content) -> io::Result<()> {
+        match self.rename(&self.name, &self.aside, RenameFlags::NOREPLACE) {
+            Err(error) if is_unknown(error) => {
+                self.must_be(Some(expected))?;
+                return Ok(fs::renameat(&self.folder, &self.name, &self.folder, &self.aside)?);
+            }
+            Err(Errno::NOENT) => return Err(touched()),
+            moved => moved?,
         }
-        self.new = None;
-        Ok(())
+        if is_this(&self.folder, &self.aside, expected) {
+            return Ok(());
+        }
+        self.rename(&self.aside, &self.name, RenameFlags::NOREPLACE)?;
+        Err(touched())
+    }
+
+    /// The file and what stands beside it change places, if the file is what is expected.
+    fn exchange(&self, expected: &Content) -> io::Result<()> {
+        match self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE) {
+            Err(error) if is_unknown(error) => return self.replace(expected),
+            Err(Errno::NOENT) => return Err(touched()),
+            exchanged => exchanged?,
+        }
+        if is_this(&self.folder, &self.aside, expected) {
+            return Ok(());
+        }
+        self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE)?;
+        Err(touched())
+    }
+
+    /// Where files can't change places, one replaces the other, a moment after a look at it.
+    fn replace(&self, expected: &Content) -> io::Result<()> {
+        self.must_be(Some(expected))?;
+        // A second name of the old file, so that it can be put back.
+        let mut old = self.aside.clone();
+        old.push("-old");
+        let _ = fs::unlinkat(&self.folder, &old, AtFlags::empty());
+        let is_kept = fs::linkat(&self.folder, &self.name, &self.folder, &old, AtFlags::empty()).is_ok();
+        let replaced = fs::renameat(&self.folder, &self.aside, &self.folder, &self.name);
+        if is_kept && replaced.is_ok() {
+            let _ = fs::renameat(&self.folder, &old, &self.folder, &self.aside);
+        } else if is_kept {
+            let _ = fs::unlinkat(&self.folder, &old, AtFlags::empty());
+        }
+        Ok(replaced?)
+    }
+
+    fn rename(&self, from: &OsStr, to: &OsStr, flags: RenameFlags) -> rustix::io::Result<()> {
+        fs::renameat_with(&self.folder, from, &self.folder, to, flags)
+    }
+
+    fn must_be(&self, expected: Option<&Content>) -> io::Result<()> {
+        let is_as_expected = match expected {
+            Some(expected) => is_this(&self.folder, &self.name, expected),
+            None => {
+                fs::statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW).err() == Some(Errno::NOENT)
+            }
+        };
+        if is_as_expected { Ok(()) } else { Err(touched()) }
+    }
+
+    /// Takes away what stands beside the file.
+    fn clear(&mut self) {
+        if !matches!(std::mem::replace(&mut self.beside, Beside::Nothing), Beside::Nothing) {
+            let _ = fs::unlinkat(&self.folder, &self.aside, AtFlags::empty());
+        }
     }
 }
 
-impl Drop for Staged {
+impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        if let Some((path, _)) = &self.new {
-            let _ = fs::remove_file(path);
-        }
-        for folder in self.folders.iter().rev() {
-            let _ = fs::remove_dir(folder);
-        }
+        self.clear();
+        remove_folders(&mut self.made);
     }
 }
 
-fn is_as_expected(change: &Change) -> io::Result<bool> {
-    match (fs::symlink_metadata(&change.place), &change.before) {
-        (Ok(facts), Some(before)) if facts.is_file() && facts.len() == before.bytes.len() as u64 => {
-            Ok(fs::read(&change.place)? == before.bytes)
+fn touched() -> io::Error {
+    io::Error::other("somebody changed it at this very moment; read it again")
+}
+
+/// Whether the file system does not know how to rename like that.
+fn is_unknown(error: Errno) -> bool {
+    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+}
+
+/// Whether a file has these bytes.
+fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
+    const FLAGS: OFlags =
+        OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+    let length = content.bytes.len() as u64;
+    let read = || -> io::Result<bool> {
+        let file = File::from(fs::openat(folder, name, FLAGS, Mode::empty())?);
+        let facts = file.metadata()?;
+        if !facts.is_file() || facts.len() != length {
+            return Ok(false);
         }
-        (Ok(_), _) => Ok(false),
-        (Err(error), before) if error.kind() == ErrorKind::NotFound => Ok(before.is_none()),
-        (Err(error), _) => Err(error),
+        let mut bytes = Vec::with_capacity(content.bytes.len() + 1);
+        file.take(length + 1).read_to_end(&mut bytes)?;
+        Ok(bytes == content.bytes)
+    };
+    read().unwrap_or(false)
+}
+
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens a folder whose path has no links in it. One that has some by now leads somewhere else.
+fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    match fs::openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Older kernels know only about the last name.
+        Err(Errno::NOSYS) => Ok(fs::openat(CWD, path, FOLDER, Mode::empty())?),
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            Err(io::Error::other("a folder on the way to it became something else; look again"))
+        }
+        opened => Ok(opened?),
     }
+}
+
+/// Opens a folder, and makes it and those around it first where there are none.
+fn open_or_make(path: &Path, made: &mut Vec<(OwnedFd, OsString)>) -> io::Result<OwnedFd> {
+    let missing: Vec<&OsStr> = path
+        .ancestors()
+        .take_while(|folder| !folder.exists())
+        .filter_map(|folder| folder.file_name())
+        .collect();
+    let mut at = open_folder(path.ancestors().nth(missing.len()).unwrap_or(path))?;
+    for name in missing.into_iter().rev() {
+        fs::mkdirat(&at, name, Mode::from_raw_mode(0o777))?;
+        let inner = fs::openat(&at, name, FOLDER, Mode::empty());
+        made.push((at, name.to_owned()));
+        at = inner?;
+    }
+    Ok(at)
+}
+
+fn remove_folders(made: &mut Vec<(OwnedFd, OsString)>) {
+    for (parent, name) in made.drain(..).rev() {
+        let _ = fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+    }
+}
+
+fn sync(folder: &OwnedFd) {
+    let opened = fs::openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let _ = opened.and_then(fs::fsync);
 }
 
 /// The name under which the new content waits. It is always the same, so that what a killed process left is found.
-fn beside(place: &Path) -> io::Result<PathBuf> {
+fn beside(name: &OsStr) -> OsString {
     const LONGEST: usize = 200;
-    let name = place.file_name().ok_or_else(|| io::Error::other("it has no name"))?;
     let mut short = name.to_string_lossy().into_owned();
     if short.len() > LONGEST || name.to_str().is_none() {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         short = format!("{:016x}", hasher.finish());
     }
-    Ok(place.with_file_name(format!(".{short}.helve-new")))
+    format!(".{short}.helve-new").into()
 }
 
 /// Makes a file that is ours alone. One that is there already was left by a process that is dead, unless it is locked.
-fn claim(path: &Path, is_private: bool) -> io::Result<File> {
+fn claim(folder: &OwnedFd, name: &OsStr, is_private: bool) -> io::Result<File> {
     const ATTEMPTS: usize = 5;
+    const NEW: OFlags = OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::CLOEXEC);
+    const LEFT: OFlags =
+        OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
     let busy = || io::Error::other("another program is writing it right now; try again");
-    let mode = if is_private { 0o600 } else { 0o666 };
+    let mode = Mode::from_raw_mode(if is_private { 0o600 } else { 0o666 });
     for _ in 0..ATTEMPTS {
-        match OpenOptions::new().write(true).create_new(true).mode(mode).open(path) {
+        match fs::openat(folder, name, NEW, mode) {
             Ok(file) => {
+                let file = File::from(file);
                 if is_locked_elsewhere(&file) {
                     return Err(busy());
                 }
-                if is_at(&file, path) {
+                if is_at(&file, folder, name) {
                     return Ok(file);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                if !fs::symlink_metadata(path)?.is_file() {
-                    return Err(error);
+            Err(Errno::EXIST) => {
+                let left = File::from(fs::openat(folder, name, LEFT, Mode::empty())?);
+                if !left.metadata()?.is_file() {
+                    return Err(Errno::EXIST.into());
                 }
-                let left = File::open(path)?;
                 if is_locked_elsewhere(&left) {
                     return Err(busy());
                 }
-                if is_at(&left, path) {
-                    fs::remove_file(path)?;
+                if is_at(&left, folder, name) {
+                    fs::unlinkat(folder, name, AtFlags::empty())?;
                 }
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         }
     }
     Err(busy())
@@ -230,10 +395,10 @@ fn is_locked_elsewhere(file: &File) -> bool {
 }
 
 /// Whether a file is still the one of that name: another process may have taken it away before it was locked.
-fn is_at(file: &File, path: &Path) -> bool {
-    let id = |facts: io::Result<Metadata>| facts.ok().map(|facts| (facts.dev(), facts.ino()));
-    let open = id(file.metadata());
-    open.is_some() && open == id(fs::symlink_metadata(path))
+fn is_at(file: &File, folder: &OwnedFd, name: &OsStr) -> bool {
+    let id = |facts: Metadata| (facts.dev(), facts.ino());
+    let there = fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| (stat.st_dev, stat.st_ino));
+    file.metadata().ok().map(id).is_some_and(|open| there == Ok(open))
 }
 
 fn fill(file: &mut File, content: &Content) -> io::Result<()> {
@@ -246,6 +411,7 @@ fn fill(file: &mut File, content: &Content) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -316,11 +482,17 @@ mod tests {
     fn what_cannot_be_put_back_is_told() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
-        let first = change(at("first"), None, Some("1"));
-        commit(std::slice::from_ref(&first)).unwrap();
+        fs::write(at("second"), "2").unwrap();
+        let changes = [change(at("first"), None, Some("1")), change(at("second"), Some("2"), Some("two"))];
+        let mut stage = Stage(changes.iter().map(|change| Staged::new(change).unwrap()).collect());
+        stage.0.iter_mut().for_each(|staged| staged.go_live().unwrap());
         fs::write(at("first"), "somebody else's").unwrap();
-        assert_eq!(put_back([&first].into_iter()), [at("first")]);
+        fs::write(at("second"), "somebody else's too").unwrap();
+        assert_eq!(stage.put_back(2), [at("second"), at("first")]);
+        drop(stage);
         assert_eq!(fs::read_to_string(at("first")).unwrap(), "somebody else's");
+        assert_eq!(fs::read_to_string(at("second")).unwrap(), "somebody else's too");
+        assert_eq!(names(root.path()), ["first", "second"]);
     }
 
     #[test]
@@ -347,12 +519,67 @@ mod tests {
     fn who_is_still_writing_is_not_disturbed() {
         let root = tempfile::tempdir().unwrap();
         let place = root.path().join("file");
-        let theirs = claim(&beside(&place).unwrap(), false).unwrap();
+        let theirs =
+            claim(&open_folder(root.path()).unwrap(), &beside(place.file_name().unwrap()), false).unwrap();
         let error = commit(&[change(place.clone(), None, Some("ours"))]).unwrap_err();
         assert!(error.to_string().contains("try again"), "{error}");
         assert!(!place.exists());
         drop(theirs);
         commit(&[change(place, None, Some("ours"))]).unwrap();
+    }
+
+    /// Somebody saves the file after it was read, at any moment: it is found, and theirs again.
+    #[test]
+    fn what_is_saved_at_the_last_moment_is_not_lost() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for after in [Some("ours"), None] {
+            fs::write(at("f"), "1").unwrap();
+            let change = change(at("f"), Some("1"), after);
+            let mut staged = Staged::new(&change).unwrap();
+            fs::write(at("saved"), "2").unwrap();
+            fs::rename(at("saved"), at("f")).unwrap();
+            assert!(staged.go_live().unwrap_err().to_string().contains("this very moment"));
+            drop(staged);
+            assert_eq!(fs::read_to_string(at("f")).unwrap(), "2");
+            assert_eq!(names(root.path()), ["f"]);
+        }
+    }
+
+    /// As on file systems where nothing can change places.
+    #[test]
+    fn where_files_cannot_change_places_one_replaces_the_other() {
+        let root = tempfile::tempdir().unwrap();
+        let place = root.path().join("f");
+        fs::write(&place, "1").unwrap();
+        let change = change(place.clone(), Some("1"), Some("one"));
+        let mut staged = Staged::new(&change).unwrap();
+        staged.replace(change.before.as_ref().unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "one");
+        staged.beside = Beside::Old;
+        staged.replace(change.after.as_ref().unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "1");
+        assert!(staged.replace(change.after.as_ref().unwrap()).is_err());
+        drop(staged);
+        assert_eq!(names(root.path()), ["f"]);
+    }
+
+    #[test]
+    fn a_folder_that_becomes_a_link_leads_nowhere_else() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().canonicalize().unwrap().join(name);
+        for name in ["in", "out"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        let new = change(at("in/f"), None, Some("ours"));
+        let mut staged = Staged::new(&new).unwrap();
+        fs::rename(at("in"), at("was")).unwrap();
+        std::os::unix::fs::symlink("out", at("in")).unwrap();
+        staged.go_live().unwrap();
+        drop(staged);
+        assert_eq!((names(&at("out")), names(&at("was"))), (vec![], vec!["f".to_owned()]));
+        assert!(commit(&[new]).unwrap_err().to_string().contains("became something else"));
+        assert_eq!(names(&at("out")), Vec::<String>::new());
     }
 
     #[test]

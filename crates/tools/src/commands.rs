@@ -16,13 +16,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use helve_exec::{Ended, Input, Limits, Order, Output, Status, WindowSize, start};
-use tempfile::TempDir;
 use tokio::time::timeout;
 
 use crate::cleaned::Cleaner;
 use crate::ending;
 use crate::fence::Fence;
 use crate::kept::Kept;
+use crate::scratch::Scratch;
 use crate::{Context, ToolFailure};
 
 /// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its
@@ -218,11 +218,11 @@ impl Connection {
 
 /// A folder where one shell leaves notes for us.
 #[derive(Debug)]
-pub(crate) struct Sheet(TempDir);
+pub(crate) struct Sheet(Scratch);
 
 impl Sheet {
     pub(crate) fn new(temporary: &Path) -> Result<Sheet, ToolFailure> {
-        new_folder(temporary).map(Sheet)
+        Scratch::new(temporary).map(Sheet)
     }
 
     fn path(&self) -> &Path {
@@ -238,13 +238,6 @@ impl Sheet {
         let mut bytes = read_up_to(&self.path().join("folder"), MAX_PATH).ok()?;
         (bytes.pop() == Some(b'\n') && bytes.first() == Some(&b'/')).then(|| OsString::from_vec(bytes).into())
     }
-}
-
-pub(crate) fn new_folder(temporary: &Path) -> Result<TempDir, ToolFailure> {
-    tempfile::Builder::new().prefix("helve-").tempdir_in(temporary).map_err(|error| {
-        let place = temporary.display();
-        ToolFailure(format!("The command was not run: no folder can be made in {place}: {error}."))
-    })
 }
 
 /// The beginning of a file. The command could have put anything else in its place.
@@ -267,22 +260,28 @@ impl Folder {
     }
 
     /// Where the next one works, if that folder is still there.
-    pub(crate) fn now(&self, root: &Path) -> PathBuf {
+    pub(crate) fn now(&self, root: &Path, scratch: Option<&Path>) -> PathBuf {
         let folder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        folder.clone().filter(|folder| folder.is_dir()).unwrap_or_else(|| root.to_owned())
+        folder.clone().filter(|folder| is_there(folder, scratch)).unwrap_or_else(|| root.to_owned())
     }
 
     /// Where the next one works, and the folder that would have been it but is gone.
-    pub(crate) fn get(&self, root: &Path) -> (PathBuf, Option<PathBuf>) {
+    pub(crate) fn get(&self, root: &Path, scratch: &Path) -> (PathBuf, Option<PathBuf>) {
         let mut folder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match folder.take() {
-            Some(there) if there.is_dir() => {
+            Some(there) if is_there(&there, Some(scratch)) => {
                 *folder = Some(there.clone());
                 (there, None)
             }
             gone => (root.to_owned(), gone),
         }
     }
+}
+
+/// Whether a command finds a folder. What it has as `/tmp` lies somewhere else.
+fn is_there(folder: &Path, scratch: Option<&Path>) -> bool {
+    let own = folder.strip_prefix("/tmp").ok().zip(scratch);
+    folder.is_dir() || own.is_some_and(|(inside, scratch)| scratch.join(inside).is_dir())
 }
 
 /// Takes note of where a command went, however it ends: also when nobody waits for it any more.

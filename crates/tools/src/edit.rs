@@ -7,7 +7,8 @@ use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::editing::{Applied, Edit as Replacement, Refused, Replaced, Rung, replace};
+use crate::aside::aside;
+use crate::editing::{Applied, Edit as Replacement, Refusal, Refused, Replaced, Rung, replace};
 use crate::files::{Draft, Files, Place, Settled, Text};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
 
@@ -46,6 +47,13 @@ impl TypedTool for Edit {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
+        let tool = self.clone();
+        aside(context, move |context| tool.edit(&input, context)).await
+    }
+}
+
+impl Edit {
+    fn edit(&self, input: &Input, context: &Context) -> Done {
         let _alone = self.files.change();
         if input.edits.is_empty() {
             return Err(ToolFailure::new("There are no edits. Give at least one, with old and new."));
@@ -60,7 +68,8 @@ impl TypedTool for Edit {
             .map_err(|ToolFailure(why)| ToolFailure(format!("{name} was not edited. {why}")))?;
         let names = self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
         let did = match settled.text == file.there.text {
-            true => format!("{name} says so already: somebody made the same change."),
+            true if file.seen.is_some() => format!("{name} says so already: somebody made the same change."),
+            true => format!("{name} is as it was: the edits undo each other."),
             false => format!("{name} was edited.{}", slips(&applied)),
         };
         let text = format!(
@@ -79,9 +88,9 @@ fn settle(file: &Text, edits: &[Replacement]) -> Result<(Settled, Vec<Applied>),
     let refused = |refused: Refused| ToolFailure(format!("Nothing was changed: {refused}"));
     match replace(file.known(), edits) {
         Ok(Replaced { text, applied }) => Ok((file.settle(text)?, applied)),
-        Err(_) if file.seen.is_some() => {
+        Err(Refused { reason: Refusal::NotFound { .. }, .. }) if file.seen.is_some() => {
             let Replaced { text, applied } = replace(&file.there.text, edits).map_err(refused)?;
-            Ok((Settled::new(text), applied))
+            Ok((file.settle_there(text), applied))
         }
         Err(error) => Err(refused(error)),
     }

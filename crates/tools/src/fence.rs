@@ -38,6 +38,8 @@ const SCRATCH: u64 = 1 << 30;
 const DEPTH: usize = 3;
 const LOOKED_AT: usize = 3_000;
 const MAX_INDEX: u64 = 256 << 20;
+/// A file that says where git keeps something.
+const MAX_GIT_FILE: u64 = 64 << 10;
 /// Where there are many files, and none that anybody wrote.
 const NOT_LOOKED_AT: [&str; 5] = [".git", "node_modules", "target", ".venv", "vendor"];
 
@@ -159,9 +161,10 @@ pub fn opened_for(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
 /// the project says nothing, since commands write there.
 fn git_elsewhere(root: &Path) -> Option<PathBuf> {
     let git = root.join(".git");
-    let said = fs::read_to_string(&git).ok().filter(|_| git.is_file())?;
+    let read = |path: &Path| String::from_utf8(read_up_to(path, MAX_GIT_FILE).ok()?).ok();
+    let said = read(&git)?;
     let own = root.join(said.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let back = fs::read_to_string(own.join("gitdir")).ok()?;
+    let back = read(&own.join("gitdir"))?;
     let common = own.parent().filter(|folder| folder.ends_with("worktrees"))?.parent()?;
     let is_known = Path::new(back.trim()).canonicalize().ok()? == git.canonicalize().ok()?;
     (is_git(common) && is_known).then(|| common.to_owned())

@@ -16,6 +16,7 @@ use similar::DiffOp;
 
 use crate::atomic::{Change, Content, commit};
 use crate::likeness::Likeness;
+use crate::read::is_long;
 use crate::{Context, ToolFailure};
 use crate::{telling, walk};
 
@@ -149,7 +150,15 @@ impl Files {
     pub(crate) fn commit(&self, drafts: Vec<Draft>, context: &Context) -> Result<String, ToolFailure> {
         let (changes, extents): (Vec<Change>, Vec<Extent>) =
             drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
-        let told = changes.iter().filter_map(|change| other_names(change, &context.root)).collect();
+        if let Some(change) = changes.iter().find(|change| change.is_too_large()) {
+            let name = walk::shown(&context.root, &change.place);
+            return Err(ToolFailure(format!(
+                "{name} would have more than {} MiB, which could not be edited any more. Nothing was changed.",
+                MAX_CHANGED_BYTES >> 20
+            )));
+        }
+        let told = |change| [other_names(change, &context.root), other_owner(change, &context.root)];
+        let told = changes.iter().flat_map(told).flatten().collect();
         if context.is_trial {
             return Ok(told);
         }
@@ -172,6 +181,17 @@ fn other_names(change: &Change, root: &Path) -> Option<String> {
     let names = change.before.as_ref()?.like.as_ref()?.facts.nlink();
     let name = walk::shown(root, &change.place);
     (names > 1).then(|| format!("\n{name} has {names} names (hard links); the others keep the old text."))
+}
+
+/// What is told of a file that belonged to somebody else: whoever replaces it can't give it back to them.
+fn other_owner(change: &Change, root: &Path) -> Option<String> {
+    change.after.as_ref()?;
+    let owner = change.before.as_ref()?.like.as_ref()?.facts.uid();
+    let user = rustix::process::geteuid();
+    let name = walk::shown(root, &change.place);
+    let is_others = owner != user.as_raw() && !user.is_root();
+    is_others
+        .then(|| format!("\n{name} belonged to another user (number {owner}); now it belongs to this one."))
 }
 
 fn kept(bytes: &[u8], blobs: &dyn Blobs) -> Option<BlobId> {
@@ -220,6 +240,11 @@ impl Place {
     /// The place that a path of the model's means, if it is in the project or in a folder that was added to it.
     pub(crate) fn find(name: &str, context: &Context) -> Result<Place, ToolFailure> {
         let cannot = |error: io::Error| ToolFailure(format!("{name} can't be written: {error}."));
+        if name.is_empty() || name.ends_with('/') || name == "~" || name.starts_with("~/") {
+            return Err(ToolFailure(format!(
+                "{name:?} is no name of a file. Give a path in the project, or a whole one. Nothing was changed."
+            )));
+        }
         let root = context.root.canonicalize().map_err(cannot)?;
         let given = root.join(name);
         let path = real_path(&given).map_err(cannot)?;
@@ -247,12 +272,14 @@ fn followed(path: &Path, links: usize) -> io::Result<PathBuf> {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         real => return real,
     }
-    let links = links.checked_sub(1).ok_or_else(|| io::Error::other("too many links lead to it"))?;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("it leads through a folder that does not exist"));
     };
     match fs::read_link(path) {
-        Ok(target) => followed(&folder.join(target), links),
+        Ok(target) => {
+            let links = links.checked_sub(1).ok_or_else(|| io::Error::other("too many links lead to it"))?;
+            followed(&folder.join(target), links)
+        }
         Err(_) => Ok(followed(folder, links)?.join(name)),
     }
 }
@@ -281,6 +308,11 @@ impl Standing {
         let name = &self.place.name;
         match &self.seen {
             Some((_, Extent::Whole)) => Ok(()),
+            Some((seen, Extent::To(line))) if has_long_line(seen, *line) => Err(ToolFailure(format!(
+                "Line {} of {name} is too long to be shown whole, so nobody knows what would be lost with it. Use edit to \
+                 change a part of the file. Nothing was changed.",
+                line + 1
+            ))),
             Some((_, Extent::To(line))) => Err(ToolFailure(format!(
                 "Only a part of {name} was read. To replace it, read the rest first (offset {}); to change a part of it, \
                  use edit. Nothing was changed.",
@@ -307,6 +339,16 @@ impl Standing {
         }
     }
 
+    pub(crate) fn must_be_writable(&self) -> Result<(), ToolFailure> {
+        let name = &self.place.name;
+        match self.like.facts.permissions().readonly() {
+            true => Err(ToolFailure(format!(
+                "{name} is read-only, so somebody does not want it changed. Nothing was changed."
+            ))),
+            false => Ok(()),
+        }
+    }
+
     fn was_changed(&self) -> ToolFailure {
         let name = &self.place.name;
         ToolFailure(format!(
@@ -326,11 +368,7 @@ impl Standing {
                 "{name} can't be changed: {reason}. Use the shell if it must be. Nothing was changed."
             ))
         })?;
-        if self.like.facts.permissions().readonly() {
-            return Err(ToolFailure(format!(
-                "{name} is read-only, so somebody does not want it changed. Nothing was changed."
-            )));
-        }
+        self.must_be_writable()?;
         let seen = match &self.seen {
             Some((seen, _)) if *seen != self.bytes => match TextFile::read(seen) {
                 Ok(file) => Some(file.text),
@@ -345,6 +383,12 @@ impl Standing {
     pub(crate) fn content(&self) -> Content {
         Content { bytes: self.bytes.clone(), like: Some(self.like.clone()) }
     }
+}
+
+/// Whether the line after so many is one that `read` does not show whole.
+fn has_long_line(bytes: &[u8], after: usize) -> bool {
+    let text = TextFile::read(bytes).map(|file| file.text).unwrap_or_default();
+    lines(&text).nth(after).is_some_and(|line| is_long(line.content))
 }
 
 /// The text of a file that is to be changed.
@@ -378,6 +422,15 @@ impl Text {
     /// What the model made its changes to.
     pub(crate) fn known(&self) -> &str {
         self.seen.as_deref().unwrap_or(&self.there.text)
+    }
+
+    /// What is wanted was made of what is there. What somebody else did is in it, and the model has not seen it.
+    pub(crate) fn settle_there(&self, text: String) -> Settled {
+        let Some(seen) = &self.seen else { return Settled::new(text) };
+        match merge(seen, seen, &self.there.text) {
+            Merged::Clean { by_user, .. } => Settled { text, by_user },
+            Merged::Conflict(_) => Settled::new(text),
+        }
     }
 
     /// Puts together what is wanted, made of what is known, and what somebody else did meanwhile.

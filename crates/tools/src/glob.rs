@@ -12,10 +12,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::aside::aside;
 use crate::missed;
-use crate::walk::{
-    BYTES, aside, counted, elsewhere, filter, held, is_searched, output, shown, start, visit, walk,
-};
+use crate::walk::{BYTES, counted, elsewhere, filter, held, is_searched, output, shown, start, visit, walk};
 use crate::{Context, Done, TypedTool};
 
 /// Finds files by their names.
@@ -57,7 +56,7 @@ impl TypedTool for Glob {
         let (path, pattern) = from_here(&input);
         let start = start(context, path.as_deref())?;
         let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
-        aside(context, move |stop| find(&root, &start, &pattern, ignores.as_deref(), stop)).await
+        aside(context, move |context| find(&root, &start, &pattern, ignores.as_deref(), &context.stop)).await
     }
 }
 

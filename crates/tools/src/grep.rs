@@ -15,9 +15,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use crate::aside::aside;
 use crate::hits::{Found, Hits, HitsSink};
 use crate::missed;
-use crate::walk::{Troubles, aside, elsewhere, filter, held, is_searched, output, short, start, visit, walk};
+use crate::walk::{Troubles, elsewhere, filter, held, is_searched, output, short, start, visit, walk};
 use crate::{Context, Done, Hides, ToolFailure, TypedTool};
 
 /// Searches in files.
@@ -101,7 +102,7 @@ impl TypedTool for Grep {
         });
         let search = Search { start, glob, root: context.root.clone(), hides: context.hides.clone() };
         let ignores = self.user_ignores.clone();
-        aside(context, move |stop| search.run(&input, ignores.as_deref(), stop)).await
+        aside(context, move |context| search.run(&input, ignores.as_deref(), &context.stop)).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ground that a call stands on: the workspace, in which everything that the call changes is kept before and known after.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::ToolClass;
@@ -37,11 +38,34 @@ pub struct Ground {
     workspaces: Vec<Shared>,
     /// What was done, with the number of the workspace.
     effects: Arc<Mutex<Vec<(usize, Effects)>>>,
+    start: Arc<Start>,
+}
+
+/// Whether the call began to change files, or was called off before: whoever comes first decides.
+#[derive(Debug, Default)]
+struct Start(AtomicU8);
+
+const BEGUN: u8 = 1;
+const CALLED_OFF: u8 = 2;
+
+impl Start {
+    fn is(&self, wanted: u8) -> bool {
+        match self.0.compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(found) => found == wanted,
+        }
+    }
 }
 
 impl Ground {
     pub fn new(workspaces: Vec<Shared>) -> Ground {
-        Ground { workspaces, effects: Arc::default() }
+        Ground { workspaces, ..Ground::default() }
+    }
+
+    /// Lets nothing be changed from now on. False if that comes too late: then the call ends in a moment, and its end tells
+    /// what it did.
+    pub fn call_off(&self) -> bool {
+        self.start.is(CALLED_OFF)
     }
 
     /// What the call did to the files that it named, with the number of the workspace.
@@ -62,7 +86,12 @@ impl Ground {
             let of = workspaces.iter().rposition(|workspace| place.starts_with(workspace.root().folder()));
             let of = of.unwrap_or_default();
             let Some(workspace) = workspaces.get_mut(of) else { continue };
-            writings.push((of, workspace.about_to_write(&place.to_string_lossy()).map_err(not_kept)?));
+            writings.push((of, workspace.about_to_write(place).map_err(not_kept)?));
+        }
+        // Before the first file is touched, what it was is on the disk.
+        workspaces.iter().try_for_each(|workspace| workspace.sync_kept()).map_err(not_kept)?;
+        if !self.start.is(BEGUN) {
+            return Err(ToolFailure::new("It was stopped. Nothing was changed."));
         }
         let changed = change();
         // Also after a failure: it may have come too late to put everything back.

@@ -15,7 +15,7 @@ use crate::ToolFailure;
 use crate::cleaned::Cleaner;
 use crate::commands::Sheet;
 use crate::ending;
-use crate::kept::Kept;
+use crate::kept::{Kept, Whole};
 
 /// So many run at once.
 const MAX_RUNNING: usize = 16;
@@ -181,12 +181,15 @@ impl Job {
     }
 
     /// What it has said since the last time.
-    pub(crate) fn take_news(&self) -> String {
+    pub(crate) fn take_news(&self) -> Whole {
         let mut state = self.heard.state();
-        let State { cleaner, unseen, has_news, .. } = &mut *state;
-        cleaner.flush(|text| unseen.take(text));
+        let State { cleaner, unseen, has_news, ended } = &mut *state;
+        match ended {
+            Some(_) => cleaner.flush(|text| unseen.take(text)),
+            None => cleaner.show(|text| unseen.take(text)),
+        }
         *has_news = false;
-        std::mem::replace(unseen, empty()).into_text()
+        std::mem::replace(unseen, empty()).into_whole()
     }
 
     /// Waits until it says something or ends, but no longer than this.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use helve_protocol::{BlobId, Blobs};
 
+use crate::read::wrapped;
 use crate::telling::counted_lines;
 
 /// What reaches the model of one output, in letters, half of it from the end. Letters can be long, so bytes are bounded too.
@@ -41,7 +42,12 @@ impl Kept {
     }
 
     /// All that was kept, with a note where something is missing.
-    pub(crate) fn into_text(mut self) -> String {
+    pub(crate) fn into_text(self) -> String {
+        self.into_whole().text
+    }
+
+    /// The same, with how much is missing.
+    pub(crate) fn into_whole(mut self) -> Whole {
         while self.left_out > 0 && self.tail.front().is_some_and(|byte| is_inside_letter(*byte)) {
             self.tail.pop_front();
             self.left_out += 1;
@@ -52,8 +58,16 @@ impl Kept {
             text.push_str(&format!("{line_end}[{} bytes were not kept]\n", self.left_out));
         }
         text.push_str(&String::from_utf8_lossy(self.tail.make_contiguous()));
-        text
+        Whole { text, not_kept: self.left_out }
     }
+}
+
+/// An output as far as it was kept.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    pub(crate) text: String,
+    /// How many bytes of its middle were not.
+    pub(crate) not_kept: u64,
 }
 
 fn is_inside_letter(byte: u8) -> bool {
@@ -68,7 +82,7 @@ pub(crate) struct Shown {
 }
 
 /// Cuts the middle out of a text that is too long for the model, and keeps the whole where `read` finds it.
-pub(crate) fn shown(whole: String, blobs: &dyn Blobs) -> Shown {
+pub(crate) fn shown(Whole { text: whole, not_kept }: Whole, blobs: &dyn Blobs) -> Shown {
     let head = head(&whole, LETTERS, BYTES);
     if head.len() == whole.len() {
         return Shown { text: whole, whole: None };
@@ -76,11 +90,18 @@ pub(crate) fn shown(whole: String, blobs: &dyn Blobs) -> Shown {
     let head = up_to_line_end(self::head(&whole, LETTERS / 2, BYTES / 2));
     let tail = from_line_start(tail(&whole, LETTERS / 2, BYTES / 2));
     let middle = whole.get(head.len()..whole.len() - tail.len()).unwrap_or_default();
-    let left_out = format!("{}, {} bytes", counted_lines(middle.lines().count()), middle.len());
+    let left_out = match not_kept {
+        0 => format!("{}, {} bytes", counted_lines(middle.lines().count()), middle.len()),
+        _ => format!("{} bytes", middle.len() as u64 + not_kept),
+    };
     let (how, id) = match blobs.put_soon(whole.as_bytes()) {
         Ok(id) => {
-            let line = head.matches('\n').count() + 1;
-            (format!("use read with path output:{id} and offset {line}"), Some(id))
+            let line = wrapped(head).matches('\n').count() + 1;
+            let most = match not_kept {
+                0 => String::new(),
+                _ => format!("; {not_kept} of them, in the middle, were not kept"),
+            };
+            (format!("use read with path output:{id} and offset {line}{most}"), Some(id))
         }
         Err(error) => (format!("they could not be kept: {error}"), None),
     };

@@ -6,6 +6,7 @@
 
 mod address;
 mod apply_patch;
+mod aside;
 mod ask_user;
 mod atomic;
 mod cells;
@@ -37,6 +38,7 @@ mod picture;
 mod printing;
 mod read;
 mod remember;
+mod scratch;
 mod shell;
 mod shell_input;
 mod shell_kill;

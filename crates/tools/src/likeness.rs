@@ -38,7 +38,10 @@ impl Likeness {
     /// Makes a new file like this one. Only the mode must work: not every file system has the rest, and not everybody may
     /// give it.
     pub(crate) fn give_to(&self, file: &File) -> io::Result<()> {
-        let _ = fchown(file, Some(self.facts.uid()), Some(self.facts.gid()));
+        if fchown(file, Some(self.facts.uid()), Some(self.facts.gid())).is_err() {
+            // Only the superuser gives files away, but a group that one is in can be given.
+            let _ = fchown(file, None, Some(self.facts.gid()));
+        }
         // A folder may have given it rights that the old file has not.
         let _ = fremovexattr(file, RIGHTS);
         for Attribute { name, value } in &self.attributes {

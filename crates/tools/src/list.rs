@@ -12,7 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::walk::{Troubles, aside, counted, held, output, shown, start, visit, walk};
+use crate::aside::aside;
+use crate::walk::{Troubles, counted, held, output, shown, start, visit, walk};
 use crate::{Context, Done, ToolFailure, TypedTool};
 
 /// Shows what is in folders.
@@ -68,7 +69,7 @@ impl TypedTool for List {
         }
         let depth = input.depth.map_or(usize::MAX, |depth| depth.max(1) as usize);
         let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
-        aside(context, move |stop| list(&root, &start, depth, ignores.as_deref(), stop)).await
+        aside(context, move |context| list(&root, &start, depth, ignores.as_deref(), &context.stop)).await
     }
 }
 
@@ -239,10 +240,11 @@ impl Folder {
 }
 
 fn short_name(name: &OsStr) -> String {
-    let name = name.to_string_lossy();
+    // A line break in a name must not pass for the end of a line.
+    let name: String = name.to_string_lossy().replace(char::is_control, "\u{fffd}");
     match name.char_indices().nth(LETTERS) {
         Some((at, _)) => format!("{} [cut]", name.get(..at).unwrap_or_default()),
-        None => name.into_owned(),
+        None => name,
     }
 }
 

@@ -7,6 +7,7 @@ use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::aside::aside;
 use crate::cells::{CellKind, Notebook, Wrong};
 use crate::files::{Draft, Files, Place, Settled, Text};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
@@ -63,6 +64,13 @@ impl TypedTool for NotebookEdit {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
+        let tool = self.clone();
+        aside(context, move |context| tool.change(&input, context)).await
+    }
+}
+
+impl NotebookEdit {
+    fn change(&self, input: &Input, context: &Context) -> Done {
         let _alone = self.files.change();
         let place = Place::find(&input.path, context)?;
         let name = &input.path;
@@ -73,10 +81,10 @@ impl TypedTool for NotebookEdit {
         // Numbers mean nothing to whoever has not seen the cells.
         standing.must_be_seen()?;
         let file = standing.text()?;
-        let settled = settle(&file, &input)
+        let settled = settle(&file, input)
             .map_err(|why| ToolFailure(format!("{name} was not changed. {}", why.0.trim_end())))?;
         let names = self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
-        let text = format!("{name}: {}{names}{}", done(&input), telling::by_others(name, &settled.by_user));
+        let text = format!("{name}: {}{names}{}", done(input), telling::by_others(name, &settled.by_user));
         let display = Some(telling::diff(name, Some(&file.there.text), Some(&settled.text)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }

@@ -1,5 +1,6 @@
 //! `read`
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,6 +11,7 @@ use helve_workspace::{Encoding, Endings, TextFile, lines, read_lossily};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::aside::aside;
 use crate::files::{Files, Shown, read_bounded};
 use crate::telling::counted_lines;
 use crate::{Context, Done, ToolFailure, TypedTool, notebook, picture};
@@ -63,8 +65,15 @@ impl TypedTool for Read {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
+        let tool = self.clone();
+        aside(context, move |context| tool.read(&input, context)).await
+    }
+}
+
+impl Read {
+    fn read(&self, input: &Input, context: &Context) -> Done {
         if let Some(id) = input.path.strip_prefix(OUTPUT) {
-            return output(id, &input, context);
+            return output(id, input, context);
         }
         let path = context.place(&input.path);
         if path.is_dir() {
@@ -78,11 +87,9 @@ impl TypedTool for Read {
         if bytes.starts_with(b"%PDF-") {
             return document(&input.path, &path, &bytes, context);
         }
-        self.text(&input, &path, &bytes, context)
+        self.text(input, &path, &bytes, context)
     }
-}
 
-impl Read {
     fn text(&self, input: &Input, path: &Path, bytes: &[u8], context: &Context) -> Done {
         let name = &input.path;
         let text = read_lossily(bytes).map_err(|reason| {
@@ -115,8 +122,27 @@ fn output(id: &str, input: &Input, context: &Context) -> Done {
     let bytes = context.blobs.get(id).map_err(|error| {
         ToolFailure(format!("There is no output {id}: {error}. Copy its id from the result that names it."))
     })?;
-    let (text, _) = numbered(&String::from_utf8_lossy(&bytes), input);
+    let (text, _) = numbered(&wrapped(&String::from_utf8_lossy(&bytes)), input);
     Ok(ToolOutput { text, ..ToolOutput::default() })
+}
+
+/// An output with its long lines broken, so that every part of it can be read. No file is shown like that: its lines have
+/// the numbers that others know.
+pub(crate) fn wrapped(text: &str) -> Cow<'_, str> {
+    if !lines(text).any(|line| is_long(line.content)) {
+        return Cow::Borrowed(text);
+    }
+    let mut wrapped = String::with_capacity(text.len() + text.len() / LETTERS_PER_LINE + 1);
+    for line in lines(text) {
+        let mut rest = line.content;
+        while let Some((at, _)) = rest.char_indices().nth(LETTERS_PER_LINE) {
+            let (head, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            wrapped.extend([head, "\n"]);
+            rest = after;
+        }
+        wrapped.extend([rest, line.ending]);
+    }
+    Cow::Owned(wrapped)
 }
 
 fn content(name: &str, path: &Path) -> Result<Vec<u8>, ToolFailure> {
@@ -199,20 +225,30 @@ fn numbered(text: &str, input: &Input) -> (String, Shown) {
         return (format!("[The file has only {}.]", counted_lines(total)), shown);
     }
     let mut told = String::new();
+    let mut last = shown.last;
     for (at, line) in lines(text).enumerate().skip(first - 1).take(limit) {
-        let line = format!("{:>6}\t{}\n", at + 1, cut(line.content));
-        if told.len() + line.len() > BYTES {
+        let numbered = format!("{:>6}\t{}\n", at + 1, cut(line.content));
+        if told.len() + numbered.len() > BYTES {
             break;
         }
-        told.push_str(&line);
-        shown.last = at + 1;
+        told.push_str(&numbered);
+        // Whoever saw the beginning of a line has not seen it.
+        if shown.last == last && !is_long(line.content) {
+            shown.last = at + 1;
+        }
+        last = at + 1;
     }
-    if shown.last < total {
-        let left = total - shown.last;
-        let (total, next) = (counted_lines(total), shown.last + 1);
+    if last < total {
+        let left = total - last;
+        let (total, next) = (counted_lines(total), last + 1);
         told.push_str(&format!("[{left} of {total} follow: read on with offset {next}]\n"));
     }
     (told, shown)
+}
+
+/// Whether only the beginning of a line is shown.
+pub(crate) fn is_long(line: &str) -> bool {
+    line.len() > LETTERS_PER_LINE && line.chars().nth(LETTERS_PER_LINE).is_some()
 }
 
 fn cut(line: &str) -> String {

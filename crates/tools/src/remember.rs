@@ -10,6 +10,7 @@ use helve_workspace::{TextFile, main_ending};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::aside::aside;
 use crate::atomic::{Change, Content, commit};
 use crate::files::{read_bounded, real_path};
 use crate::likeness::Likeness;
@@ -70,16 +71,12 @@ impl TypedTool for Remember {
     async fn run(&self, input: Input, context: &Context) -> Done {
         let line = memory(&input.text)?;
         let file = self.file(input.scope, context)?;
-        let _lock = lock(&file, context).await?;
-        let before = file.read()?;
-        let text = before.as_ref().map_or(TITLE, |(_, there)| &there.text);
-        if is_known(text, &line) {
-            return Ok(told(format!("{} says that already. Nothing was changed.", file.path.display())));
-        }
-        let after = with_bullet(text, &line);
-        file.must_have_room(text, &after)?;
-        context.ground.change(&[&file.path], || file.write(before.as_ref(), after))?;
-        Ok(told(format!("Added to {}.", file.path.display())))
+        let lock = lock(&file, context).await?;
+        aside(context, move |context| {
+            let _lock = lock;
+            file.add(&line, context)
+        })
+        .await
     }
 }
 
@@ -157,6 +154,19 @@ struct MemoryFile {
 }
 
 impl MemoryFile {
+    /// Adds a line, unless it is there.
+    fn add(&self, line: &str, context: &Context) -> Done {
+        let before = self.read()?;
+        let text = before.as_ref().map_or(TITLE, |(_, there)| &there.text);
+        if is_known(text, line) {
+            return Ok(told(format!("{} says that already. Nothing was changed.", self.path.display())));
+        }
+        let after = with_bullet(text, line);
+        self.must_have_room(text, &after)?;
+        context.ground.change(&[&self.path], || self.write(before.as_ref(), after))?;
+        Ok(told(format!("Added to {}.", self.path.display())))
+    }
+
     fn cannot(&self, why: impl std::fmt::Display) -> ToolFailure {
         ToolFailure(format!("{} was not changed: {why}.", self.path.display()))
     }

@@ -8,14 +8,14 @@ use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Outp
 use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
 use crate::cleaned::{Cleaner, Letters};
-use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup, new_folder};
+use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
 use crate::guarded::{Forbidden, Guard};
 use crate::jobs::{Adopted, Jobs};
 use crate::kept::{Kept, Shown, shown};
+use crate::scratch::{Scratch, sweep};
 use crate::shell_output::report;
 use crate::{Context, Done, Live, ToolFailure, TypedTool, ending};
 
@@ -27,7 +27,7 @@ pub struct Shell {
     folder: Folder,
     startup: OnceCell<Startup>,
     /// What the commands have as `/tmp`, together.
-    scratch: OnceCell<TempDir>,
+    scratch: OnceCell<Scratch>,
     /// What jobs must not make.
     forbidden: Forbidden,
 }
@@ -70,18 +70,17 @@ impl TypedTool for Shell {
     }
 
     fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
-        let (command, folder) = (input.command.clone(), self.folder.now(root));
+        let (command, folder) =
+            (input.command.clone(), self.folder.now(root, self.scratch.get().map(Scratch::path)));
         vec![Action::Run { command, folder, network: input.network }]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
         let scratch = self.scratch().await?;
         let (notes, script) = self.prepared(scratch, context).await?;
-        let (at, gone) = self.folder.get(&context.root);
+        let (at, gone) = self.folder.get(&context.root, scratch);
         let mut told = notes;
-        if let Some(gone) = gone {
-            told.push_str(&format!("[{} is gone; back in the project]\n", gone.display()));
-        }
+        told.push_str(&back_from(gone));
         let sheet = Sheet::new(&self.commands.temporary)?;
         let order = self.commands.order(&input.command, &at, &sheet, script.as_deref());
         let order = self.commands.confined(order, &sheet, scratch, context);
@@ -97,7 +96,7 @@ impl TypedTool for Shell {
         let time = Duration::from_secs(seconds.into());
         let running = self.jobs.begin(order).await.map_err(|error| ending::not_run(&error))?;
         let (heard, end) = hear(running, time, context).await;
-        let Shown { text, whole } = shown(heard.into_text(), &*context.blobs);
+        let Shown { text, whole } = shown(heard.into_whole(), &*context.blobs);
         told.push_str(&ending::lines(text));
         let (is_well, how) = match end {
             End::Away(running) => {
@@ -112,9 +111,12 @@ impl TypedTool for Shell {
                 let display = Some(format!("goes on as job {}", job.number));
                 return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
             }
-            End::Late => {
-                (false, format!("[stopped after {seconds} s, with everything that it had started]\n"))
-            }
+            End::Late => (
+                false,
+                format!(
+                    "[stopped after {seconds} s, with everything that it had started; give it more `timeout`, or run it in the `background`]\n"
+                ),
+            ),
             End::Itself(ended) => {
                 let is_well = matches!(ended, Ended { status: Status::Exited(0), cause: Cause::Itself, .. });
                 (is_well, format!("[{}]\n{}", ending::words(ended), ending::remarks(ended)))
@@ -127,7 +129,7 @@ impl TypedTool for Shell {
             told.push_str(why_confined(&told, &confinement));
         }
         told.push_str(&aside);
-        told.push_str(&self.whereabouts(&at, &context.root));
+        told.push_str(&self.whereabouts(&at, &context.root, scratch));
         told.truncate(told.trim_end_matches('\n').len());
         // What went well needs no word for people.
         let display = (!is_well).then(|| last_lines(&told));
@@ -149,8 +151,11 @@ impl Shell {
 
     /// A folder for temporary files, for as long as the session lives.
     async fn scratch(&self) -> Result<&Path, ToolFailure> {
-        let folder = self.scratch.get_or_try_init(async || new_folder(&self.commands.temporary)).await?;
-        Ok(folder.path())
+        let make = async || {
+            sweep(&self.commands.temporary);
+            Scratch::new(&self.commands.temporary)
+        };
+        Ok(self.scratch.get_or_try_init(make).await?.path())
     }
 
     /// What a confined command must leave as it is: what decides about it, and can't be protected.
@@ -191,8 +196,11 @@ impl Shell {
     }
 
     /// Where the next command works, if that is not where this one did, or outside the project.
-    fn whereabouts(&self, before: &Path, root: &Path) -> String {
-        let (now, _) = self.folder.get(root);
+    fn whereabouts(&self, before: &Path, root: &Path, scratch: &Path) -> String {
+        let (now, gone) = self.folder.get(root, scratch);
+        if gone.is_some() {
+            return back_from(gone);
+        }
         match now.strip_prefix(real(root)) {
             Err(_) if now != root => format!("[now in {}, outside the project]\n", now.display()),
             Ok(inside) if now != real(before) => match inside.as_os_str().is_empty() {
@@ -202,6 +210,11 @@ impl Shell {
             _ => String::new(),
         }
     }
+}
+
+/// What is told of a folder that is not there any more.
+fn back_from(gone: Option<PathBuf>) -> String {
+    gone.map(|gone| format!("[{} is gone; back in the project]\n", gone.display())).unwrap_or_default()
 }
 
 /// What is told of things that were put aside.

@@ -9,21 +9,10 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Context, Done, ToolFailure};
+use crate::{Context, ToolFailure};
 
 /// What reaches the model at most.
 pub(crate) const BYTES: usize = 48 << 10;
-
-/// Runs work that blocks, away from the loop. Whoever no longer waits for it stops it too.
-pub(crate) async fn aside<W>(context: &Context, work: W) -> Done
-where
-    W: FnOnce(&CancellationToken) -> Done + Send + 'static,
-{
-    let stop = context.stop.child_token();
-    let _stops_it = stop.clone().drop_guard();
-    let broken = |_| ToolFailure::new("The search broke off. Try it again with a smaller folder.");
-    tokio::task::spawn_blocking(move || work(&stop)).await.map_err(broken)?
-}
 
 /// Where a search begins.
 pub(crate) fn start(context: &Context, path: Option<&str>) -> Result<PathBuf, ToolFailure> {
@@ -80,7 +69,8 @@ pub(crate) fn elsewhere(glob: &str) -> Option<(&str, &str)> {
     let plain = glob.find(['*', '?', '[', '{']).and_then(|end| glob.get(..end)).unwrap_or(glob);
     let end = plain.rfind('/').filter(|_| is_elsewhere)?;
     let (folder, rest) = glob.split_at_checked(end + 1)?;
-    (!rest.is_empty()).then_some((folder, rest))
+    // `/x.rs` is the one at the top of the project, as for git and `rg`.
+    (!rest.is_empty() && folder != "/").then_some((folder, rest))
 }
 
 /// What a glob lets through, as `rg -g` has it: what it names is found though it may be hidden or ignored.

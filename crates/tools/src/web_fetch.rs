@@ -12,6 +12,7 @@ use url::Url;
 
 use crate::address::Allowed;
 use crate::fetching::{Body, Fetched, Fetching, MAX_ADDRESS_BYTES};
+use crate::read::wrapped;
 use crate::{Context, Done, ToolFailure, Touches, TypedTool, charset, page, picture};
 
 /// Fetches addresses of the web.
@@ -161,8 +162,11 @@ async fn read_page(html: String, url: Url, stop: &CancellationToken) -> Result<p
     page.ok_or_else(|| ToolFailure::new("The page could not be read. Use the shell to look at it."))
 }
 
-/// The text as far as it fits; all of it is kept.
+/// The text as far as it fits; all of it is kept. What could command a terminal is none of it.
 fn bounded(text: String, context: &Context) -> Done {
+    let is_text = |letter: char| !letter.is_control() || matches!(letter, '\n' | '\t' | '\r');
+    let text =
+        if text.chars().all(is_text) { text } else { text.chars().filter(|it| is_text(*it)).collect() };
     let Some((end, _)) = text.char_indices().nth(LETTERS) else {
         return Ok(ToolOutput { text, ..ToolOutput::default() });
     };
@@ -171,8 +175,9 @@ fn bounded(text: String, context: &Context) -> Done {
         .put(text.as_bytes())
         .map_err(|error| ToolFailure(format!("The page can't be kept: {error}.")))?;
     let (shown, rest) = text.split_at_checked(end).unwrap_or((&text, ""));
-    let left = rest.chars().count();
-    let text = format!("{shown}\n[{left} characters more: read with path output:{whole}]");
+    let (left, line) = (rest.chars().count(), wrapped(shown).matches('\n').count() + 1);
+    let text =
+        format!("{shown}\n[{left} characters more: use read with path output:{whole} and offset {line}]");
     Ok(ToolOutput { text, whole: Some(whole), ..ToolOutput::default() })
 }
 

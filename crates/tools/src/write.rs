@@ -7,6 +7,7 @@ use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::aside::aside;
 use crate::atomic::{Change, Content};
 use crate::files::{Draft, Extent, Files, Place, Standing, with_endings_of};
 use crate::{Context, Done, Touches, TypedTool, telling};
@@ -43,6 +44,13 @@ impl TypedTool for Write {
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {
+        let tool = self.clone();
+        aside(context, move |context| tool.write(input, context)).await
+    }
+}
+
+impl Write {
+    fn write(&self, input: Input, context: &Context) -> Done {
         let _alone = self.files.change();
         let place = Place::find(&input.path, context)?;
         match self.files.open(&place, context)? {
@@ -50,9 +58,7 @@ impl TypedTool for Write {
             Some(standing) => self.replace(&standing, input.content, context),
         }
     }
-}
 
-impl Write {
     fn make(&self, place: Place, content: String, context: &Context) -> Done {
         let was_deleted = self.files.knows(&place.path);
         let after = Content { bytes: content.clone().into_bytes(), like: None };

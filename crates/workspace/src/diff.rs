@@ -13,7 +13,7 @@ const MAX_COMPARED_BYTES: usize = 4 << 20;
 const BINARY_PROBE_BYTES: usize = 8_000;
 const CONTEXT_LINES: usize = 3;
 /// How long two texts are compared.
-const PATIENCE: Duration = Duration::from_millis(300);
+const LONGEST: Duration = Duration::from_millis(300);
 
 /// A path's content at one time.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +26,33 @@ pub(crate) fn is_binary(content: &[u8]) -> bool {
     content.get(..BINARY_PROBE_BYTES).unwrap_or(content).contains(&0)
 }
 
+/// How much is compared in one look. What comes after is only counted: whoever waits for it waits for thousands of files.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    bytes: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { bytes: 32 << 20 }
+    }
+}
+
+impl Patience {
+    fn lasts_for(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.bytes > 0
+    }
+}
+
 /// How many lines were added and removed. Those of a binary content do not count.
-pub(crate) fn count_lines(before: &[u8], after: &[u8]) -> (u64, u64) {
+pub(crate) fn count_lines(before: &[u8], after: &[u8], patience: &mut Patience) -> (u64, u64) {
     if is_binary(before) || is_binary(after) {
         return (0, 0);
     }
-    if before.is_empty() || after.is_empty() || before.len().max(after.len()) > MAX_COMPARED_BYTES {
+    let is_one_empty = before.is_empty() || after.is_empty();
+    let is_large = before.len().max(after.len()) > MAX_COMPARED_BYTES;
+    if is_one_empty || is_large || !patience.lasts_for(before.len() + after.len()) {
         return (lines_in(after), lines_in(before));
     }
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
@@ -44,7 +65,7 @@ pub(crate) fn count_lines(before: &[u8], after: &[u8]) -> (u64, u64) {
 
 /// Lines that have nothing in common take for ever to compare: then what is left counts as removed and added.
 fn compared<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
-    TextDiff::configure().timeout(PATIENCE).diff_lines(before, after)
+    TextDiff::configure().timeout(LONGEST).diff_lines(before, after)
 }
 
 fn lines_in(content: &[u8]) -> u64 {
@@ -63,6 +84,7 @@ pub(crate) fn unified(
     after: Option<Side<'_>>,
     max_bytes: usize,
 ) -> String {
+    let path = &one_line(path);
     let mut text = heading(path, before, after);
     let content = |side: Option<Side<'_>>| side.map_or(&[][..], |side| side.content).to_vec();
     let (old, new) = (content(before), content(after));
@@ -83,6 +105,13 @@ pub(crate) fn unified(
         push_bounded(&mut text, &unified.to_string(), max_bytes);
     }
     text
+}
+
+/// A name can have line breaks in it, and must not pass for more than a name.
+pub(crate) fn one_line(name: &str) -> String {
+    name.chars()
+        .flat_map(|letter| if letter.is_control() { letter.escape_debug().collect() } else { vec![letter] })
+        .collect()
 }
 
 fn heading(path: &str, before: Option<Side<'_>>, after: Option<Side<'_>>) -> String {
@@ -136,9 +165,20 @@ mod tests {
             (0..300_000).map(|_| format!("{}\n", next())).collect()
         };
         let (before, after) = (digits(1), digits(2));
-        let (added, removed) = count_lines(before.as_bytes(), after.as_bytes());
+        let (added, removed) = counted(before.as_bytes(), after.as_bytes());
         assert!(added == removed && added > 0);
         assert!(unified("a", file(&before), file(&after), 10_000).len() < 11_000);
+    }
+
+    fn counted(before: &[u8], after: &[u8]) -> (u64, u64) {
+        count_lines(before, after, &mut Patience::default())
+    }
+
+    #[test]
+    fn what_is_too_much_to_compare_is_counted() {
+        let mut patience = Patience { bytes: 8 };
+        assert_eq!(count_lines(b"a\nb\n", b"a\nc", &mut patience), (1, 1));
+        assert_eq!(count_lines(b"a\nb\n", b"a\nc\n", &mut patience), (2, 2));
     }
 
     fn file(content: &str) -> Option<Side<'_>> {
@@ -147,10 +187,10 @@ mod tests {
 
     #[test]
     fn lines_are_counted() {
-        assert_eq!(count_lines(b"a\nb\nc\n", b"a\nx\ny\nc\n"), (2, 1));
-        assert_eq!(count_lines(b"", b"a\nb"), (2, 0));
-        assert_eq!(count_lines(b"a\n", b""), (0, 1));
-        assert_eq!(count_lines(b"a\0", b"b\0"), (0, 0));
+        assert_eq!(counted(b"a\nb\nc\n", b"a\nx\ny\nc\n"), (2, 1));
+        assert_eq!(counted(b"", b"a\nb"), (2, 0));
+        assert_eq!(counted(b"a\n", b""), (0, 1));
+        assert_eq!(counted(b"a\0", b"b\0"), (0, 0));
     }
 
     #[test]
@@ -185,7 +225,7 @@ mod tests {
             old in prop::collection::vec("[ab]{0,2}\n", 0..20),
             new in prop::collection::vec("[ab]{0,2}\n", 0..20),
         ) {
-            let (added, removed) = count_lines(old.concat().as_bytes(), new.concat().as_bytes());
+            let (added, removed) = counted(old.concat().as_bytes(), new.concat().as_bytes());
             prop_assert_eq!(old.len() as u64 + added, new.len() as u64 + removed);
         }
     }

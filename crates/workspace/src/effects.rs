@@ -86,6 +86,8 @@ pub enum WhyNotKept {
     TooLarge,
     /// The workspace as a whole has more than is kept.
     TooMuch,
+    /// Nobody wants anything to be kept.
+    NotWanted,
     Ignored,
     Unreadable,
     /// A pipe, a socket, a device.
@@ -104,6 +106,7 @@ impl fmt::Display for WhyNotKept {
         f.write_str(match self {
             WhyNotKept::TooLarge => "it is too large to be kept",
             WhyNotKept::TooMuch => "the workspace has more than can be kept",
+            WhyNotKept::NotWanted => "nothing is kept outside of a session",
             WhyNotKept::Ignored => "it is ignored",
             WhyNotKept::Unreadable => "it could not be read",
             WhyNotKept::Special => "it is neither a file nor a link",

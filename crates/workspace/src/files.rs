@@ -1,9 +1,7 @@
 //! How files below the root are reached: never through a link, and never by opening what is not a file.
 
-use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
@@ -38,14 +36,19 @@ impl Files {
         Files { root: root.to_owned() }
     }
 
+    pub(crate) fn is_whole_machine(&self) -> bool {
+        self.root.parent().is_none()
+    }
+
     pub(crate) fn absolute(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
     /// A path as the index has it.
-    pub(crate) fn key(&self, path: &str) -> Result<String> {
-        let bad = || WorkspaceError::BadPath(path.to_owned());
-        let inside = Path::new(path).strip_prefix(&self.root).ok().and_then(Path::to_str).unwrap_or(path);
+    pub(crate) fn key(&self, path: impl AsRef<Path>) -> Result<String> {
+        let path = path.as_ref();
+        let bad = || WorkspaceError::BadPath(path.to_string_lossy().into_owned());
+        let inside = path.strip_prefix(&self.root).unwrap_or(path).to_str().ok_or_else(bad)?;
         let (start, names) = match inside.strip_prefix('/') {
             Some(names) => ("/", names),
             None => ("", inside),
@@ -131,9 +134,16 @@ fn read_link(path: &Path) -> io::Result<Content> {
     Ok(Content::Read(stat, target.into_bytes()))
 }
 
-/// A name as a string, if it can be one.
+/// A name as a string, if it can be one; else one that is like it, and like no other.
 pub(crate) fn name_of(bytes: &[u8]) -> std::result::Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|_| OsStr::from_bytes(bytes).to_string_lossy().into_owned())
+    std::str::from_utf8(bytes).map_err(|_| {
+        let mut like = String::new();
+        for chunk in bytes.utf8_chunks() {
+            like.push_str(chunk.valid());
+            chunk.invalid().iter().for_each(|byte| like.push_str(&format!("\\x{byte:02x}")));
+        }
+        like
+    })
 }
 
 pub(crate) fn join(folder: &str, name: &str) -> String {

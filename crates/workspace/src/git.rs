@@ -9,9 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use rustix::fs as unix;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::root::{Root, common_folder, git_folder};
 use crate::stat::{Moment, Stat};
@@ -19,10 +23,13 @@ use crate::tracked::{ObjectId, Tracked, TrackedFile};
 
 /// The files by which git may convert others between its objects and the folder.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
-/// Where a tree is held while a call may make git forget its objects. Each worktree has its own.
-const HELD: &str = "refs/worktree/helve/before";
+/// Where trees are held while a call may make git forget their objects. Each worktree has its own, and each workspace one
+/// in it, by the number of its process.
+const HELD: &str = "refs/worktree/helve";
 /// Of millions of files.
 const MAX_INDEX_BYTES: u64 = 1 << 30;
+/// So long git may take to answer.
+const LONGEST: Duration = Duration::from_secs(60);
 const MAX_ERROR_CHARS: usize = 300;
 
 /// The program and the environment that it gets.
@@ -52,9 +59,13 @@ pub(crate) struct Git {
     tracked: Tracked,
     /// Whether git was asked which of the tracked files it converts.
     knows_converted: bool,
-    /// The index whose tree is held.
+    /// The index whose tree is held, and the reference that holds it.
     held: Option<Stat>,
+    holder: String,
 }
+
+/// How many workspaces of this process held something.
+static HOLDERS: AtomicU32 = AtomicU32::new(0);
 
 impl Git {
     pub(crate) fn open(root: &Root, program: GitProgram) -> Option<Git> {
@@ -70,6 +81,7 @@ impl Git {
             tracked: Tracked::default(),
             knows_converted: false,
             held: None,
+            holder: format!("{HELD}/{}-{}", std::process::id(), HOLDERS.fetch_add(1, Ordering::Relaxed)),
         })
     }
 
@@ -182,9 +194,8 @@ impl Git {
     }
 
     fn changes_line_ends(&self) -> io::Result<bool> {
-        let output = self.command(&["config", "--get", "core.autocrlf"]).output()?;
-        let value = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-        Ok(output.status.success() && value != "false")
+        let value = self.output(&["config", "--get", "--default", "false", "core.autocrlf"])?;
+        Ok(String::from_utf8_lossy(&value).trim() != "false")
     }
 
     /// Those of the files whose object has another size.
@@ -249,19 +260,45 @@ impl Git {
         // By a name that nobody has put anything at: commands write in this folder too.
         let mut copy = tempfile::Builder::new().prefix("helve-index").tempfile_in(&self.git_folder)?;
         io::copy(&mut self.open_index()?, &mut copy)?;
-        let mut write_tree = self.command(&["write-tree", "--missing-ok"]);
-        write_tree.env("GIT_INDEX_FILE", copy.path());
-        let tree = write_tree.output().and_then(successful);
+        let write_tree = || self.output_with(&["write-tree", "--missing-ok"], copy.path(), Vec::new());
+        // Files in conflict are in no tree, and are kept by content in any case.
+        let tree = write_tree().or_else(|_| self.drop_conflicts(copy.path()).and_then(|()| write_tree()));
         drop(copy);
         let tree = String::from_utf8_lossy(&tree?).trim().to_owned();
-        self.output(&["update-ref", HELD, &tree])?;
+        if self.held.is_none() {
+            self.release_those_of_the_dead();
+        }
+        self.output(&["update-ref", &self.holder, &tree])?;
         self.held = self.index;
         Ok(())
     }
 
+    /// Takes the files that are in conflict out of a copy of the index.
+    fn drop_conflicts(&self, copy: &Path) -> io::Result<()> {
+        let list = self.output_with(&["ls-files", "--unmerged", "-z", ":/"], copy, Vec::new())?;
+        let after_tab = |line: &[u8]| line.splitn(2, |byte| *byte == b'\t').nth(1).map(<[u8]>::to_vec);
+        let mut names: Vec<Vec<u8>> = list.split(|byte| *byte == 0).filter_map(after_tab).collect();
+        names.dedup();
+        let names = [names.join(&0), vec![0]].concat();
+        self.output_with(&["update-index", "--force-remove", "-z", "--stdin"], copy, names).map(drop)
+    }
+
+    /// Lets go what processes held that were killed.
+    fn release_those_of_the_dead(&self) {
+        let held = self.output(&["for-each-ref", "--format=%(refname)", HELD]).unwrap_or_default();
+        let is_of_the_dead = |name: &&str| {
+            let holder = name.strip_prefix(HELD).and_then(|rest| rest.strip_prefix('/'));
+            let process = holder.and_then(|holder| holder.split_once('-')?.0.parse::<u32>().ok());
+            !process.is_some_and(|process| Path::new(&format!("/proc/{process}")).exists())
+        };
+        for name in String::from_utf8_lossy(&held).lines().filter(is_of_the_dead) {
+            let _ = self.output(&["update-ref", "-d", name]);
+        }
+    }
+
     fn release(&mut self) {
         if self.held.take().is_some() {
-            let _ = self.output(&["update-ref", "-d", HELD]);
+            let _ = self.output(&["update-ref", "-d", &self.holder]);
         }
     }
 
@@ -288,7 +325,14 @@ impl Git {
     }
 
     fn output(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
-        self.command(arguments).output().and_then(successful)
+        run(self.command(arguments), Vec::new())
+    }
+
+    /// The same with another index, and with something to read.
+    fn output_with(&self, arguments: &[&str], index: &Path, input: Vec<u8>) -> io::Result<Vec<u8>> {
+        let mut command = self.command(arguments);
+        command.env("GIT_INDEX_FILE", index);
+        run(command, input)
     }
 
     /// Asks for many objects at once and reads the answers as they come.
@@ -318,6 +362,30 @@ impl Git {
 impl Drop for Git {
     fn drop(&mut self) {
         self.release();
+    }
+}
+
+/// Runs git to its end, unless that takes too long: whatever a project has by the names that git reads, such as a pipe, must
+/// not stop everything.
+fn run(mut command: Command, input: Vec<u8>) -> io::Result<Vec<u8>> {
+    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+    let mut git = command.stdin(stdin).spawn()?;
+    let id = i32::try_from(git.id()).ok().and_then(Pid::from_raw);
+    let questions = git.stdin.take();
+    let (sender, done) = mpsc::channel();
+    thread::Builder::new().name("git".to_owned()).spawn(move || {
+        if let Some(mut questions) = questions {
+            let _ = questions.write_all(&input);
+        }
+        let _ = sender.send(git.wait_with_output());
+    })?;
+    match done.recv_timeout(LONGEST) {
+        Ok(output) => output.and_then(successful),
+        Err(_) => {
+            // It has not been waited for, so the number is still its own.
+            let _ = id.map(|id| kill_process(id, Signal::KILL));
+            Err(io::Error::other("git did not answer in time"))
+        }
     }
 }
 

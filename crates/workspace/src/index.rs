@@ -64,7 +64,7 @@ impl Entry {
 
     /// Whether the content has to be read to know that it is still the same.
     pub(crate) fn is_in_doubt(&self, now: &Stat) -> bool {
-        let can_compare = !matches!(self.source, Source::Nowhere(_));
+        let can_compare = self.hash.is_some() || !matches!(self.source, Source::Nowhere(_));
         self.stat != *now || (can_compare && self.is_racy())
     }
 }
@@ -251,7 +251,7 @@ impl Comparison {
             }
             Some(before) if before.is_ignored() => {
                 let fresh = present.fresh(&found);
-                if before.stat.may_differ_in_content(&found.stat) {
+                if before.stat.may_differ(&found.stat) {
                     self.changed_unkept.push(found.path.clone());
                 }
                 if before != fresh {

@@ -6,7 +6,7 @@ use std::thread;
 
 use helve_protocol::BlobId;
 
-use crate::diff::count_lines;
+use crate::diff::{Patience, count_lines};
 use crate::effects::{Effect, Image, NotKept, WhyNotKept};
 use crate::error::{Result, WorkspaceError};
 use crate::files::Content;
@@ -122,7 +122,9 @@ impl Workspace {
         let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let before = self.kept_bytes.fetch_add(size, Ordering::Relaxed);
         if before.saturating_add(size) > self.limits.max_kept_bytes {
-            return Ok(Source::Nowhere(WhyNotKept::TooMuch));
+            let is_wanted = self.limits.max_kept_bytes > 0;
+            let why = if is_wanted { WhyNotKept::TooMuch } else { WhyNotKept::NotWanted };
+            return Ok(Source::Nowhere(why));
         }
         // Safe on disk when the call that may change it is noted to begin.
         self.blobs.put_soon(bytes)?;
@@ -131,12 +133,7 @@ impl Workspace {
 
     /// What a path holds now, with its content kept; none if there is neither a file nor a link.
     pub(crate) fn see(&self, path: &str) -> Result<Option<Entry>> {
-        let now = self.now();
-        let stat = self
-            .files
-            .stat(path)
-            .map_err(|source| WorkspaceError::Disk { path: self.files.absolute(path), source })?;
-        let Some(stat) = stat.filter(|stat| stat.kind() != Kind::Folder) else { return Ok(None) };
+        let Some(Entry { stat, seen: now, .. }) = self.glance(path)? else { return Ok(None) };
         let known = self.index.entries.get(path);
         match known {
             Some(known) if known.source == Source::Blobs && !known.is_in_doubt(&stat) => {
@@ -144,6 +141,16 @@ impl Workspace {
             }
             _ => self.read(&Wanted { path: path.to_owned(), stat, keep: Keep::InBlobs }, now),
         }
+    }
+
+    /// What a path holds now, without its content.
+    pub(crate) fn glance(&self, path: &str) -> Result<Option<Entry>> {
+        let stat = self
+            .files
+            .stat(path)
+            .map_err(|source| WorkspaceError::Disk { path: self.files.absolute(path), source })?;
+        let stat = stat.filter(|stat| stat.kind() != Kind::Folder);
+        Ok(stat.map(|stat| Entry::new(stat, self.now(), Source::Unread)))
     }
 
     /// The hashes of the contents that are in git, without keeping them.
@@ -170,20 +177,30 @@ impl Workspace {
         }
     }
 
-    /// What the differences mean: with both contents kept, as far as they can be, and what is lost.
+    /// What the differences mean: with both contents kept, as far as they can be, and what is lost. If that can't be said
+    /// now, the next look finds the same differences.
     pub(crate) fn effects_of(&mut self, pairs: Vec<Pair>) -> Result<(Vec<Effect>, Vec<NotKept>)> {
-        let from_git = self.copy_from_git(&pairs)?;
+        let effects = self.try_effects_of(&pairs);
+        if effects.is_err() {
+            pairs.into_iter().for_each(|Pair { path, before, .. }| self.set(&path, before));
+        }
+        effects
+    }
+
+    fn try_effects_of(&self, pairs: &[Pair]) -> Result<(Vec<Effect>, Vec<NotKept>)> {
+        let from_git = self.copy_from_git(pairs)?;
         let mut effects = Vec::with_capacity(pairs.len());
         let mut lost = Vec::new();
+        let mut patience = Patience::default();
         for Pair { path, before, after } in pairs {
             let image = |entry: &Option<Entry>| entry.as_ref().map(|entry| image_of(entry, &from_git));
-            let (was, is) = (image(&before), image(&after));
-            if let (Some(before), Some(Image { content: None, .. })) = (&before, was) {
+            let (was, is) = (image(before), image(after));
+            if let (Some(before), Some(Image { content: None, .. })) = (before, was) {
                 let why = before.why_not_kept().unwrap_or(WhyNotKept::GoneFromGit);
                 lost.push(NotKept { path: path.clone(), why });
             }
-            let (added_lines, removed_lines) = self.count_changed_lines(was, is)?;
-            effects.push(Effect { path, before: was, after: is, added_lines, removed_lines });
+            let (added_lines, removed_lines) = self.count_changed_lines(was, is, &mut patience)?;
+            effects.push(Effect { path: path.clone(), before: was, after: is, added_lines, removed_lines });
         }
         Ok((effects, lost))
     }
@@ -213,7 +230,12 @@ impl Workspace {
         failure.map_or(Ok(copied), |error| Err(error.into()))
     }
 
-    fn count_changed_lines(&self, before: Option<Image>, after: Option<Image>) -> Result<(u64, u64)> {
+    fn count_changed_lines(
+        &self,
+        before: Option<Image>,
+        after: Option<Image>,
+        patience: &mut Patience,
+    ) -> Result<(u64, u64)> {
         if !is_content_known(before) || !is_content_known(after) {
             return Ok((0, 0));
         }
@@ -221,7 +243,7 @@ impl Workspace {
             Some(blob) => self.blobs.get(blob),
             None => Ok(Vec::new()),
         };
-        Ok(count_lines(&content(before)?, &content(after)?))
+        Ok(count_lines(&content(before)?, &content(after)?, patience))
     }
 }
 

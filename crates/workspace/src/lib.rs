@@ -5,7 +5,7 @@
 //! - [`Workspace`] knows what changed in it. [`Workspace::begin`] keeps everything that a command could change,
 //!   [`Workspace::end`] says what it did change. [`Workspace::about_to_write`] and [`Workspace::note_written`] are the
 //!   same for one path, without a walk.
-//! - [`Workspace::changed_outside`] tells what others changed meanwhile.
+//! - [`Workspace::refresh`] looks for what others changed meanwhile, and [`Workspace::outside_to_tell`] tells it.
 //! - [`Workspace::restore`] puts a path back to what it was.
 //!
 //! What is seen: all files below the root but `.git` and what is ignored (`.ignore`, `.gitignore`, `info/exclude`), unless

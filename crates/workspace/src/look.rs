@@ -215,11 +215,16 @@ fn with_known_source(after: Entry, before: Option<&Entry>) -> Entry {
 
 /// What nobody looks into, was there, and is not there any more or not the same.
 fn lost<'c>(files: &Files, comparison: &'c Comparison) -> Vec<NotKept> {
-    let is_gone = |path: &str| matches!(files.stat(path), Ok(None));
-    let gone =
-        |folders: &'c [String]| folders.iter().filter(|path| is_gone(path)).map(|path| format!("{path}/"));
+    // Something else by the same name does not bring it back.
+    let is_gone = |path: &str, was_folder: bool| match files.stat(path) {
+        Ok(stat) => stat.is_none_or(|stat| (stat.kind() == Kind::Folder) != was_folder),
+        Err(_) => false,
+    };
+    let gone = |folders: &'c [String]| {
+        folders.iter().filter(|path| is_gone(path, true)).map(|path| format!("{path}/"))
+    };
     let ignored = comparison.not_met.iter().filter(|not| not.entry.is_ignored()).map(|not| &not.path);
-    let files = ignored.filter(|path| is_gone(path)).cloned();
+    let files = ignored.filter(|path| is_gone(path, false)).cloned();
     let ignored =
         comparison.changed_unkept.iter().cloned().chain(files).chain(gone(&comparison.folders_not_met));
     let ignored = ignored.map(|path| NotKept { path, why: WhyNotKept::Ignored });

@@ -73,6 +73,15 @@ impl Notes {
 
     /// Notes what is open.
     pub(crate) fn write(&mut self, root: &Path, index: &Index) -> io::Result<()> {
+        let written = self.write_open(root, index);
+        if written.is_err() {
+            // Half a line may be there now, or no file at all: the next time it is written anew.
+            self.open = Open::All;
+        }
+        written
+    }
+
+    fn write_open(&mut self, root: &Path, index: &Index) -> io::Result<()> {
         let is_long = self.length > 2 * self.base + SMALL;
         match &self.open {
             Open::These(open) if open.is_empty() => return Ok(()),
@@ -135,7 +144,7 @@ fn put(text: &mut String, path: &str, entry: Option<&Entry>) {
     put_name(text, &what, path);
 }
 
-const REASONS: [WhyNotKept; 9] = [
+const REASONS: [WhyNotKept; 10] = [
     WhyNotKept::TooLarge,
     WhyNotKept::TooMuch,
     WhyNotKept::Ignored,
@@ -145,6 +154,7 @@ const REASONS: [WhyNotKept; 9] = [
     WhyNotKept::NotReadBefore,
     WhyNotKept::GoneFromGit,
     WhyNotKept::OfGit,
+    WhyNotKept::NotWanted,
 ];
 
 fn code(why: WhyNotKept) -> usize {
@@ -197,7 +207,7 @@ fn entry(fields: &str) -> Option<Entry> {
     let source = field()?;
     let source = match source.split_at_checked(1)? {
         ("u", "") => Source::Unread,
-        ("b", "") => Source::Blobs,
+        ("b", "") if hash.is_some() => Source::Blobs,
         ("g", object) => Source::Git(ObjectId::parse(object)?),
         ("n", why) => Source::Nowhere(*REASONS.get(why.parse::<usize>().ok()?)?),
         _ => return None,
@@ -230,7 +240,10 @@ mod tests {
         ) -> Entry {
             let [modified, changed, seen] = [modified, changed, seen].map(Moment::from_nanoseconds);
             let stat = Stat { size, modified, changed, inode, mode: FileMode::from_bits(mode) };
-            Entry { stat, seen, hash: hash.map(BlobId::from_hash), source }
+            let hash = hash.map(BlobId::from_hash);
+            // What is in the blobs is there by its hash.
+            let source = if hash.is_none() && source == Source::Blobs { Source::Unread } else { source };
+            Entry { stat, seen, hash, source }
         }
     }
 

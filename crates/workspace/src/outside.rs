@@ -1,8 +1,10 @@
 //! What others changed meanwhile, in a form that can be told to a model.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::path::Path;
 
-use crate::diff::is_binary;
+use crate::diff::{is_binary, one_line};
 use crate::effects::{Effect, Image};
 use crate::error::Result;
 use crate::workspace::{Workspace, is_content_known};
@@ -11,7 +13,7 @@ use crate::workspace::{Workspace, is_content_known};
 const MAX_DIFF_BYTES: usize = 100 * 1024;
 /// So many changes are named; of the others, how many there are.
 const MAX_NAMED: usize = 200;
-/// So many changes wait to be told. Of more, the oldest are forgotten.
+/// So many changes wait to be told. Of more, the oldest are only written down.
 const MAX_WAITING: usize = 10_000;
 /// Nobody writes lines like this by hand.
 const MAX_LINE_BYTES: usize = 5_000;
@@ -47,6 +49,8 @@ pub struct OutsideChange {
 pub enum NoDiff {
     Generated,
     Binary,
+    /// It may hold secrets.
+    Hidden,
     /// One of the contents is not known.
     Unknown,
     /// The diffs before it took all the room.
@@ -58,6 +62,7 @@ impl fmt::Display for NoDiff {
         f.write_str(match self {
             NoDiff::Generated => "generated",
             NoDiff::Binary => "binary",
+            NoDiff::Hidden => "it may hold secrets",
             NoDiff::Unknown => "its content before is not known",
             NoDiff::NoRoom => "too much to show",
         })
@@ -74,7 +79,7 @@ impl fmt::Display for OutsideChange {
         };
         match &self.diff {
             Ok(diff) => f.write_str(diff),
-            Err(why) => writeln!(f, "{} was {verb} ({why})", self.effect.path),
+            Err(why) => writeln!(f, "{} was {verb} ({why})", one_line(&self.effect.path)),
         }
     }
 }
@@ -90,20 +95,25 @@ impl fmt::Display for Outside {
 }
 
 impl Workspace {
-    /// What others changed since this was last asked: whatever changed between the calls that may change something.
-    pub fn changed_outside(&mut self) -> Result<Outside> {
-        self.refresh()?;
+    /// What others changed since this was last asked, as far as somebody has looked: whatever changed between the calls that
+    /// may change something. Of what is hidden only the names are told.
+    pub fn outside_to_tell(&mut self, hides: &dyn Fn(&Path) -> bool) -> Outside {
         self.note();
         let changes = std::mem::take(&mut self.outside);
-        let left_out = changes.len().saturating_sub(MAX_NAMED);
+        let forgotten = std::mem::take(&mut self.outside_forgotten);
+        let left_out = changes.len().saturating_sub(MAX_NAMED) + forgotten;
         let mut room = MAX_DIFF_BYTES;
         let mut told = Vec::new();
         for effect in changes.into_iter().take(MAX_NAMED) {
-            let diff = self.diff_to_tell(&effect, room)?;
+            // A content that can't be had any more leaves the rest to tell.
+            let diff = match hides(&self.files.absolute(&effect.path)) {
+                true => Err(NoDiff::Hidden),
+                false => self.diff_to_tell(&effect, room).unwrap_or(Err(NoDiff::Unknown)),
+            };
             room = room.saturating_sub(diff.as_ref().map_or(0, String::len));
             told.push(OutsideChange { effect, diff });
         }
-        Ok(Outside { changes: told, left_out })
+        Outside { changes: told, left_out }
     }
 
     fn diff_to_tell(&self, effect: &Effect, room: usize) -> Result<std::result::Result<String, NoDiff>> {
@@ -128,35 +138,44 @@ impl Workspace {
         Ok(if diff.len() > room { Err(NoDiff::NoRoom) } else { Ok(diff) })
     }
 
-    /// Remembers changes by others until they are told. Two of the same path are one, if nothing of ours is between them.
     /// What others changed since this was last asked, to be written down before what the next call did: its story begins
     /// where theirs ends.
     pub fn outside_to_write_down(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.unwritten)
     }
 
+    /// Remembers changes by others until they are told and written down.
     pub(crate) fn note_outside(&mut self, changes: Vec<Effect>) {
+        if changes.is_empty() {
+            return;
+        }
         wait(&mut self.unwritten, changes.clone());
         wait(&mut self.outside, changes);
+        let surplus = self.outside.len().saturating_sub(MAX_WAITING);
+        self.outside.drain(..surplus);
+        self.outside_forgotten += surplus;
     }
 }
 
-/// Adds changes to those that wait. Several of one path are one.
+/// Adds changes to those that wait. Two of one path are one, if nothing of ours is between them.
 fn wait(waiting: &mut Vec<Effect>, changes: Vec<Effect>) {
+    let mut places: HashMap<String, usize> =
+        waiting.iter().enumerate().map(|(at, waits)| (waits.path.clone(), at)).collect();
     for change in changes {
-        let last = waiting.iter_mut().rfind(|last| last.path == change.path);
+        let last = places.get(&change.path).and_then(|at| waiting.get_mut(*at));
         match last {
             Some(last) if last.after == change.before => {
                 last.after = change.after;
                 last.added_lines += change.added_lines;
                 last.removed_lines += change.removed_lines;
             }
-            _ => waiting.push(change),
+            _ => {
+                places.insert(change.path.clone(), waiting.len());
+                waiting.push(change);
+            }
         }
     }
     waiting.retain(|change| change.before != change.after || !is_content_known(change.before));
-    let surplus = waiting.len().saturating_sub(MAX_WAITING);
-    waiting.drain(..surplus);
 }
 
 fn is_generated(path: &str) -> bool {

@@ -115,7 +115,7 @@ fn remove(files: &Files, path: &str) -> Result<()> {
     };
     match fs::unlinkat(&folder, name, AtFlags::empty()) {
         // Nothing is there, or a folder: what was to go has gone.
-        Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
+        Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
         Err(error) => return Err(error).at(path),
     }
     fs::fsync(&folder).at(path)?;

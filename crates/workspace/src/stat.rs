@@ -99,6 +99,11 @@ impl Stat {
         (self.size, self.modified, self.inode) != (other.size, other.modified, other.inode)
             || self.kind() != other.kind()
     }
+
+    /// The same for what nobody reads, so that a time that was put back must not hide anything.
+    pub(crate) fn may_differ(&self, other: &Stat) -> bool {
+        self.may_differ_in_content(other) || self.changed != other.changed
+    }
 }
 
 impl From<rustix::fs::Stat> for Stat {

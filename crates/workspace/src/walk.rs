@@ -202,7 +202,9 @@ impl Walker<'_> {
                 }
                 let rules = self.rules_for(job, &names);
                 let found = Vec::with_capacity(names.all.len());
-                let mut look = Look { job, rules, folder, only, walk, folders: Vec::new(), found };
+                let is_whole_machine = self.files.is_whole_machine();
+                let mut look =
+                    Look { job, rules, folder, only, is_whole_machine, walk, folders: Vec::new(), found };
                 names.iter().for_each(|(name, kind)| look.at(name, kind));
                 (look.folders, look.found)
             }
@@ -234,6 +236,7 @@ struct Look<'a> {
     rules: Arc<Rules>,
     folder: OwnedFd,
     only: Option<&'a Tracked>,
+    is_whole_machine: bool,
     walk: &'a mut Walk,
     folders: Vec<Job>,
     found: Vec<Found>,
@@ -265,11 +268,16 @@ impl Look<'_> {
         } else if self.only.is_some_and(|tracked| !tracked.has_below(&path)) {
             // Only the way to what is tracked is of interest, and that there is something else.
             self.walk.ignored_folders.insert(self.job.folder.clone());
-        } else if self.only.is_none() && self.rules.ignores(&path, true) {
+        } else if self.only.is_none() && (self.rules.ignores(&path, true) || self.is_of_the_system(&path)) {
             self.walk.ignored_folders.insert(path);
         } else {
             self.folders.push(Job { folder: path, rules: Arc::clone(&self.rules) });
         }
+    }
+
+    /// Whether a folder has no files but what the system shows as such.
+    fn is_of_the_system(&self, path: &str) -> bool {
+        self.is_whole_machine && matches!(path, "dev" | "proc" | "run" | "sys")
     }
 
     fn at_file(&mut self, path: String, stat: Stat, is_sayable: bool) {

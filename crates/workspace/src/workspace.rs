@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -89,8 +89,9 @@ pub struct Workspace {
     /// From the first call that may change something on, everything is kept.
     pub(crate) is_keeping: bool,
     pub(crate) kept_bytes: AtomicU64,
-    /// What others changed and was not told yet.
+    /// What others changed and was not told yet, and how many more there were.
     pub(crate) outside: Vec<Effect>,
+    pub(crate) outside_forgotten: usize,
     /// What others changed and was not written down yet.
     pub(crate) unwritten: Vec<Effect>,
     pub(crate) notes: Option<Notes>,
@@ -131,6 +132,7 @@ impl Workspace {
             is_keeping: false,
             kept_bytes: AtomicU64::new(0),
             outside: Vec::new(),
+            outside_forgotten: 0,
             unwritten: Vec::new(),
         }
     }
@@ -269,7 +271,7 @@ impl Workspace {
     }
 
     /// Keeps what a path holds, before a tool writes it.
-    pub fn about_to_write(&mut self, path: &str) -> Result<Writing> {
+    pub fn about_to_write(&mut self, path: impl AsRef<Path>) -> Result<Writing> {
         let path = self.files.key(path)?;
         let before = self.see(&path)?;
         if let Some(pair) = self.difference_to_index(&path, before.as_ref()) {
@@ -280,10 +282,16 @@ impl Workspace {
         Ok(Writing { path, before })
     }
 
+    /// Makes what is kept survive the end of the machine.
+    pub fn sync_kept(&self) -> Result<()> {
+        Ok(self.blobs.sync()?)
+    }
+
     /// What a tool did to the path that it said it would write.
     pub fn note_written(&mut self, writing: Writing) -> Result<Effects> {
         let Writing { path, before } = writing;
-        let after = self.see(&path)?;
+        // Where what is there now can't be kept, it is told all the same.
+        let after = self.see(&path).or_else(|_| self.glance(&path))?;
         self.set(&path, after.clone());
         self.note();
         if !differ(before.as_ref(), after.as_ref()) {
@@ -305,7 +313,7 @@ impl Workspace {
         Ok(diff::unified(&effect.path, side(effect.before, &before), side(effect.after, &after), max_bytes))
     }
 
-    fn set(&mut self, path: &str, entry: Option<Entry>) {
+    pub(crate) fn set(&mut self, path: &str, entry: Option<Entry>) {
         self.index.set(path, entry);
         self.notes.iter_mut().for_each(|notes| notes.open([path]));
     }
@@ -328,8 +336,8 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // Before a first look there is nothing that was not noted before.
-        if self.index.seen.is_some() && !self.is_from_notes {
+        // Before a first look there is nothing that was not noted before. What nobody was told, the next process shall find.
+        if self.index.seen.is_some() && !self.is_from_notes && self.outside.is_empty() {
             self.note();
         }
     }
@@ -345,7 +353,7 @@ pub(crate) fn differ(before: Option<&Entry>, after: Option<&Entry>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before.is_some() || after.is_some() };
     let contents_differ = match (before.hash, after.hash) {
         (Some(before), Some(after)) => before != after,
-        _ => before.stat.may_differ_in_content(&after.stat),
+        _ => before.stat.may_differ(&after.stat),
     };
     before.stat.mode != after.stat.mode || contents_differ
 }

@@ -9,6 +9,7 @@ use helve_journal::MemoryJournal;
 use helve_protocol::{Answer, ApprovalRequested, ToolState};
 use helve_tools::{Files, Tool};
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ToolCall;
@@ -38,13 +39,20 @@ pub(crate) fn run(options: &ToolCall, setup: &Setup, screen: &mut Screen) -> Res
     let called = block_on(async {
         let work = by_hand(&house, name, input, &stop);
         tokio::pin!(work);
-        tokio::select! {
-            done = &mut work => done,
-            _ = tokio::signal::ctrl_c() => {
-                stop.cancel();
-                work.await
+        let mut terminate = signal(SignalKind::terminate()).ok();
+        let terminated = async {
+            match &mut terminate {
+                Some(terminate) => drop(terminate.recv().await),
+                None => std::future::pending().await,
             }
+        };
+        tokio::select! {
+            done = &mut work => return done,
+            _ = tokio::signal::ctrl_c() => {}
+            () = terminated => {}
         }
+        stop.cancel();
+        work.await
     })?;
     let ByHand { end, changed } = called.map_err(|error| crate::wiring::session_failure(&error))?;
     let (ok, output) = (matches!(end, ToolState::Completed { .. }), end.for_model().text.into_owned());

@@ -93,6 +93,8 @@ fn plain_or_control(letter: char, page: &mut Page) -> Escapes {
         '\u{8}' => page.back(1),
         '\n' | '\u{b}' | '\u{c}' => page.write("\n"),
         '\t' => page.write("\t"),
+        // It parts names from each other, or says that this is no text.
+        '\0' => page.write("\u{2400}"),
         letter if letter.is_control() => {}
         letter => page.write(letter.encode_utf8(&mut [0; 4])),
     }

@@ -32,13 +32,19 @@ impl Cleaner {
         });
     }
 
-    /// Gives all that is still held. What comes after it begins anew.
-    pub(crate) fn flush(&mut self, mut give: impl FnMut(&str)) {
-        let Cleaner { letters, escapes, page, runs } = self;
-        letters.flush(|text| escapes.push(text, page));
-        *escapes = Escapes::default();
+    /// Gives what is held so far, but not what may be half a letter or half an escape sequence.
+    pub(crate) fn show(&mut self, mut give: impl FnMut(&str)) {
+        let Cleaner { page, runs, .. } = self;
         page.flush(|text| runs.push(text, &mut give));
         runs.flush(give);
+    }
+
+    /// Gives all that is still held. What comes after it begins anew.
+    pub(crate) fn flush(&mut self, give: impl FnMut(&str)) {
+        let Cleaner { letters, escapes, page, .. } = self;
+        letters.flush(|text| escapes.push(text, page));
+        *escapes = Escapes::default();
+        self.show(give);
     }
 }
 
@@ -70,10 +76,26 @@ mod tests {
     #[test]
     fn colours_titles_and_control_bytes_are_gone() {
         assert_eq!(
-            cleaned(b"\x1b[1;31merror\x1b[0m: \x1b]0;title\x07no\x1b(B\x00\x07 \x7f\x0e!\n"),
+            cleaned(b"\x1b[1;31merror\x1b[0m: \x1b]0;title\x07no\x1b(B\x07 \x7f\x0e!\n"),
             "error: no !\n"
         );
         assert_eq!(cleaned(b"\x1bP1$r0m\x1b\\a\x1b[?25lb\x1b[38;2;1;2;3mc\x1b=\xc2\x9bd"), "abcd");
+    }
+
+    #[test]
+    fn zeros_are_seen_but_not_in_thousands() {
+        assert_eq!(cleaned(b"a.rs\0b c\0"), "a.rs\u{2400}b c\u{2400}");
+        assert!(cleaned(&[0; 1 << 20]).len() <= 1);
+    }
+
+    #[test]
+    fn whoever_looks_in_between_breaks_nothing() {
+        let (mut cleaner, mut text) = (Cleaner::default(), String::new());
+        for piece in [&b"a\xc3"[..], b"\xa9b\n\x1b[", b"31mred\n"] {
+            cleaner.push(piece, |part| text.push_str(part));
+            cleaner.show(|part| text.push_str(part));
+        }
+        assert_eq!(text, "aéb\nred\n");
     }
 
     #[test]

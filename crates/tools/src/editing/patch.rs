@@ -92,6 +92,10 @@ pub enum PatchProblem {
         "expected `*** Add File: path`, `*** Update File: path`, `*** Delete File: path` or `*** End Patch`, found `{0}`"
     )]
     UnknownHeader(String),
+    #[error(
+        "files of mode {0} can't be made by a patch. Leave that file out, and use the shell for it (ln -s, chmod)"
+    )]
+    Mode(String),
     #[error("a path is missing")]
     NoPath,
     #[error("every line of a new file begins with `+`, found `{0}`")]

@@ -95,6 +95,8 @@ pub struct Refused {
 pub enum Refusal {
     #[error("there are more than {MAX_EDITS} edits. Make them in several calls.")]
     TooMany,
+    #[error("the file would have more than {} MiB then.", MAX_BYTES >> 20)]
+    TooLong,
     #[error(
         "the old text is empty. Give the text that the new one replaces; to insert, repeat a line next to the place."
     )]
@@ -139,6 +141,10 @@ fn nearest_words(lines: &[Near]) -> String {
 }
 
 const MAX_EDITS: usize = 500;
+/// No text that is edited becomes longer.
+const MAX_BYTES: usize = 64 << 20;
+/// So many places are looked at whether they tear a line ending apart.
+const TRIED: usize = 2_000;
 /// How many places are shown.
 const SHOWN: usize = 10;
 /// How many places the anchors are looked for at, and how many pairs of lines are compared letter by letter.
@@ -169,6 +175,9 @@ fn make(text: &str, edit: &Edit) -> Result<(String, Applied), Refusal> {
     let edit = &unmarked(edit);
     let search = Search { text, edit, blocks: OnceCell::new() };
     let (rung, spots) = search.climb()?;
+    if text.len().saturating_add(spots.len().saturating_mul(edit.new.len())) > MAX_BYTES {
+        return Err(Refusal::TooLong);
+    }
     let after = search.swap(&spots).ok_or_else(|| search.not_found())?;
     if after == text {
         return Err(Refusal::NoEffect);
@@ -260,7 +269,8 @@ impl<'a> Search<'a> {
             self.text.get(..at).is_some_and(|before| before.ends_with('\r'))
                 && self.text.get(at..).is_some_and(|after| after.starts_with('\n'))
         };
-        spots.filter(|range| !tears(range.start) && !tears(range.end)).take(SHOWN).map(Spot::at).collect()
+        let whole = spots.take(TRIED).filter(|range| !tears(range.start) && !tears(range.end));
+        whole.take(SHOWN).map(Spot::at).collect()
     }
 
     fn squeezed(&self, tolerance: Tolerance) -> Vec<Spot> {

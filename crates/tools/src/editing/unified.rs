@@ -41,6 +41,8 @@ struct Header {
     git: Option<String>,
     renamed_from: Option<String>,
     renamed_to: Option<String>,
+    /// What kind of file it becomes, and who may do what with it.
+    mode: Option<String>,
     is_new: bool,
     is_deleted: bool,
 }
@@ -218,10 +220,12 @@ impl Header {
     /// Whether the line says something about the file.
     fn take(&mut self, line: &str) -> bool {
         if let Some(path) = line.strip_prefix("rename from ") {
-            self.renamed_from = Some(path.to_owned());
+            self.renamed_from = Some(unquoted(path));
         } else if let Some(path) = line.strip_prefix("rename to ") {
-            self.renamed_to = Some(path.to_owned());
+            self.renamed_to = Some(unquoted(path));
         }
+        let mode = line.strip_prefix("new file mode ").or_else(|| line.strip_prefix("new mode "));
+        self.mode = mode.map(|mode| mode.trim().to_owned()).or_else(|| self.mode.take());
         self.is_new |= line.starts_with("new file mode");
         self.is_deleted |= line.starts_with("deleted file mode");
         let known = [
@@ -238,6 +242,11 @@ impl Header {
 
     fn operation(self, hunks: Vec<Hunk>, lines: &Lines<'_>) -> Result<Operation, PatchError> {
         let line = self.line;
+        match self.mode.as_deref() {
+            None | Some("100644" | "100664") => {}
+            Some("100755") if self.is_new || !hunks.is_empty() => {}
+            Some(mode) => return Err(PatchProblem::Mode(mode.to_owned()).at(line)),
+        }
         let is_new = self.is_new || self.from.as_deref() == Some(NOTHING);
         let is_deleted = self.is_deleted || self.to.as_deref() == Some(NOTHING);
         if let (Some(path), Some(to)) = (&self.renamed_from, &self.renamed_to) {
@@ -293,12 +302,49 @@ fn added(hunks: &[Hunk], lines: &Lines<'_>) -> Result<String, PatchError> {
 
 /// The name after `--- ` or `+++ `; a date may follow it.
 fn name(rest: &str) -> String {
-    rest.split('\t').next().unwrap_or_default().trim().to_owned()
+    unquoted(rest.split('\t').next().unwrap_or_default().trim())
+}
+
+/// A name as git writes it in quotes if there is something unusual in it: `"\303\251\t.txt"`.
+fn unquoted(name: &str) -> String {
+    let Some(inside) = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
+        return name.to_owned();
+    };
+    let mut bytes = Vec::with_capacity(inside.len());
+    let mut rest = inside.bytes();
+    while let Some(byte) = rest.next() {
+        let escaped = if byte == b'\\' { rest.next() } else { None };
+        match escaped {
+            None => bytes.push(byte),
+            Some(b'a') => bytes.push(7),
+            Some(b'b') => bytes.push(8),
+            Some(b't') => bytes.push(b'\t'),
+            Some(b'n') => bytes.push(b'\n'),
+            Some(b'v') => bytes.push(11),
+            Some(b'f') => bytes.push(12),
+            Some(b'r') => bytes.push(b'\r'),
+            Some(first @ b'0'..=b'3') => {
+                let digits = [first, rest.next().unwrap_or(b'0'), rest.next().unwrap_or(b'0')];
+                let value = digits.iter().fold(0_u8, |value, digit| {
+                    value.wrapping_mul(8).wrapping_add(digit.wrapping_sub(b'0') & 7)
+                });
+                bytes.push(value);
+            }
+            Some(other) => bytes.push(other),
+        }
+    }
+    // What is no text can't be the name of a file here; as it is written, nothing is found by it.
+    String::from_utf8(bytes).unwrap_or_else(|_| name.to_owned())
 }
 
 /// The name in `a/x b/x`, if both are the same.
 fn same_name(names: &str) -> Option<String> {
     let names = names.trim();
+    if let Some((from, to)) = names.strip_prefix('"').and_then(|rest| rest.split_once("\" \"")) {
+        let (from, to) = (unquoted(&format!("\"{from}\"")), unquoted(&format!("\"{to}")));
+        let (from, to) = (from.strip_prefix("a/")?, to.strip_prefix("b/")?);
+        return (from == to).then(|| to.to_owned());
+    }
     let middle = names.len() / 2;
     let (from, to) = (names.get(..middle)?, names.get(middle + 1..)?);
     let (from, to) = (from.strip_prefix("a/")?, to.strip_prefix("b/")?);

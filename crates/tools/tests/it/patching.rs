@@ -4,6 +4,8 @@ use helve_tools::editing::{FileResult, Found, PatchProblem, Rung, apply_patch, p
 use proptest::prelude::*;
 use similar::TextDiff;
 
+use crate::world::World;
+
 fn apply(files: &[(&str, &str)], patch: &str) -> Result<Vec<FileResult>, PatchProblem> {
     let find = |path: &str| {
         let found = files.iter().find(|(name, _)| *name == path);
@@ -279,4 +281,30 @@ proptest! {
         let _ = parse_patch(&format!("*** Begin Patch\n*** Update File: f\n{patch}\n*** End Patch"));
         let _ = parse_patch(&format!("--- a/f\n+++ b/f\n@@ -1 +1 @@\n{patch}"));
     }
+}
+
+#[test]
+fn names_in_quotes_are_read_as_git_writes_them() {
+    let world = World::with(helve_tools::Files::by_hand());
+    world.put("é\t.txt", "a\n");
+    world.put("old", "b\n");
+    let patch = concat!(
+        "diff --git \"a/\\303\\251\\t.txt\" \"b/\\303\\251\\t.txt\"\n--- \"a/\\303\\251\\t.txt\"\n+++ \"b/\\303\\251\\t.txt\"\n",
+        "@@ -1 +1 @@\n-a\n+A\n",
+        "diff --git a/old \"b/n\\303\\251w\"\nsimilarity index 100%\nrename from old\nrename to \"n\\303\\251w\"\n",
+        "diff --git \"a/\\\"x\\\"\" \"b/\\\"x\\\"\"\nnew file mode 100755\n--- /dev/null\n+++ \"b/\\\"x\\\"\"\n@@ -0,0 +1 @@\n+x\n",
+    );
+    let told = world.patch(patch).unwrap().text;
+    assert!(told.contains("chmod"), "{told}");
+    let all: Vec<(String, String)> = world.all().into_iter().collect();
+    let wanted = [("\"x\"", "x\n"), ("néw", "b\n"), ("é\t.txt", "A\n")];
+    assert_eq!(all, wanted.map(|(name, text)| (name.to_owned(), text.to_owned())));
+}
+
+#[test]
+fn a_link_is_not_made_as_a_file() {
+    let world = World::new();
+    let patch = "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+/etc/passwd\n\\ No newline at end of file\n";
+    assert!(world.patch(patch).unwrap_err().contains("ln -s"));
+    assert_eq!(world.all().len(), 0);
 }

@@ -613,3 +613,15 @@ proptest! {
         prop_assert!(!told.is_empty());
     }
 }
+
+/// As for git and `rg`, not the root of the machine.
+#[test]
+fn a_glob_with_a_slash_before_it_is_of_the_top_of_the_project() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("deep")).unwrap();
+    for name in ["a.rs", "deep/a.rs"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    let found = found(folder.path(), &Glob::default(), json!({ "pattern": "/a.rs" }));
+    assert!(found.starts_with("a.rs") && !found.contains("deep"), "{found}");
+}

@@ -91,7 +91,10 @@ fn what_is_long_is_cut_and_kept_whole() {
     let (shown, note) = output.text.rsplit_once('\n').unwrap();
     assert!(kept.starts_with(shown) && shown.chars().count() == 30_000);
     let left = kept.chars().count() - 30_000;
-    assert_eq!(note, format!("[{left} characters more: read with path output:{whole}]"));
+    let start = format!("[{left} characters more: use read with path output:{whole} and offset ");
+    let offset: u32 = note.strip_prefix(&start).unwrap().trim_end_matches(']').parse().unwrap();
+    let more = world.look(json!({ "path": format!("output:{whole}"), "offset": offset })).unwrap().text;
+    assert!(more.contains(&"é".repeat(1_900)) && !more.contains("[cut"), "{more}");
 }
 
 #[test]

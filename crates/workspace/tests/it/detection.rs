@@ -209,7 +209,7 @@ fn nothing_is_lost_when_the_blobs_are_full_for_a_while() {
     place.blobs.set_full(true);
     assert!(place.workspace.begin().is_err());
     place.blobs.set_full(false);
-    let outside = place.workspace.changed_outside().unwrap();
+    let outside = place.outside();
     assert_eq!(outside.changes.len(), 1);
     assert_eq!(outside.changes[0].effect.to_file_change().change, Change::Modified);
     let effects = place.during(|place| place.write("file", "3"));
@@ -244,7 +244,7 @@ fn a_tool_that_says_what_it_writes_needs_no_walk() {
     assert_eq!(short(&place.workspace.note_written(writing).unwrap()), [""; 0]);
 
     // None of it is somebody else's, and none of it comes again.
-    assert_eq!(place.workspace.changed_outside().unwrap().changes, []);
+    assert_eq!(place.outside().changes, []);
     assert_eq!(short(&place.during(|_| {})), [""; 0]);
 }
 

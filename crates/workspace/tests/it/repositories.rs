@@ -384,3 +384,70 @@ fn a_conflict_is_kept_by_content() {
     place.undo(&effects);
     assert_eq!(place.tree(), before);
 }
+
+/// In the middle of a merge nothing can be made a tree of, and what is staged is in no commit.
+#[test]
+fn what_is_staged_is_held_also_during_a_conflict() {
+    let mut place = committed(&[("file", "base\n")]);
+    place.git(&["checkout", "-q", "-b", "other"]);
+    place.write("file", "theirs\n");
+    place.commit_all();
+    place.git(&["checkout", "-q", "-"]);
+    place.write("file", "ours\n");
+    place.commit_all();
+    assert!(!try_git(&place.root(), &["merge", "-q", "other"]).status.success());
+    place.write("work", "staged and nowhere else");
+    place.git(&["add", "work"]);
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    place.write("file", "half merged\n");
+    let effects = place.during(|place| {
+        place.git(&["reset", "-q", "--hard"]);
+        place.git(&["gc", "-q", "--prune=now"]);
+    });
+    assert_eq!(lost(&effects), [""; 0]);
+    let work = effects.changes.iter().find(|effect| effect.path == "work").unwrap();
+    assert_eq!(place.content(work.before).unwrap(), b"staged and nowhere else");
+}
+
+#[test]
+fn two_workspaces_of_one_repository_hold_for_themselves() {
+    let mut place = committed(&[("file", "1")]);
+    place.write("work", "staged and nowhere else");
+    place.git(&["add", "work"]);
+    settle_index(&place.root());
+    let mut other = open(&place.root(), Time::Late, Limits::default(), &place.blobs);
+    let watch = other.begin().unwrap();
+    place.during(|_| {});
+    let _ = other.end(watch).unwrap();
+    drop(other);
+    let effects = place.during(|place| {
+        place.git(&["reset", "-q", "--hard"]);
+        place.git(&["gc", "-q", "--prune=now"]);
+    });
+    assert_eq!(lost(&effects), [""; 0]);
+}
+
+#[test]
+fn what_a_killed_process_held_is_let_go() {
+    let mut place = committed(&[("file", "1")]);
+    let tree = place.git(&["rev-parse", "HEAD^{tree}"]);
+    // No process has this number.
+    place.git(&["update-ref", "refs/worktree/helve/999999999-0", tree.trim()]);
+    place.during(|place| place.write("file", "2"));
+    let held = place.git(&["for-each-ref", "--format=%(refname)", "refs/worktree/helve"]);
+    assert_eq!(held.lines().count(), 1, "{held}");
+    assert!(!held.contains("999999999"), "{held}");
+}
+
+/// Git reads what has this name, and waits for a pipe for ever.
+#[test]
+fn a_pipe_in_the_place_of_gits_own_files_stops_nothing() {
+    let mut place = committed(&[("file", "1")]);
+    for path in [".gitignore", "info/exclude"] {
+        let path = if path == ".gitignore" { place.path(path) } else { place.path(".git").join(path) };
+        let _ = fs::remove_file(&path);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
+    }
+    let effects = place.during(|place| place.write("file", "2"));
+    assert_eq!(short(&effects), ["~file"]);
+}

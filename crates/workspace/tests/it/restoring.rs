@@ -38,7 +38,7 @@ fn restoring_gives_the_old_tree_back() {
         assert_eq!(place.tree(), before);
         assert!(!place.path("new").exists(), "folders that are left empty go, too");
         assert_eq!(short(&place.during(|_| {})), [""; 0]);
-        assert_eq!(place.workspace.changed_outside().unwrap().changes, []);
+        assert_eq!(place.outside().changes, []);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use helve_protocol::{BlobError, BlobId, Blobs, Change, Clock, Timestamp};
-use helve_workspace::{Effects, GitProgram, Image, Limits, Root, Setup, Workspace};
+use helve_workspace::{Effects, GitProgram, Image, Limits, Outside, Root, Setup, Workspace};
 
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBlobs {
@@ -73,6 +73,12 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// What others changed since this was last asked.
+    pub(crate) fn outside(&mut self) -> Outside {
+        self.workspace.refresh().unwrap();
+        self.workspace.outside_to_tell(&|_| false)
+    }
+
     pub(crate) fn plain() -> Place {
         Place::new(Time::Real, Limits::default(), |_| {})
     }
