@@ -411,3 +411,31 @@ fn secrets_in_the_environment_do_not_reach_commands() {
     let Some((_, told)) = confined(&[], &["env"], &env) else { return };
     assert!(told.contains("EDITOR=vi") && !told.contains("hunter2"), "{told}");
 }
+
+/// What is read-protected from the model is not told to it because a person changed it.
+#[test]
+fn what_a_person_changes_in_a_file_with_secrets_is_told_by_name_only() {
+    let home = home(&[json!(["read", { "path": "a.txt" }])]);
+    home.write("project/.env", "KEY=first\n");
+    assert_eq!(run(&home, &["--permission-mode", "auto"]).code, 0);
+    home.write("project/.env", "KEY=hunter2\n");
+    home.write("project/a.txt", "by a person\n");
+    home.write("project/calls.toml", "[[step]]\ntext = 'I see.'\nrepeat = true\n");
+    let ran = home.run(&["run", "--continue", "--model", "script:calls.toml", "again"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let conversation = home.run(&["sessions", "show", "last", "--messages", "--json"]);
+    let told = format!("{}{}", conversation.out, told(&home));
+    assert!(told.contains(".env was changed (it may hold secrets)"), "{told}");
+    assert!(!conversation.out.contains("hunter2"), "{}", conversation.out);
+}
+
+/// The commands' own `/tmp` lies somewhere else, and is a folder like others to them.
+#[test]
+fn the_folder_holds_in_the_tmp_of_the_commands() {
+    let make = "mkdir -p /tmp/build && cd /tmp/build && echo 'int main;' > work.c";
+    let commands = [make, "echo second >> work.c; cat work.c; pwd"];
+    let Some((home, told)) = confined(&[("work.c", "the project's\n")], &commands, &[]) else { return };
+    assert!(told.contains("[now in /tmp/build, outside the project]"), "{told}");
+    assert!(told.contains("int main;\\nsecond\\n/tmp/build\\n"), "{told}");
+    assert_eq!(fs::read_to_string(home.project().join("work.c")).unwrap(), "the project's\n");
+}
