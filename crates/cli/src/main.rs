@@ -33,9 +33,24 @@ fn main() -> ExitCode {
     if let Some(exit) = helve_exec::keeper_main(std::env::args_os()) {
         return exit;
     }
+    end_on_panic();
     let args = Args::parse_from(args::gathered(std::env::args_os()));
     let exit = run(args).unwrap_or_else(|failure| failure.report());
     ExitCode::from(exit as u8)
+}
+
+/// A mistake in Helve ends the program, so that nothing goes on half broken; what is acknowledged is on the disk. Only one in
+/// the work of a tool is no more than a failed call.
+fn end_on_panic() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if helve_tools::is_aside() {
+            tracing::error!(name: "tool.panicked", place = panic.location().map(ToString::to_string));
+            return;
+        }
+        usual(panic);
+        std::process::abort();
+    }));
 }
 
 fn run(args: Args) -> Result<Exit, Failure> {

@@ -1,5 +1,6 @@
 //! Work that blocks, away from the loop: whoever steers, asks or stops is heard meanwhile.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -10,6 +11,31 @@ use crate::{Context, Done, ToolFailure};
 const LONGEST: Duration = Duration::from_secs(120);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+thread_local! {
+    static IS_ASIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread works aside now: then a panic is one failed call, and nothing else is harmed.
+pub fn is_aside() -> bool {
+    IS_ASIDE.get()
+}
+
+/// As long as it lives, this thread works aside.
+pub(crate) struct Aside;
+
+impl Aside {
+    pub(crate) fn begin() -> Aside {
+        IS_ASIDE.set(true);
+        Aside
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        IS_ASIDE.set(false);
+    }
+}
+
 /// Runs work that blocks. Whoever no longer waits for it stops it too.
 pub(crate) async fn aside<W>(context: &Context, work: W) -> Done
 where
@@ -18,7 +44,10 @@ where
     let stop = context.stop.child_token();
     let _stops_it = stop.clone().drop_guard();
     let within = Context { stop: stop.clone(), ..context.clone() };
-    let mut work = tokio::task::spawn_blocking(move || work(&within));
+    let mut work = tokio::task::spawn_blocking(move || {
+        let _aside = Aside::begin();
+        work(&within)
+    });
     let mut done = timeout(LONGEST, &mut work).await.ok();
     if done.is_none() {
         stop.cancel();
@@ -37,4 +66,28 @@ where
     };
     let broken = |_| Err(ToolFailure::new("The tool broke off: a mistake in Helve. Try it in another way."));
     done.map_or_else(slow, |done| done.unwrap_or_else(broken))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use helve_testkit::{NoBlobs, id};
+
+    use super::*;
+
+    fn run(work: impl FnOnce(&Context) -> Done + Send + 'static) -> Result<String, String> {
+        let context = Context::alone(PathBuf::from("/"), id(1), Arc::new(NoBlobs));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(aside(&context, work)).map(|output| output.text).map_err(|failure| failure.0)
+    }
+
+    #[test]
+    fn what_breaks_is_one_failed_call() {
+        assert!(run(|_| panic!("a hostile file")).unwrap_err().contains("broke off"));
+        let done =
+            run(|_| Ok(helve_protocol::ToolOutput { text: is_aside().to_string(), ..Default::default() }));
+        assert_eq!((done.unwrap().as_str(), is_aside()), ("true", false));
+    }
 }

@@ -52,6 +52,7 @@ mod web_fetch;
 mod write;
 
 pub use apply_patch::ApplyPatch;
+pub use aside::is_aside;
 pub use ask_user::AskUser;
 pub use commands::Commands;
 pub use edit::Edit;

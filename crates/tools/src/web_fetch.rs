@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::address::Allowed;
+use crate::aside::Aside;
 use crate::fetching::{Body, Fetched, Fetching, MAX_ADDRESS_BYTES};
 use crate::read::wrapped;
 use crate::{Context, Done, ToolFailure, Touches, TypedTool, charset, page, picture};
@@ -157,7 +158,10 @@ fn what_to_do(status: StatusCode) -> &'static str {
 async fn read_page(html: String, url: Url, stop: &CancellationToken) -> Result<page::Page, ToolFailure> {
     let stop = stop.child_token();
     let _stopped_with_us = stop.clone().drop_guard();
-    let reading = tokio::task::spawn_blocking(move || page::read(&html, &url, &stop));
+    let reading = tokio::task::spawn_blocking(move || {
+        let _aside = Aside::begin();
+        page::read(&html, &url, &stop)
+    });
     let page = reading.await.ok().flatten();
     page.ok_or_else(|| ToolFailure::new("The page could not be read. Use the shell to look at it."))
 }

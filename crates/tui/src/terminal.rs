@@ -58,11 +58,15 @@ pub fn mend(terminal: impl AsFd, out: &mut dyn io::Write) -> io::Result<()> {
     Ok(termios::tcsetattr(&terminal, OptionalActions::Now, &modes)?)
 }
 
-/// Whoever panics puts everything back first, so that the message can be read. `out` must be waited for by nobody else.
-pub fn restore_on_panic(out: impl io::Write + Send + 'static) {
+/// Whoever panics puts everything back first, so that the message can be read, unless it is `harmless`. `out` must be waited
+/// for by nobody else.
+pub fn restore_on_panic(out: impl io::Write + Send + 'static, harmless: fn() -> bool) {
     let usual = std::panic::take_hook();
     let out = Mutex::new(out);
     std::panic::set_hook(Box::new(move |panic| {
+        if harmless() {
+            return usual(panic);
+        }
         // Only whoever panics while it writes finds it taken.
         if let Ok(mut out) = out.try_lock() {
             let _ = out.write_all(RESTORE);

@@ -277,7 +277,7 @@ fn device() -> Result<guided::Terminal, Failure> {
     };
     // A handle of our own: whoever else writes to the standard output must not be waited for.
     let out = || rustix::io::dup(io::stdout()).map(File::from).map_err(io::Error::from);
-    helve_tui::restore_on_panic(out().map_err(failed)?);
+    helve_tui::restore_on_panic(out().map_err(failed)?, helve_tools::is_aside);
     helve_tui::mend(io::stdin(), &mut out().map_err(failed)?).map_err(failed)?;
     let raw = Raw::enter().map_err(failed)?;
     let options = Options { keys: Keys::Enhanced, narrowing: narrowing() };

@@ -74,7 +74,7 @@ fn what_a_killed_program_left_is_put_back_by_the_next() {
 
 fn panic_while_drawing() {
     let out = || OpenOptions::new().write(true).open("/proc/self/fd/1").unwrap();
-    restore_on_panic(out());
+    restore_on_panic(out(), || false);
     let raw = Raw::enter().unwrap();
     let options = Options { keys: Keys::Enhanced, ..Options::default() };
     let mut screen = Screen::new(out(), || Size::new(80, 24), options);
