@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
-use crate::atomic::{Change, Content, commit};
+use crate::files::atomic::{Change, Content, commit};
+use crate::files::likeness::Likeness;
 use crate::files::{read_bounded, real_path};
-use crate::likeness::Likeness;
 use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Adds lines to the files that people and later sessions read.

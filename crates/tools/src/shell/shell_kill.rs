@@ -8,8 +8,8 @@ use helve_protocol::{Action, ToolClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::jobs::Jobs;
-use crate::shell_output::report;
+use crate::shell::jobs::Jobs;
+use crate::shell::shell_output::report;
 use crate::{Context, Done, TypedTool};
 
 /// Ends jobs.

@@ -10,11 +10,14 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::address::Allowed;
 use crate::aside::Aside;
-use crate::fetching::{Body, Fetched, Fetching, MAX_ADDRESS_BYTES};
-use crate::read::wrapped;
-use crate::{Context, Done, ToolFailure, Touches, TypedTool, charset, page, picture};
+use crate::files::picture;
+use crate::files::read::wrapped;
+use crate::web::address::Allowed;
+use crate::web::charset;
+use crate::web::fetching::{Body, Fetched, Fetching, MAX_ADDRESS_BYTES};
+use crate::web::page;
+use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Fetches addresses of the web.
 ///

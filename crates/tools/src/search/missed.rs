@@ -7,7 +7,7 @@ use ignore::overrides::Override;
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use crate::walk::{held, is_searched, seen_from, shown, visit, walk};
+use crate::search::walk::{held, is_searched, seen_from, shown, visit, walk};
 
 /// So many entries are looked at, to find what is hidden or ignored.
 const LOOKED_AT: usize = 50_000;

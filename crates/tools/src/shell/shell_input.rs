@@ -9,8 +9,8 @@ use helve_protocol::{Action, ToolClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::jobs::{Job, Jobs};
-use crate::shell_output::report;
+use crate::shell::jobs::{Job, Jobs};
+use crate::shell::shell_output::report;
 use crate::{Context, Done, ToolFailure, TypedTool};
 
 /// Types into jobs.

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
-use crate::cells::{CellKind, Notebook, Wrong};
+use crate::files::cells::{CellKind, Notebook, Wrong};
+use crate::files::telling;
 use crate::files::{Draft, Files, Place, Settled, Text};
-use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Changes cells of notebooks.
 #[derive(Clone, Debug, Default)]

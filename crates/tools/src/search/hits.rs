@@ -9,8 +9,8 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 
-use crate::grep::Mode;
-use crate::walk::{BYTES, counted};
+use crate::search::grep::Mode;
+use crate::search::walk::{BYTES, counted};
 
 /// What is shown of a line.
 const LINE: usize = 500;

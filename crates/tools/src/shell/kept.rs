@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use helve_protocol::{BlobId, Blobs};
 
-use crate::read::wrapped;
-use crate::telling::counted_lines;
+use crate::files::read::wrapped;
+use crate::files::telling::counted_lines;
 
 /// What reaches the model of one output, in letters, half of it from the end. Letters can be long, so bytes are bounded too.
 const LETTERS: usize = 30_000;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::telling::counted_lines;
+use crate::files::telling::counted_lines;
 
 /// What is shown of the outputs of a cell.
 const OUTPUT_LINES: usize = 40;

@@ -12,9 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
+use crate::files::notebook;
+use crate::files::picture;
+use crate::files::telling::counted_lines;
 use crate::files::{Files, Shown, read_bounded};
-use crate::telling::counted_lines;
-use crate::{Context, Done, ToolFailure, TypedTool, notebook, picture};
+use crate::{Context, Done, ToolFailure, TypedTool};
 
 /// Reads files.
 #[derive(Clone, Debug, Default)]

@@ -9,10 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
-use crate::atomic::{Change, Content};
 use crate::editing::{FileResult, Found, Operation, Patch, PatchError, Rung, apply_patch, parse_patch};
+use crate::files::atomic::{Change, Content};
+use crate::files::telling;
 use crate::files::{Draft, Extent, Files, Place, Settled, Standing, Text, with_endings_of};
-use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Applies patches.
 #[derive(Clone, Debug, Default)]

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
-use crate::atomic::{Change, Content};
+use crate::files::atomic::{Change, Content};
+use crate::files::telling;
 use crate::files::{Draft, Extent, Files, Place, Standing, with_endings_of};
-use crate::{Context, Done, Touches, TypedTool, telling};
+use crate::{Context, Done, Touches, TypedTool};
 
 /// Writes files.
 #[derive(Clone, Debug, Default)]

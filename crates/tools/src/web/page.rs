@@ -12,7 +12,8 @@ use markup5ever_rcdom::NodeData;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{markup, printing};
+use crate::web::markup;
+use crate::web::printing;
 
 /// A page that people read.
 #[derive(Debug, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use serde::Deserialize;
 
 use crate::aside::aside;
 use crate::editing::{Applied, Edit as Replacement, Refusal, Refused, Replaced, Rung, replace};
+use crate::files::telling;
 use crate::files::{Draft, Files, Place, Settled, Text};
-use crate::{Context, Done, ToolFailure, Touches, TypedTool, telling};
+use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Edits files by search and replace.
 ///

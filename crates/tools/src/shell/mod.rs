@@ -1,5 +1,17 @@
 //! `shell`
 
+pub(crate) mod cleaned;
+pub(crate) mod commands;
+pub(crate) mod ending;
+pub(crate) mod fence;
+pub(crate) mod guarded;
+pub(crate) mod jobs;
+pub(crate) mod kept;
+pub(crate) mod scratch;
+pub(crate) mod shell_input;
+pub(crate) mod shell_kill;
+pub(crate) mod shell_output;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +22,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
-use crate::cleaned::{Cleaner, Letters};
-use crate::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
-use crate::guarded::{Forbidden, Guard};
-use crate::jobs::{Adopted, Jobs};
-use crate::kept::{Kept, Shown, shown};
-use crate::scratch::{Scratch, sweep};
-use crate::shell_output::report;
-use crate::{Context, Done, Live, ToolFailure, TypedTool, ending};
+use crate::shell::cleaned::{Cleaner, Letters};
+use crate::shell::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
+use crate::shell::guarded::{Forbidden, Guard};
+use crate::shell::jobs::{Adopted, Jobs};
+use crate::shell::kept::{Kept, Shown, shown};
+use crate::shell::scratch::{Scratch, sweep};
+use crate::shell::shell_output::report;
+use crate::{Context, Done, Live, ToolFailure, TypedTool};
 
 /// Runs commands, one after the other, each where the last one went; or in the background.
 #[derive(Debug)]

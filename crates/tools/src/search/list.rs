@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::aside;
-use crate::walk::{Troubles, counted, held, output, shown, start, visit, walk};
+use crate::search::walk::{Troubles, counted, held, output, shown, start, visit, walk};
 use crate::{Context, Done, ToolFailure, TypedTool};
 
 /// Shows what is in folders.

@@ -13,8 +13,10 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::aside;
-use crate::missed;
-use crate::walk::{BYTES, counted, elsewhere, filter, held, is_searched, output, shown, start, visit, walk};
+use crate::search::missed;
+use crate::search::walk::{
+    BYTES, counted, elsewhere, filter, held, is_searched, output, shown, start, visit, walk,
+};
 use crate::{Context, Done, TypedTool};
 
 /// Finds files by their names.

@@ -12,10 +12,10 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::ToolFailure;
-use crate::cleaned::Cleaner;
-use crate::commands::Sheet;
-use crate::ending;
-use crate::kept::{Kept, Whole};
+use crate::shell::cleaned::Cleaner;
+use crate::shell::commands::Sheet;
+use crate::shell::ending;
+use crate::shell::kept::{Kept, Whole};
 
 /// So many run at once.
 const MAX_RUNNING: usize = 16;

@@ -3,6 +3,18 @@
 //! Nothing is overwritten unseen. Whoever replaces a file must have seen all of it; whoever changes a part must know what
 //! stands there. What somebody else did to a file since it was seen is kept: both changes are merged, or the tool refuses.
 
+pub(crate) mod apply_patch;
+pub(crate) mod atomic;
+pub(crate) mod cells;
+pub(crate) mod edit;
+pub(crate) mod likeness;
+pub(crate) mod notebook;
+pub(crate) mod notebook_edit;
+pub(crate) mod picture;
+pub(crate) mod read;
+pub(crate) mod telling;
+pub(crate) mod write;
+
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -14,11 +26,11 @@ use helve_protocol::{BlobId, Blobs};
 use helve_workspace::{Hunk, Merged, TextFile, lines, main_ending, merge};
 use similar::DiffOp;
 
-use crate::atomic::{Change, Content, commit};
-use crate::likeness::Likeness;
-use crate::read::is_long;
+use crate::files::atomic::{Change, Content, commit};
+use crate::files::likeness::Likeness;
+use crate::files::read::is_long;
+use crate::search::walk;
 use crate::{Context, ToolFailure};
-use crate::{telling, walk};
 
 /// Larger files are neither remembered nor changed.
 pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;

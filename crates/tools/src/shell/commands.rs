@@ -18,11 +18,11 @@ use std::time::Duration;
 use helve_exec::{Ended, Input, Limits, Order, Output, Status, WindowSize, start};
 use tokio::time::timeout;
 
-use crate::cleaned::Cleaner;
-use crate::ending;
-use crate::fence::Fence;
-use crate::kept::Kept;
-use crate::scratch::Scratch;
+use crate::shell::cleaned::Cleaner;
+use crate::shell::ending;
+use crate::shell::fence::Fence;
+use crate::shell::kept::Kept;
+use crate::shell::scratch::Scratch;
 use crate::{Context, ToolFailure};
 
 /// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its

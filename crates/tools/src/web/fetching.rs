@@ -11,8 +11,9 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use url::Url;
 
-use crate::address::{Access, Allowed, Inside, PublicOnly, admit, inside};
-use crate::{ToolFailure, picture};
+use crate::ToolFailure;
+use crate::files::picture;
+use crate::web::address::{Access, Allowed, Inside, PublicOnly, admit, inside};
 
 const MAX_REDIRECTS: usize = 5;
 const MAX_BODY_BYTES: usize = 5 << 20;

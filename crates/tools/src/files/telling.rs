@@ -5,7 +5,7 @@ use std::time::Duration;
 use helve_workspace::{Conflict, Hunk, Line, NumberedLines, lines};
 use similar::{ChangeTag, DiffOp, TextDiff, group_diff_ops};
 
-use crate::walk::counted;
+use crate::search::walk::counted;
 
 /// What people are shown of one change at most.
 const DIFF_LINES: usize = 200;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use helve_exec::{Confinement, Level, Network};
 
 use crate::Context;
-use crate::commands::read_up_to;
-use crate::guarded::in_git;
+use crate::shell::commands::read_up_to;
+use crate::shell::guarded::in_git;
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use html5ever::{Attribute, ExpandedName, QualName, TokenizerResult};
 use markup5ever_rcdom::{Node, NodeData, RcDom};
 use tokio_util::sync::CancellationToken;
 
-use crate::thinned::thinned;
+use crate::web::thinned::thinned;
 
 /// How often the rules may look at an element. No page that people read comes near.
 const MAX_WORK: usize = 20_000_000;

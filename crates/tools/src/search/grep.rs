@@ -16,9 +16,11 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::aside;
-use crate::hits::{Found, Hits, HitsSink};
-use crate::missed;
-use crate::walk::{Troubles, elsewhere, filter, held, is_searched, output, short, start, visit, walk};
+use crate::search::hits::{Found, Hits, HitsSink};
+use crate::search::missed;
+use crate::search::walk::{
+    Troubles, elsewhere, filter, held, is_searched, output, short, start, visit, walk,
+};
 use crate::{Context, Done, Hides, ToolFailure, TypedTool};
 
 /// Searches in files.

@@ -8,9 +8,10 @@ use helve_protocol::{Action, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::jobs::{Job, Jobs};
-use crate::kept::{Shown, shown};
-use crate::{Context, Done, TypedTool, ending};
+use crate::shell::ending;
+use crate::shell::jobs::{Job, Jobs};
+use crate::shell::kept::{Shown, shown};
+use crate::{Context, Done, TypedTool};
 
 /// Tells what jobs say.
 #[derive(Clone, Debug, Default)]

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::files::MAX_CHANGED_BYTES;
-use crate::likeness::Likeness;
+use crate::files::likeness::Likeness;
 
 /// What shall happen to one file. Its place is where the file really is: no link leads further.
 pub(crate) struct Change {
