@@ -274,7 +274,12 @@ impl Dispatch {
             Judged::Open(opened) => opened,
         };
         // Nobody is asked about what could not be done.
-        let diff = match try_out(ready, &opened, work).await {
+        let tried = tokio::select! {
+            biased;
+            () = work.stop.cancelled() => return Ok(Decision::Interrupted),
+            tried = try_out(ready, &opened, work) => tried,
+        };
+        let diff = match tried {
             Ok(diff) => diff,
             Err(ToolFailure(message)) => return Ok(Decision::Vain(message)),
         };

@@ -169,8 +169,14 @@ impl Home {
              [limits]\nmax_steps = {}\n",
             2 * LATE
         );
-        fs::write(home.0.path().join("config.toml"), settings).unwrap();
+        fs::create_dir(home.own()).unwrap();
+        fs::write(home.own().join("config.toml"), settings).unwrap();
         home
+    }
+
+    /// What is the program's own. The project is not in it: commands don't see it.
+    fn own(&self) -> PathBuf {
+        self.0.path().join("own")
     }
 
     fn project(&self) -> PathBuf {
@@ -180,7 +186,7 @@ impl Home {
     fn run(&self, helve: &Path) -> Command {
         let mut command = Command::new(helve);
         command.args(["run", "--quiet", "go"]).current_dir(self.project()).env_clear();
-        command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.0.path());
+        command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.own());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit());
         command
     }
@@ -292,6 +298,7 @@ fn interrupt(helve: &Path) {
         lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim_end() == SLEEPS).count()
     };
     while alive() < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "the command did not run");
         thread::sleep(Duration::from_millis(1));
     }
     let begun = Instant::now();
