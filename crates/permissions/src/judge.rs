@@ -205,6 +205,11 @@ impl<'a> Judge<'a> {
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == Verdict::Deny);
+        let is_allowed = point.as_ref().is_some_and(|point| point.verdict == Verdict::Allow);
+        if is_allowed && !places.is_inside(path) && !self.judged.needs.writes.iter().any(|it| it == path) {
+            // Whoever names a file there means that one, and not one of the commands' own.
+            self.judged.needs.writes.push(path.to_owned());
+        }
         if !is_denied && is_guarded {
             return Point::ask(format!("{} decides what may be done", path.display()));
         }

@@ -439,3 +439,20 @@ fn the_folder_holds_in_the_tmp_of_the_commands() {
     assert!(told.contains("int main;\\nsecond\\n/tmp/build\\n"), "{told}");
     assert_eq!(fs::read_to_string(home.project().join("work.c")).unwrap(), "the project's\n");
 }
+
+/// A file that a rule names is the one that everybody sees, also where commands have a folder of their own.
+#[test]
+fn what_is_allowed_below_tmp_is_given() {
+    let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
+    let (file, rule) =
+        (elsewhere.path().join("out.txt"), format!("write(/{})", elsewhere.path().join("out.txt").display()));
+    let command = format!("echo given > {}; echo mine > /tmp/own-of-the-command", file.display());
+    let home = home(&[shell(&command)]);
+    if !is_confined(&home) {
+        return;
+    }
+    let ran = run(&home, &["--permission-mode", "auto", "--allow", &rule]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "given\n");
+    assert!(!std::path::Path::new("/tmp/own-of-the-command").exists());
+}

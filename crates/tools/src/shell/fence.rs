@@ -150,10 +150,11 @@ fn is_git(folder: &Path) -> bool {
 }
 
 /// What is opened so that a path can be written: the path, or the folder that it would be made in. Never the home folder,
-/// nor anything that that is in.
+/// nor anything that that is in, nor all of `/tmp`.
 pub fn opened_for(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let there = if path.exists() { path } else { path.parent().filter(|folder| folder.is_dir())? };
-    let is_too_much = home.is_some_and(|home| home.starts_with(there)) || there.parent().is_none();
+    let is_everybodys = there == Path::new("/tmp") || there.parent().is_none();
+    let is_too_much = is_everybodys || home.is_some_and(|home| home.starts_with(there));
     (!is_too_much).then(|| there.to_owned())
 }
 
