@@ -34,7 +34,7 @@ fn main() {
     let log = journal.create(id(1)).unwrap();
     let place = Place { tree: base.path().join("tree"), blobs: log.blobs() };
     place.generate();
-    thread::sleep(UNTIL_SETTLED);
+    quiet();
     place.keeping_all();
     place.looking();
     place.keeping_some();
@@ -56,6 +56,12 @@ fn best<T>(runs: usize, mut work: impl FnMut() -> T) -> Duration {
 fn row(what: &str, ours: Duration, baseline_is: &str, baseline: Duration, target: &str) {
     let ratio = ours.as_secs_f64() / baseline.as_secs_f64().max(1e-9);
     println!("{what}\t{ours:.2?}\t{baseline_is}\t{baseline:.2?}\t{ratio:.1}\t{target}");
+}
+
+/// What was written goes to the disk before anything is measured, and not meanwhile.
+fn quiet() {
+    rustix::fs::sync();
+    thread::sleep(UNTIL_SETTLED);
 }
 
 /// Where git is, as the program finds it out once.
@@ -123,6 +129,7 @@ impl Place {
     }
 
     fn looking(&self) {
+        quiet();
         let mut workspace = self.workspace();
         workspace.refresh().unwrap();
         // By turns, so that whatever disturbs one disturbs the others.
@@ -148,6 +155,7 @@ impl Place {
     fn keeping_some(&self) {
         let mut workspace = self.workspace();
         workspace.begin().map(drop).unwrap();
+        quiet();
         for number in 0..CHANGED {
             fs::write(self.file(number * 90), format!("fn changed() -> u32 {{ {number} }}\n")).unwrap();
         }

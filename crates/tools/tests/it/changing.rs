@@ -391,8 +391,12 @@ fn encodings() -> impl Strategy<Value = Encoding> {
 fn file() -> impl Strategy<Value = Vec<(String, &'static str)>> {
     let ending = prop_oneof![Just("\n"), Just("\r\n")];
     let lines = prop::collection::vec(("[a-zé€😀 ]{0,5}", ending), 1..10);
-    lines.prop_map(|lines| {
-        lines.into_iter().enumerate().map(|(n, (line, ending))| (format!("{line}#{n}#"), ending)).collect()
+    (lines, any::<bool>()).prop_map(|(lines, is_ended)| {
+        let last = lines.len() - 1;
+        let numbered = |(n, (line, ending)): (usize, (String, &'static str))| {
+            (format!("{line}#{n}#"), if n == last && !is_ended { "" } else { ending })
+        };
+        lines.into_iter().enumerate().map(numbered).collect()
     })
 }
 
@@ -605,4 +609,151 @@ fn what_is_called_off_changes_nothing_and_what_has_begun_ends() {
     world.context.ground = helve_tools::Ground::default();
     world.write("f", "b").unwrap();
     assert!(!world.context.ground.call_off());
+}
+
+/// What one of the two hands does next.
+#[derive(Clone, Copy, Debug)]
+enum Hand {
+    Reads,
+    /// The agent writes all that it knows of, with a line more.
+    Writes(usize),
+    /// It replaces a line that is not the user's, or one that is.
+    Edits(usize),
+    EditsUsers(usize),
+    UserInserts(usize),
+    UserChanges(usize),
+    UserDeletes(usize),
+}
+
+fn hand() -> impl Strategy<Value = Hand> {
+    let at = || 0..12_usize;
+    prop_oneof![
+        1 => Just(Hand::Reads),
+        2 => at().prop_map(Hand::Writes),
+        2 => at().prop_map(Hand::Edits),
+        1 => at().prop_map(Hand::EditsUsers),
+        2 => at().prop_map(Hand::UserInserts),
+        2 => at().prop_map(Hand::UserChanges),
+        1 => at().prop_map(Hand::UserDeletes),
+    ]
+}
+
+/// A file that an agent and a user change by turns. The agent knows what it read, what it wrote, and what it was told.
+struct Shared {
+    world: World,
+    view: Option<Vec<String>>,
+    /// The user's lines that nobody took away on purpose.
+    of_user: Vec<String>,
+    count: usize,
+}
+
+impl Shared {
+    fn lines(&self) -> Vec<String> {
+        self.world.text("f").lines().map(str::to_owned).collect()
+    }
+
+    fn put(&self, lines: &[String]) {
+        self.world.put("f", lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+    }
+
+    fn next(&mut self, who: &str) -> String {
+        self.count += 1;
+        format!("{who} {}", self.count)
+    }
+
+    /// The agent did something, or was refused. What it was told of the user's lines it knows from then on.
+    fn after(
+        &mut self,
+        done: Result<helve_protocol::ToolOutput, String>,
+        before: &[String],
+        own: Vec<String>,
+    ) {
+        match done {
+            Err(_) => assert_eq!(self.lines(), before, "refused, and changed all the same"),
+            Ok(output) => {
+                let there = self.lines();
+                let unknown = self.of_user.iter().filter(|line| there.contains(line) && !own.contains(line));
+                let is_told = unknown.into_iter().all(|line| output.text.contains(line.as_str()));
+                self.view = Some(if is_told { there } else { own });
+            }
+        }
+    }
+
+    fn act(&mut self, hand: Hand) {
+        let mut lines = self.lines();
+        let at = |at: usize, lines: &[String]| at.min(lines.len().saturating_sub(1));
+        match hand {
+            Hand::Reads => {
+                self.world.read("f").unwrap();
+                self.view = Some(lines);
+            }
+            Hand::Writes(place) => {
+                let Some(mut own) = self.view.clone() else { return };
+                own.insert(place.min(own.len()), self.next("agent"));
+                let text: String = own.iter().map(|line| format!("{line}\n")).collect();
+                let done = self.world.write("f", &text);
+                self.after(done, &lines, own);
+            }
+            Hand::Edits(place) => {
+                let Some(mut own) = self.view.clone() else { return };
+                let others: Vec<usize> = (0..own.len()).filter(|at| !own[*at].starts_with("user")).collect();
+                let Some(place) = others.get(place % others.len().max(1)) else { return };
+                let (old, new) = (own[*place].clone(), self.next("agent"));
+                let done = self.world.edit("f", &format!("{old}\n"), &format!("{new}\n"));
+                own[*place] = new;
+                self.after(done, &lines, own);
+            }
+            Hand::EditsUsers(place) => {
+                let there: Vec<String> = self.of_user.clone();
+                let Some(old) = there.get(place % there.len().max(1)) else { return };
+                let (new, own) = (self.next("agent"), self.view.clone());
+                let done = self.world.edit("f", &format!("{old}\n"), &format!("{new}\n"));
+                if done.is_ok() {
+                    self.of_user.retain(|line| line != old);
+                }
+                let mut own = own.unwrap_or_default();
+                own.iter_mut().filter(|line| *line == old).for_each(|line| line.clone_from(&new));
+                self.after(done, &lines, own);
+            }
+            Hand::UserInserts(place) => {
+                let new = self.next("user");
+                lines.insert(place.min(lines.len()), new.clone());
+                self.of_user.push(new);
+                self.put(&lines);
+            }
+            Hand::UserChanges(place) if !lines.is_empty() => {
+                let (new, place) = (self.next("user"), at(place, &lines));
+                self.of_user.retain(|line| *line != lines[place]);
+                self.of_user.push(new.clone());
+                lines[place] = new;
+                self.put(&lines);
+            }
+            Hand::UserDeletes(place) if !lines.is_empty() => {
+                let gone = lines.remove(at(place, &lines));
+                self.of_user.retain(|line| *line != gone);
+                self.put(&lines);
+            }
+            Hand::UserChanges(_) | Hand::UserDeletes(_) => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// However an agent and a user come between each other, none of the user's lines goes away unless somebody who was told
+    /// of it takes it away.
+    #[test]
+    fn by_turns_no_line_of_the_users_is_lost(hands in prop::collection::vec(hand(), 1..16)) {
+        let world = World::new();
+        world.put("f", (1..=8).map(|line| format!("base {line}\n")).collect::<String>());
+        let mut shared = Shared { world, view: None, of_user: Vec::new(), count: 0 };
+        for hand in hands {
+            shared.act(hand);
+            let there = shared.lines();
+            for line in &shared.of_user {
+                prop_assert!(there.contains(line), "{line} is lost after {hand:?}: {there:?}");
+            }
+        }
+    }
 }
