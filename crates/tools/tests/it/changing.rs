@@ -739,7 +739,7 @@ impl Shared {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// However an agent and a user come between each other, none of the user's lines goes away unless somebody who was told
     /// of it takes it away.
