@@ -9,7 +9,7 @@ use std::time::Duration;
 use helve_protocol::{Blobs, Body, CallId, Clock, FileChange, FilesChanged, NotKept, Timestamp};
 use helve_tools::{Ground, Hides, Shared, Touches};
 use helve_workspace::{
-    Effect, Effects, GitProgram, Image, Limits, Root, Setup, Watch, Workspace, WorkspaceError,
+    Effect, Effects, GitProgram, Image, Limits, Root, Setup, Watch, Workspace, WorkspaceError, one_line,
 };
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -458,13 +458,6 @@ fn counted(name: &str, change: &Effect) -> String {
         }
         _ => name.to_owned(),
     }
-}
-
-/// A name can have line breaks and brackets in it, and must not pass for more than a name.
-fn one_line(name: &str) -> String {
-    name.chars()
-        .flat_map(|letter| if letter.is_control() { letter.escape_debug().collect() } else { vec![letter] })
-        .collect()
 }
 
 fn for_model(changes: &str) -> String {

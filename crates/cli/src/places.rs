@@ -95,3 +95,29 @@ pub(crate) fn project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
 pub(crate) fn project_memory(root: &Path) -> PathBuf {
     root.join(".helve").join("memory.md")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_marked_folder_is_the_project_and_the_home_folder_never_by_accident() {
+        let base = tempfile::tempdir().unwrap();
+        let folder = |path: &str| {
+            fs::create_dir_all(base.path().join(path)).unwrap();
+            base.path().join(path)
+        };
+        let home = folder("home");
+        folder("home/.git");
+        folder("home/project/.git");
+        folder("home/project/part/.helve");
+        let root = |path: &str| project_root(&folder(path), Some(&home));
+        assert_eq!(root("home/project/src/deep"), folder("home/project"));
+        assert_eq!(root("home/project/part/src"), folder("home/project/part"));
+        assert_eq!(root("home/notes/deep"), folder("home/notes/deep"));
+        assert_eq!(root("home"), home);
+        assert_eq!(root("plain"), folder("plain"));
+    }
+}

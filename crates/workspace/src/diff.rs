@@ -108,7 +108,7 @@ pub(crate) fn unified(
 }
 
 /// A name can have line breaks in it, and must not pass for more than a name.
-pub(crate) fn one_line(name: &str) -> String {
+pub fn one_line(name: &str) -> String {
     name.chars()
         .flat_map(|letter| if letter.is_control() { letter.escape_debug().collect() } else { vec![letter] })
         .collect()

@@ -62,13 +62,6 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// Adds what was done besides.
-    pub fn add(&mut self, other: Effects) {
-        self.changes.extend(other.changes);
-        self.not_recoverable.extend(other.not_recoverable);
-        self.unseen.extend(other.unseen);
-    }
-
     pub fn file_changes(&self) -> Vec<FileChange> {
         self.changes.iter().map(Effect::to_file_change).collect()
     }

@@ -37,6 +37,7 @@ mod tracked;
 mod walk;
 mod workspace;
 
+pub use diff::one_line;
 pub use effects::{Effect, Effects, Image, NotKept, WhyNotKept};
 pub use error::WorkspaceError;
 pub use git::GitProgram;

@@ -24,17 +24,6 @@ impl Root {
         Ok(Root { folder, repository })
     }
 
-    /// The repository around the folder where Helve was started, else that folder. All files of the machine or of
-    /// the user are never meant by accident, so they are refused; a repository of the home folder itself (people
-    /// keep their settings in one) does not make everything below it one workspace.
-    pub fn find(start: &Path, home: Option<&Path>) -> Result<Root> {
-        let start = real_folder(start)?;
-        let real_home = home.and_then(|home| home.canonicalize().ok());
-        let repository = repository_of(&start).filter(|folder| !is_too_wide(folder, real_home.as_deref()));
-        let folder = repository.unwrap_or(&start).to_owned();
-        Root { repository: repository.map(Path::to_owned), folder }.unasked(home)
-    }
-
     /// The same, if it is not too wide to be meant by accident.
     pub fn unasked(self, home: Option<&Path>) -> Result<Root> {
         let home = home.and_then(|home| home.canonicalize().ok());
@@ -117,42 +106,24 @@ mod tests {
     }
 
     #[test]
-    fn the_repository_around_the_start_is_the_root() {
+    fn a_folder_knows_the_repository_that_it_is_in() {
         let base = tempfile::tempdir().unwrap();
-        let home = folder(base.path(), "home");
-        let top = repository(&home, "project");
+        let top = repository(base.path(), "project");
         let inner = folder(&top, "src/deep");
-        let root = Root::find(&inner, Some(&home)).unwrap();
-        assert_eq!((root.folder(), root.repository()), (top.as_path(), Some(top.as_path())));
-    }
-
-    #[test]
-    fn without_a_repository_the_start_itself_is_the_root() {
-        let base = tempfile::tempdir().unwrap();
-        let plain = folder(base.path(), "plain");
-        let root = Root::find(&plain, None).unwrap();
-        assert_eq!((root.folder(), root.repository()), (plain.as_path(), None));
+        let root = Root::named(&inner).unwrap();
+        assert_eq!((root.folder(), root.repository()), (inner.as_path(), Some(top.as_path())));
     }
 
     #[test]
     fn home_what_is_above_it_and_the_root_of_all_are_refused_unasked() {
         let base = tempfile::tempdir().unwrap();
         let home = folder(base.path(), "home/me");
-        let find = |start: &Path| Root::find(start, Some(&home)).unwrap_err();
+        let find = |start: &Path| Root::named(start).unwrap().unasked(Some(&home)).unwrap_err();
         assert!(matches!(find(&home), WorkspaceError::Home(_)));
         assert!(matches!(find(home.parent().unwrap()), WorkspaceError::Home(_)));
         assert!(matches!(find(Path::new("/")), WorkspaceError::RootOfAll(_)));
         assert!(find(&home).hint().contains("--cwd"));
         assert_eq!(Root::named(&home).unwrap().folder(), home);
-    }
-
-    #[test]
-    fn a_repository_of_the_home_folder_does_not_widen_a_folder_below_it() {
-        let base = tempfile::tempdir().unwrap();
-        let home = repository(base.path(), "me");
-        let notes = folder(&home, "notes");
-        let root = Root::find(&notes, Some(&home)).unwrap();
-        assert_eq!((root.folder(), root.repository()), (notes.as_path(), None));
     }
 
     #[test]
@@ -177,6 +148,6 @@ mod tests {
         let file = base.path().join("file");
         fs::write(&file, "").unwrap();
         assert!(matches!(Root::named(&file), Err(WorkspaceError::NotAFolder(_))));
-        assert!(matches!(Root::find(&base.path().join("none"), None), Err(WorkspaceError::Disk { .. })));
+        assert!(matches!(Root::named(&base.path().join("none")), Err(WorkspaceError::Disk { .. })));
     }
 }

@@ -65,18 +65,6 @@ pub struct Writing {
     pub(crate) before: Option<Entry>,
 }
 
-impl Writing {
-    /// Relative to the root, with `/`; absolute if outside.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-
-    /// Why what is there can't be brought back once it is overwritten, if so.
-    pub fn not_kept(&self) -> Option<WhyNotKept> {
-        self.before.as_ref().and_then(Entry::why_not_kept)
-    }
-}
-
 pub struct Workspace {
     pub(crate) root: Root,
     pub(crate) files: Files,
@@ -139,15 +127,6 @@ impl Workspace {
 
     pub fn root(&self) -> &Root {
         &self.root
-    }
-
-    /// How many files are watched.
-    pub fn len(&self) -> usize {
-        self.index.entries.values().filter(|entry| !entry.is_ignored()).count()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Why git could not be used for all that it knows, if so. Then more is kept by content.
