@@ -198,16 +198,13 @@ impl<'a> Judge<'a> {
         let places = self.policy.places;
         let is_inside = places.is_inside(path) || self.is_scratch(path, contained);
         let is_guarded = is_guarded(path, places);
-        if !is_inside || is_guarded {
-            self.judged.needs.writes.push(path.to_owned());
-        }
         let what = format!("writing {}", path.display());
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == Verdict::Deny);
+        // Whoever allows a file in a folder of the commands' own means that one, which everybody sees.
         let is_allowed = point.as_ref().is_some_and(|point| point.verdict == Verdict::Allow);
-        if is_allowed && !places.is_inside(path) && !self.judged.needs.writes.iter().any(|it| it == path) {
-            // Whoever names a file there means that one, and not one of the commands' own.
+        if !is_inside || is_guarded || is_allowed && !places.is_inside(path) {
             self.judged.needs.writes.push(path.to_owned());
         }
         if !is_denied && is_guarded {

@@ -49,7 +49,8 @@ const BEGUN: u8 = 1;
 const CALLED_OFF: u8 = 2;
 
 impl Start {
-    fn is(&self, wanted: u8) -> bool {
+    /// Makes it this, unless it is the other already. Says whether it is this.
+    fn settle(&self, wanted: u8) -> bool {
         match self.0.compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => true,
             Err(found) => found == wanted,
@@ -65,7 +66,7 @@ impl Ground {
     /// Lets nothing be changed from now on. False if that comes too late: then the call ends in a moment, and its end tells
     /// what it did.
     pub fn call_off(&self) -> bool {
-        self.start.is(CALLED_OFF)
+        self.start.settle(CALLED_OFF)
     }
 
     /// What the call did to the files that it named, with the number of the workspace.
@@ -90,7 +91,7 @@ impl Ground {
         }
         // Before the first file is touched, what it was is on the disk.
         workspaces.iter().try_for_each(|workspace| workspace.sync_kept()).map_err(not_kept)?;
-        if !self.start.is(BEGUN) {
+        if !self.start.settle(BEGUN) {
             return Err(ToolFailure::new("It was stopped. Nothing was changed."));
         }
         let changed = change();

@@ -1,21 +1,20 @@
 //! Folders for temporary files, which are gone when nobody needs them any more, also after a kill.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::ToolFailure;
 
-const PREFIX: &str = "helve-";
-/// A folder that is so young may be about to be locked.
-const YOUNG: Duration = Duration::from_secs(60);
+/// Whatever has such a name is swept, so nobody else may call anything so.
+const PREFIX: &str = ".helve-scratch-";
 /// So many are looked at.
 const MOST: usize = 1_000;
+const ATTEMPTS: usize = 5;
 
 /// A folder of this process. It is locked as long as the process lives, so that others know.
 #[derive(Debug)]
@@ -26,12 +25,22 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new(temporary: &Path) -> Result<Scratch, ToolFailure> {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(temporary).map_err(|error| {
+        let cannot = |error: io::Error| {
             let place = temporary.display();
             ToolFailure(format!("The command was not run: no folder can be made in {place}: {error}."))
-        })?;
-        let lock = File::open(folder.path()).ok().filter(|lock| lock.try_lock().is_ok());
-        Ok(Scratch { folder, _lock: lock })
+        };
+        for _ in 0..ATTEMPTS {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(temporary).map_err(cannot)?;
+            // Whoever sweeps may have come between: then it is theirs, or gone.
+            let Ok(lock) = File::open(folder.path()) else { continue };
+            match lock.try_lock() {
+                Ok(()) if folder.path().exists() => return Ok(Scratch { folder, _lock: Some(lock) }),
+                Ok(()) | Err(TryLockError::WouldBlock) => {}
+                // Where nothing can be locked, nothing is swept.
+                Err(TryLockError::Error(_)) => return Ok(Scratch { folder, _lock: None }),
+            }
+        }
+        Err(cannot(io::Error::other("others take each away")))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -53,8 +62,7 @@ pub(crate) fn sweep(temporary: &Path) {
 
 fn remove_if_left(path: &Path) -> io::Result<()> {
     let facts = fs::symlink_metadata(path)?;
-    let is_old = facts.modified()?.elapsed().is_ok_and(|age| age > YOUNG);
-    if !facts.is_dir() || facts.uid() != rustix::process::geteuid().as_raw() || !is_old {
+    if !facts.is_dir() || facts.uid() != rustix::process::geteuid().as_raw() {
         return Ok(());
     }
     let folder = File::open(path)?;
@@ -66,26 +74,48 @@ fn remove_if_left(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::FileTimes;
-    use std::time::SystemTime;
-
     use super::*;
 
     #[test]
     fn what_the_dead_left_is_removed_and_nothing_else() {
         let base = tempfile::tempdir().unwrap();
-        let old = |path: &Path| {
-            let hour_ago = SystemTime::UNIX_EPOCH;
-            File::open(path).unwrap().set_times(FileTimes::new().set_modified(hour_ago)).unwrap();
-        };
         let living = Scratch::new(base.path()).unwrap();
         let dead = Scratch::new(base.path()).unwrap().folder.keep();
-        let young = Scratch::new(base.path()).unwrap().folder.keep();
         fs::write(dead.join("left"), "x").unwrap();
-        [living.path(), &dead].into_iter().for_each(old);
-        for path in [living.path(), &dead, &young] {
+        for path in [living.path(), &dead] {
             remove_if_left(path).unwrap();
         }
-        assert!(living.path().exists() && young.exists() && !dead.exists());
+        assert!(living.path().exists() && !dead.exists());
+    }
+
+    #[test]
+    fn what_others_call_by_our_name_is_theirs() {
+        let base = tempfile::tempdir().unwrap();
+        let theirs = base.path().join("helve-clone");
+        fs::create_dir(&theirs).unwrap();
+        let dead = Scratch::new(base.path()).unwrap().folder.keep();
+        sweep(base.path());
+        while dead.exists() {
+            thread::yield_now();
+        }
+        assert!(theirs.exists());
+    }
+
+    #[test]
+    fn who_sweeps_and_who_makes_do_not_disturb_each_other() {
+        let base = tempfile::tempdir().unwrap();
+        thread::scope(|scope| {
+            let sweeper = scope.spawn(|| {
+                for _ in 0..200 {
+                    for entry in fs::read_dir(base.path()).unwrap().flatten() {
+                        let _ = remove_if_left(&entry.path());
+                    }
+                }
+            });
+            while !sweeper.is_finished() {
+                let made = Scratch::new(base.path());
+                assert!(made.is_err() || made.is_ok_and(|made| made.path().exists()));
+            }
+        });
     }
 }
