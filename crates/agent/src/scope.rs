@@ -19,9 +19,12 @@ pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
             Action::Delete(path) => {
                 path.parent().and_then(|folder| Some(Action::Delete(real(folder).join(path.file_name()?))))
             }
-            Action::Run { command, folder, network } => {
-                Some(Action::Run { command: command.clone(), folder: real(folder), network: *network })
-            }
+            Action::Run { command, folder, network, credentials } => Some(Action::Run {
+                command: command.clone(),
+                folder: real(folder),
+                network: *network,
+                credentials: *credentials,
+            }),
             Action::Search(_) | Action::Fetch(_) | Action::Other { .. } => None,
         };
         all.extend(real.filter(|real| all.last() != Some(real)));

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | a rule denies it, in any layer | refused |
 //! | plan mode, and it is more than looking | refused |
+//! | Helve's own settings are written | asked, in every mode |
 //! | bypass mode | run, unless the administrator denies it |
-//! | settings, hooks and rules that decide what may be done (`.git/hooks`, `.helve` …) are written | asked, whatever a rule allows |
+//! | settings, hooks and rules that decide what may be done (`.git`, `.helve`, dotfiles, the system …) are written | asked, whatever a rule allows, and `--yes` is no answer |
+//! | credentials are wanted | asked by their name, and given to one plain command only |
 //! | something outside the project is deleted, or the project, or very many files of it | asked, whatever a rule allows |
 //! | rules allow all of it, or it only looks inside the project (in ask mode, programs that look are asked too) | run |
 //! | accept-edits or auto: a file tool writes in the project | run |
@@ -94,11 +96,7 @@ pub fn decide(tool: &str, actions: &[Action], policy: Policy<'_>) -> Decision {
 
 /// Puts the points together, by the table above.
 fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
-    let Judged { points, mut needs, deletes, credentials, is_single } = judged;
-    // Unasked, who the user is goes with nothing but the one program that needs it.
-    let mut unasked = needs.clone();
-    unasked.reads.extend(credentials.iter().filter(|_| is_single).cloned());
-    needs.reads.extend(credentials);
+    let Judged { points, needs, deletes } = judged;
     let mode = policy.mode;
     let decision = |verdict: Verdict, point: Option<&Point>, reason: &str| Decision {
         verdict,
@@ -115,12 +113,16 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
     if let Some(point) = denied.find(|point| mode != Mode::Bypass || is_of_administrator(point)) {
         return decision(Verdict::Deny, Some(point), &point.reason);
     }
+    if mode == Mode::Plan && points.iter().any(|point| !point.is_look) {
+        return decision(Verdict::Deny, None, "in plan mode nothing is changed");
+    }
+    if let Some(point) = points.iter().find(|point| point.is_own) {
+        // What decides about everything is nobody's but the user's, in every mode.
+        return Decision { is_grave: true, ..decision(Verdict::Ask, Some(point), &point.reason) };
+    }
     if mode == Mode::Bypass {
         let free = decision(Verdict::Allow, None, "everything is allowed (bypass)");
         return Decision { needs: Needs { network: true, unconfined: true, ..free.needs.clone() }, ..free };
-    }
-    if mode == Mode::Plan && points.iter().any(|point| !point.is_look) {
-        return decision(Verdict::Deny, None, "in plan mode nothing is changed");
     }
     let passes = |point: &&Point| match point.contained {
         _ if point.verdict == Verdict::Allow => true,
@@ -137,7 +139,7 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
         });
         let first = points.first();
         let how = how.unwrap_or_else(|| first.map_or("it does nothing", |point| &point.reason));
-        return Decision { needs: unasked, ..decision(Verdict::Allow, first, how) };
+        return decision(Verdict::Allow, first, how);
     };
     Decision {
         suggestions: suggestions(&asking),

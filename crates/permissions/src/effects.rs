@@ -65,7 +65,12 @@ mod tests {
     use super::*;
 
     fn lines(command: &str) -> Vec<String> {
-        effects(&[Action::Run { command: command.to_owned(), folder: "/p".into(), network: false }])
+        effects(&[Action::Run {
+            command: command.to_owned(),
+            folder: "/p".into(),
+            network: false,
+            credentials: false,
+        }])
     }
 
     #[test]

@@ -4,15 +4,16 @@ use std::path::{Component, Path, PathBuf};
 
 use helve_protocol::{Action, Mode, Needs};
 
+use crate::credentials::{CREDENTIALS, Credentials, credentials};
 use crate::decide::{Contained, Level, Policy};
 use crate::pattern::{Subject, host};
 use crate::programs::{
-    cleans, credentials, goes_out, is_local, is_of_the_shell, only_looks, reaches_out, runs_outside,
-    writes_settings_of_git,
+    GitSettings, acts_in_your_name, cleans, goes_out, is_local, is_of_the_shell, only_looks, only_wraps,
+    prints_from_git, reaches_out, reads_what_it_names, runs_outside, writes_settings_of_git,
 };
 use crate::rule::{Rule, Verdict};
 use crate::rules::{Judgement, Proof};
-use crate::secrets::{is_guarded, is_secret};
+use crate::secrets::{Guarded, guarded, is_secret};
 use crate::shell::{self, Access, Manner, Reading, Simple, Target, Word};
 
 /// More folders that a command goes to are not followed.
@@ -31,6 +32,8 @@ pub(crate) struct Point {
     /// It changes nothing.
     pub(crate) is_look: bool,
     pub(crate) is_grave: bool,
+    /// Not even bypass covers it.
+    pub(crate) is_own: bool,
     /// The smallest general rule that would have allowed it.
     pub(crate) suggestion: Option<Rule>,
 }
@@ -44,6 +47,7 @@ impl Point {
             contained: Contained::No,
             is_look: false,
             is_grave: false,
+            is_own: false,
             suggestion: None,
         }
     }
@@ -89,10 +93,6 @@ pub(crate) struct Judged {
     pub(crate) points: Vec<Point>,
     pub(crate) needs: Needs,
     pub(crate) deletes: Vec<PathBuf>,
-    /// By which it says who the user is.
-    pub(crate) credentials: Vec<PathBuf>,
-    /// It runs one program, and nothing that could do anything else with those.
-    pub(crate) is_single: bool,
 }
 
 pub(crate) struct Judge<'a> {
@@ -103,14 +103,10 @@ pub(crate) struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     pub(crate) fn new(tool: &'a str, policy: Policy<'a>) -> Judge<'a> {
-        let judged = Judged {
-            points: Vec::new(),
-            needs: Needs::default(),
-            deletes: Vec::new(),
-            credentials: Vec::new(),
-            is_single: true,
-        };
-        Judge { tool, policy, judged }
+        let judged = Judged { points: Vec::new(), needs: Needs::default(), deletes: Vec::new() };
+        let needs = &judged.needs;
+        let needs = Needs { read_only: policy.mode == Mode::Plan, ..needs.clone() };
+        Judge { tool, policy, judged: Judged { needs, ..judged } }
     }
 
     pub(crate) fn done(self) -> Judged {
@@ -156,13 +152,15 @@ impl<'a> Judge<'a> {
                 let point = self.other(what, *is_confined);
                 self.push(point);
             }
-            Action::Run { command, folder, network } => {
+            Action::Run { command, folder, network, credentials } => {
                 if *network {
                     self.judged.needs.network = true;
                     let point = self.network(command);
                     self.push(point);
                 }
-                self.run(&shell::read(command), folder);
+                let reading = shell::read(command);
+                self.run(&reading, folder);
+                self.credentials(command, &reading, *credentials);
             }
         }
     }
@@ -183,7 +181,9 @@ impl<'a> Judge<'a> {
             return point.look();
         }
         let point = match (is_secret, places.is_inside(path)) {
-            (true, _) => Point::ask(format!("{} may hold secrets", path.display())),
+            // Who says yes to everything beforehand means the work, not the keys.
+            (true, false) => Point::ask(format!("{} may hold secrets", path.display())).grave(),
+            (true, true) => Point::ask(format!("{} may hold secrets", path.display())),
             (false, true) => return Point::allow("it only reads, in the project").look(),
             (false, false) => Point::ask(format!("{} is outside the project", path.display())),
         };
@@ -197,18 +197,19 @@ impl<'a> Judge<'a> {
     fn write(&mut self, tool: &str, path: &Path, contained: Contained) -> Point {
         let places = self.policy.places;
         let is_inside = places.is_inside(path) || self.is_scratch(path, contained);
-        let is_guarded = is_guarded(path, places);
+        let guarded = guarded(path, places).filter(|_| !self.is_scratch(path, contained));
         let what = format!("writing {}", path.display());
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == Verdict::Deny);
         // Whoever allows a file in a folder of the commands' own means that one, which everybody sees.
         let is_allowed = point.as_ref().is_some_and(|point| point.verdict == Verdict::Allow);
-        if !is_inside || is_guarded || is_allowed && !places.is_inside(path) {
+        if !is_inside || guarded.is_some() || is_allowed && !places.is_inside(path) {
             self.judged.needs.writes.push(path.to_owned());
         }
-        if !is_denied && is_guarded {
-            return Point::ask(format!("{} decides what may be done", path.display()));
+        if let (false, Some(guarded)) = (is_denied, guarded) {
+            let point = Point::ask(format!("{} {}", path.display(), guarded.why())).grave();
+            return Point { is_own: guarded == Guarded::Own, ..point };
         }
         if let Some(point) = point {
             return point;
@@ -217,12 +218,9 @@ impl<'a> Judge<'a> {
             self.judged.needs.reads.push(path.to_owned());
         }
         let point = match (is_secret, is_inside) {
-            (true, _) => Point::ask(format!("{} may hold secrets", path.display())),
+            (true, false) => Point::ask(format!("{} may hold secrets", path.display())).grave(),
+            (true, true) => Point::ask(format!("{} may hold secrets", path.display())),
             (false, true) => Point::ask(format!("no rule allows {what}")).contained(contained),
-            // A command may need a place of its own elsewhere; a file tool that goes there was led there.
-            (false, false) if contained == Contained::ByTool => {
-                Point::ask(format!("{} is outside the project", path.display())).grave()
-            }
             (false, false) => Point::ask(format!("{} is outside the project", path.display())),
         };
         let pattern = if is_secret || !is_inside { self.shown(path) } else { self.around(path) };
@@ -273,8 +271,6 @@ impl<'a> Judge<'a> {
     }
 
     fn run(&mut self, reading: &Reading, folder: &Path) {
-        let has_variables = reading.commands.iter().any(|simple| !simple.assignments.is_empty());
-        self.judged.is_single &= reading.commands.len() == 1 && !has_variables && reading.unknown.is_empty();
         for unknown in &reading.unknown {
             self.push(Point::ask(format!("it can't be known what it runs: {}", unknown.reason)));
         }
@@ -284,9 +280,106 @@ impl<'a> Judge<'a> {
         for target in reading.writes.iter().chain(&reading.reads) {
             self.target(target, reading, folder);
         }
+        for target in &reading.folders {
+            self.goes_to(target, folder);
+        }
+        if self.judged.needs.unconfined && !is_one_program(reading) {
+            // Nothing else leaves with it. What can't work confined then fails, and is run by itself.
+            self.judged.needs.unconfined = false;
+            self.push(Point::ask(OUTSIDE_ALONE));
+        }
         if reading.commands.is_empty() && self.judged.points.is_empty() {
             self.push(Point::allow("it runs nothing").look());
         }
+    }
+
+    /// A folder that a command goes to is looked at from there.
+    fn goes_to(&mut self, to: &Word, folder: &Path) {
+        let path = match (to, &self.policy.places.home) {
+            (Word::Known(to) | Word::Pattern(to), _) => plain(&folder.join(to)),
+            (Word::Home(rest), Some(home)) => plain(Path::new(&format!("{}{rest}", home.display()))),
+            _ if self.policy.level < Level::Fully => {
+                return self.push(Point::ask("it can't be known which folder it goes to").look());
+            }
+            _ => return,
+        };
+        if !self.is_scratch(&path, Contained::ByConfinement) {
+            let point = self.read("read", &path);
+            if point.verdict != Verdict::Allow {
+                self.push(point);
+            }
+        }
+    }
+
+    /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
+    fn credentials(&mut self, command: &str, reading: &Reading, is_wanted: bool) {
+        // Where nothing confines commands, they have them anyway.
+        if self.policy.level == Level::None
+            || self.policy.mode == Mode::Bypass
+            || self.judged.needs.unconfined
+        {
+            return;
+        }
+        let known = |simple: &Simple| credentials(simple.program()?.rsplit('/').next()?);
+        let Some((row, simple)) = reading.commands.iter().find_map(|simple| Some((known(simple)?, simple)))
+        else {
+            if is_wanted {
+                self.push(Point::ask("it is not known which credentials it needs, so it gets none"));
+            }
+            return;
+        };
+        if !self.policy.places.credentials.contains(&row.program) {
+            return;
+        }
+        let by_rule = self.rules(
+            CREDENTIALS,
+            &Subject::Text(row.program.to_owned()),
+            &format!("giving {} to `{}`", row.what, row.program),
+        );
+        let is_allowed = by_rule.as_ref().is_some_and(|point| point.verdict == Verdict::Allow);
+        let is_needed = is_wanted || acts_in_your_name(&self.words(simple));
+        if !is_needed && !is_allowed {
+            return;
+        }
+        match self.alone(command, reading, row) {
+            Ok(words) => {
+                let rule = Rule::new(CREDENTIALS, Some(row.program), Verdict::Allow);
+                let what = format!("`{}` gets {}", row.program, row.what);
+                let point = by_rule.unwrap_or_else(|| Point::ask(what).grave().unless(rule));
+                if point.verdict != Verdict::Deny {
+                    self.judged.needs.alone = Some(words);
+                    self.judged.needs.credentials = Some(row.program.to_owned());
+                }
+                self.push(point.look());
+            }
+            // A rule for all of them is none for this: it runs without.
+            Err(_) if !is_needed => {}
+            Err(why) => {
+                let reason =
+                    format!("it would need {}, which {} can't have here: {why}", row.what, row.program);
+                self.push(Point::new(Verdict::Deny, reason));
+            }
+        }
+    }
+
+    /// The words of a call that is one plain command, found where the system has its programs.
+    fn alone(&self, command: &str, reading: &Reading, row: &Credentials) -> Result<Vec<String>, String> {
+        let simple = match reading.commands.as_slice() {
+            [simple] if simple.assignments.is_empty() && simple.via.is_empty() => simple,
+            _ => return Err(ALONE.to_owned()),
+        };
+        let is_plain = reading.unknown.is_empty() && !command.contains(SIGNS);
+        let words: Option<Vec<String>> =
+            simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect();
+        let words = words.filter(|_| is_plain).ok_or(ALONE)?;
+        let (program, arguments) = words.split_first().ok_or(ALONE)?;
+        if program.contains('/') {
+            return Err("a program that is named by its path could be anybody's".to_owned());
+        }
+        if !reading.folders.is_empty() || self.policy.places.is_nested {
+            return Err("it works on another repository than the project's".to_owned());
+        }
+        row.refusal(arguments).map_or(Ok(words.clone()), Err)
     }
 
     fn words(&self, simple: &Simple) -> Vec<Option<String>> {
@@ -302,11 +395,18 @@ impl<'a> Judge<'a> {
     }
 
     fn simple(&mut self, simple: &Simple, reading: &Reading, folder: &Path) {
-        for (name, _) in simple.assignments.iter().filter(|(name, _)| changes_programs(name)) {
-            let why = format!("{name} decides which programs run");
-            let is_everyday = EVERYDAY.contains(&name.as_str());
-            let contained = if is_everyday { Contained::ByConfinement } else { Contained::No };
-            self.push(Point::ask(why).contained(contained));
+        for (name, _) in &simple.assignments {
+            match variable(name) {
+                Variable::Harmless => {}
+                Variable::Everyday => {
+                    let why = format!("{name} may decide what programs do");
+                    // By itself it sets what nobody reads; before a program, that may obey it.
+                    if !simple.argv.is_empty() {
+                        self.push(Point::ask(why).contained(Contained::ByConfinement));
+                    }
+                }
+                Variable::Decides => self.push(Point::ask(format!("{name} decides which programs run"))),
+            }
         }
         for via in &simple.via {
             let program = &via.program;
@@ -331,26 +431,40 @@ impl<'a> Judge<'a> {
         let is_out = goes_out(words) && !(self.policy.level == Level::Fully && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= runs_outside(words);
-        if let Some(home) = &self.policy.places.home {
-            self.judged.credentials.extend(credentials(words).iter().map(|secret| home.join(secret)));
-        }
-        if writes_settings_of_git(words) {
+        if let Some(how) = writes_settings_of_git(words) {
             let config = self.policy.places.root.join(".git/config");
             let point = self.write("write", &config, Contained::ByConfinement);
-            self.push(point);
+            let is_denied = point.verdict == Verdict::Deny;
+            self.push(match how {
+                GitSettings::AsItWorks if !is_denied => {
+                    Point::ask(format!("{what} changes the settings of the repository"))
+                }
+                _ => point,
+            });
         }
         if cleans(words) {
             self.push(Point::ask(format!("{what} deletes files that git does not know")).grave());
         }
+        let is_look = self.is_look(words, reading, folder);
+        self.denied_paths(words, is_look, &what);
         let suggestion = suggestion(self.tool, words);
         let unless = |point: Point| match &suggestion {
             Some(rule) => point.unless(rule.clone()),
             None => point,
         };
         let by_rule = self.rules(self.tool, &Subject::Command(words.to_vec()), &what);
+        let by_rule = by_rule.map(|point| self.as_far_as_it_goes(point, words, is_look, reading, folder));
         let point = match (by_rule, reaches_out(words)) {
             (Some(point), _) => point,
-            (None, _) if simple.only_runs_others => return,
+            (None, _) if simple.only_runs_others => {
+                if !only_wraps(words) {
+                    self.push(
+                        Point::ask(format!("{what} may do more than run another program"))
+                            .contained(Contained::ByConfinement),
+                    );
+                }
+                return;
+            }
             (None, Some(why)) => unless(Point::ask(format!("{what} {why}"))),
             (None, None) if is_out => match self.network(&what) {
                 // That the network may be used is not yet that the program may be run.
@@ -360,8 +474,9 @@ impl<'a> Judge<'a> {
                 point if !self.policy.trusts_confinement() => unless(point),
                 point => point,
             },
-            (None, None) if only_looks(words) => {
+            (None, None) if is_look => {
                 self.look_at(words, reading, folder);
+                self.look_at_what_it_could_be(simple, reading, folder);
                 if self.policy.mode != Mode::Ask || is_of_the_shell(words) {
                     return;
                 }
@@ -369,11 +484,92 @@ impl<'a> Judge<'a> {
                 unless(Point::ask(why).look())
             }
             (None, None) => {
+                self.look_at_what_it_could_be(simple, reading, folder);
                 let why = format!("{what} is allowed by no rule");
                 unless(Point::ask(why).contained(Contained::ByConfinement))
             }
         };
         self.push(point);
+    }
+
+    /// Whether a command only looks. Git does so only in the project's own repository: elsewhere, settings that nobody has
+    /// seen decide what it runs.
+    fn is_look(&self, words: &[Option<String>], reading: &Reading, folder: &Path) -> bool {
+        let is_git = words.first().and_then(Option::as_deref) == Some("git");
+        let places = self.policy.places;
+        let is_elsewhere = places.is_nested || !reading.folders.is_empty() || !places.is_inside(folder);
+        only_looks(words) && !(is_git && is_elsewhere)
+    }
+
+    /// Where the sandbox can't keep a command from what a rule denies, a person has to.
+    fn denied_paths(&mut self, words: &[Option<String>], is_look: bool, what: &str) {
+        let rules = self.policy.rules;
+        if rules.denied_paths("read").next().is_some() && prints_from_git(words) {
+            self.push(Point::ask(format!("{what} may show what a rule denies, as git has kept it")).look());
+        }
+        let (reads, writes) = (rules.denied_paths("read").next(), rules.denied_paths("write").next());
+        let Some(rule) = reads.or(writes).filter(|_| self.policy.level < Level::Fully) else { return };
+        let places = self.policy.places;
+        let is_clear = |word: &String| {
+            let path = plain(&places.root.join(word));
+            !word.contains(['*', '?', '[', '{']) && !rules.may_deny_below("read", &path, places)
+        };
+        let is_shell = is_of_the_shell(words) && words.iter().all(Option::is_some);
+        let named: Option<Vec<&String>> = words.iter().map(Option::as_ref).collect();
+        let operands = named.filter(|_| is_look && reads_what_it_names(words));
+        let operands: Vec<&String> =
+            operands.into_iter().flatten().skip(1).filter(|word| !word.starts_with('-')).collect();
+        if is_shell || !operands.is_empty() && operands.into_iter().all(is_clear) {
+            return;
+        }
+        let reason = format!("{what} could reach what {rule} denies, and it can't be kept from it here");
+        self.push(Point::ask(reason).look());
+    }
+
+    /// What a rule that allows a program allows of this: not a program of the same name elsewhere, not options that make it
+    /// run or obey something else, and without a sandbox only what the rule says word for word, or what only looks.
+    fn as_far_as_it_goes(
+        &self,
+        point: Point,
+        words: &[Option<String>],
+        is_look: bool,
+        reading: &Reading,
+        folder: &Path,
+    ) -> Point {
+        if point.verdict != Verdict::Allow {
+            return point;
+        }
+        let rule = point.proof.as_ref().map(|proof| proof.rule.clone()).unwrap_or_default();
+        let what = shown(words);
+        let program = words.first().and_then(Option::as_deref).unwrap_or_default();
+        let is_relative = program.contains('/') && !program.starts_with('/');
+        if is_relative && (!reading.folders.is_empty() || folder != self.policy.places.root) {
+            return Point::ask(format!("{rule} is about another `{program}`"))
+                .contained(Contained::ByConfinement);
+        }
+        let is_new = |word: &&String| !rule.contains(word.as_str()) && obeys_another(program, word);
+        if let Some(option) = words.iter().skip(1).flatten().find(is_new) {
+            let why = format!("`{option}` may make {program} run something that {rule} does not name");
+            return Point::ask(why).contained(Contained::ByConfinement);
+        }
+        let is_exact = rule.ends_with(&format!("({what})")) || rule == self.tool;
+        if self.policy.level == Level::None && !is_look && !is_exact {
+            return Point::ask(format!("nothing confines `{what}`, and {rule} does not say all of it"))
+                .unless(Rule::new(self.tool, Some(&what), Verdict::Allow));
+        }
+        point
+    }
+
+    /// What a looking program's words could mean that can't be known for certain.
+    fn look_at_what_it_could_be(&mut self, simple: &Simple, reading: &Reading, folder: &Path) {
+        let texts = simple.could_be.iter().filter_map(|word| match (word, &self.policy.places.home) {
+            (Word::Known(text) | Word::Pattern(text), _) => Some(text.clone()),
+            (Word::Home(rest), Some(home)) => Some(format!("{}{rest}", home.display())),
+            _ => None,
+        });
+        for text in texts.collect::<Vec<_>>() {
+            self.look_at_one(&text, reading, folder);
+        }
     }
 
     fn network(&self, what: &str) -> Point {
@@ -395,19 +591,23 @@ impl<'a> Judge<'a> {
                 None => option.find('/').and_then(|at| option.get(at..)),
             },
         });
-        for argument in arguments {
-            // Where commands are a world of their own, secrets look empty to them.
-            if self.policy.level < Level::Fully && may_mean_secrets(argument) {
-                self.push(Point::ask(format!("{argument} may mean files with secrets")).look());
+        for argument in arguments.map(str::to_owned).collect::<Vec<_>>() {
+            self.look_at_one(&argument, reading, folder);
+        }
+    }
+
+    fn look_at_one(&mut self, argument: &str, reading: &Reading, folder: &Path) {
+        // Where commands are a world of their own, secrets look empty to them.
+        if self.policy.level < Level::Fully && may_mean_secrets(argument) {
+            self.push(Point::ask(format!("{argument} may mean files with secrets")).look());
+        }
+        for path in self.places_of(argument, reading, folder) {
+            if self.is_scratch(&path, Contained::ByConfinement) {
+                continue;
             }
-            for path in self.places_of(argument, reading, folder) {
-                if self.is_scratch(&path, Contained::ByConfinement) {
-                    continue;
-                }
-                let point = self.read("read", &path);
-                if point.verdict != Verdict::Allow {
-                    self.push(point);
-                }
+            let point = self.read("read", &path);
+            if point.verdict != Verdict::Allow {
+                self.push(point);
             }
         }
     }
@@ -482,56 +682,161 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// The program with its verb, if it has one, and whatever follows.
+/// What to say of a way out of the sandbox that is not alone.
+const OUTSIDE_ALONE: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that; here it stays confined";
+/// Why a call gets no credentials.
+const ALONE: &str =
+    "they go with one plain command only; run it on its own, without variables, pipes or redirections";
+/// Signs by which a command is more than words.
+const SIGNS: [char; 14] = ['>', '<', '|', '&', ';', '`', '$', '(', ')', '{', '}', '\n', '*', '?'];
+
+/// Whether a call runs one program, maybe through others that only wrap it.
+fn is_one_program(reading: &Reading) -> bool {
+    let own =
+        reading.commands.iter().filter(|simple| !simple.only_runs_others && !simple.argv.is_empty()).count();
+    let outermost = reading.commands.iter().filter(|simple| simple.via.is_empty()).count();
+    let has_variables = reading.commands.iter().any(|simple| !simple.assignments.is_empty());
+    own == 1 && outermost == 1 && !has_variables && reading.unknown.is_empty()
+}
+
+/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image.
+const RUN_ANYTHING: &str = "python python2 python3 node deno bun ruby perl php lua Rscript julia bash sh zsh dash ksh fish env xargs \
+                            java dotnet make ssh awk sed find eval source . docker podman nerdctl kubectl helm aws gcloud az gh glab \
+                            npx uvx pipx sudo doas su timeout nice nohup curl wget rsync scp psql mysql sqlite3 mongosh redis-cli \
+                            systemctl crontab terraform pulumi ansible ansible-playbook tsx ts-node go-run";
+
+/// The smallest rule that would have allowed this command: its program with its verb and whatever follows, if the verb says what
+/// it does; else these very words.
 fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
     let is_verb = |word: &str| {
         !word.starts_with('-')
             && word.chars().all(|letter| letter.is_alphanumeric() || "-_:".contains(letter))
     };
     let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?', '(', ')']))?;
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if RUN_ANYTHING.split_whitespace().any(|own| own == name) || name.starts_with("python") {
+        let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
+        let is_plain = |word: &&str| {
+            !word.is_empty()
+                && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
+        };
+        return all.iter().all(is_plain).then(|| Rule::new(tool, Some(&all.join(" ")), Verdict::Allow));
+    }
     // Where options come first, the verb is not known, and the program alone would be too much.
-    let is_verbed = ["git", "npm", "pnpm", "yarn", "cargo", "docker", "podman", "kubectl", "go", "pip", "gh"];
+    let is_verbed = ["git", "npm", "pnpm", "yarn", "cargo", "go", "pip"];
     let is_option = |word: &Option<String>| word.as_ref().is_none_or(|word| word.starts_with(['-', '+']));
     if is_verbed.contains(&program) && words.get(1).is_some_and(is_option) {
         return None;
     }
     let verb = words.get(1).and_then(Option::as_deref).filter(|word| is_verb(word));
-    let start = verb.map_or_else(|| program.to_owned(), |verb| format!("{program} {verb}"));
+    // `npm run` runs whatever follows.
+    let third = words.get(2).and_then(Option::as_deref).filter(|word| is_verb(word));
+    let start = match (verb, third) {
+        (Some(verb @ ("run" | "run-script" | "exec" | "x" | "dlx")), Some(third)) => {
+            format!("{program} {verb} {third}")
+        }
+        (Some("run" | "run-script" | "exec" | "x" | "dlx"), None) if words.len() > 2 => return None,
+        (Some(verb), _) => format!("{program} {verb}"),
+        (None, _) => program.to_owned(),
+    };
     Some(Rule::new(tool, Some(&format!("{start}:*")), Verdict::Allow))
+}
+
+/// Whether an argument may make a program run, load or obey something that its name does not say.
+fn obeys_another(program: &str, word: &str) -> bool {
+    const PARTS: [&str; 26] = [
+        "exec",
+        "command",
+        "cmd",
+        "shell",
+        "program",
+        "hook",
+        "plugin",
+        "wrapper",
+        "editor",
+        "pager",
+        "helper",
+        "rsh",
+        "preload",
+        "interpreter",
+        "config",
+        "askpass",
+        "loader",
+        "require",
+        "import",
+        "toolexec",
+        "init-file",
+        "rcfile",
+        "filter",
+        "viewer",
+        "options",
+        "agent",
+    ];
+    // Short options of compilers by which they find their parts elsewhere.
+    let is_compiler = matches!(program, "cc" | "gcc" | "g++" | "c++" | "clang" | "clang++" | "ld" | "rustc");
+    if is_compiler
+        && (word.starts_with("-B")
+            || word.starts_with("-specs")
+            || word.starts_with("-f") && word.contains("plugin"))
+    {
+        return true;
+    }
+    // `make CC=./x`, `cmake -DCMAKE_C_COMPILER=./x`.
+    let is_make = matches!(program, "make" | "gmake" | "cmake" | "ninja" | "meson");
+    if is_make
+        && (word.contains('=') && !word.starts_with("-j")
+            || word.starts_with("--eval")
+            || word.starts_with("-f"))
+    {
+        return true;
+    }
+    let name = word.split('=').next().unwrap_or_default().to_lowercase();
+    name.starts_with("--") && PARTS.iter().any(|part| name.contains(part))
 }
 
 fn subject(path: &Path, is_secret: bool) -> Subject {
     if is_secret { Subject::Secret(path.to_owned()) } else { Subject::Path(path.to_owned()) }
 }
 
-/// Those that people set every day: what they let run is as confined as the rest.
-const EVERYDAY: [&str; 13] = [
-    "PYTHONPATH",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "RUSTFLAGS",
-    "MAKEFLAGS",
-    "PERL5LIB",
-    "RUBYOPT",
-    "PAGER",
-    "MANPAGER",
-    "GIT_PAGER",
-    "GIT_EDITOR",
-    "EDITOR",
-    "VISUAL",
-];
+/// What a variable means for the programs that see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variable {
+    /// It is known to change nothing but words and sizes.
+    Harmless,
+    /// Some program may obey it: what that runs is as confined as the rest.
+    Everyday,
+    /// It decides which programs run, or where they are found.
+    Decides,
+}
 
-/// Variables that decide which programs run, or with what.
-fn changes_programs(name: &str) -> bool {
-    const NAMES: &str = "PATH IFS HOME SHELL ENV BASH_ENV ZDOTDIR PROMPT_COMMAND PAGER MANPAGER EDITOR VISUAL \
-                         SUDO_EDITOR BROWSER SSH_ASKPASS SUDO_ASKPASS LESSOPEN LESSCLOSE RSYNC_RSH TAR_OPTIONS \
-                         MAKEFLAGS MAKEFILES GNUMAKEFLAGS RUSTC RUSTFLAGS CARGO_HOME GCONV_PATH RIPGREP_CONFIG_PATH PYTHONPATH \
-                         PYTHONHOME PYTHONSTARTUP NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB RUBYOPT VIMINIT EXINIT";
+/// The list of those that programs obey never ends, so it is those that nobody obeys that are listed.
+fn variable(name: &str) -> Variable {
+    const HARMLESS: &str = "LANG LANGUAGE TZ TERM COLUMNS LINES CI DEBUG VERBOSE V NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE PORT \
+                            HOST NODE_ENV RAILS_ENV RACK_ENV APP_ENV FLASK_ENV FLASK_DEBUG RUST_BACKTRACE RUST_LOG RUST_TEST_THREADS \
+                            CARGO_TARGET_DIR CARGO_TERM_COLOR CARGO_INCREMENTAL CARGO_NET_OFFLINE GOOS GOARCH CGO_ENABLED GOMAXPROCS \
+                            PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING OMP_NUM_THREADS \
+                            DEBIAN_FRONTEND INSTA_UPDATE UPDATE_SNAPSHOTS PROPTEST_CASES TMPDIR SOURCE_DATE_EPOCH CMAKE_BUILD_TYPE \
+                            REPLY OPTARG OPTIND PWD";
+    const DECIDES: &str = "PATH IFS HOME SHELL ENV BASH_ENV ZDOTDIR PROMPT_COMMAND CDPATH SUDO_EDITOR BROWSER SSH_ASKPASS SUDO_ASKPASS \
+                           LESSOPEN LESSCLOSE RSYNC_RSH TAR_OPTIONS MAKEFILES GNUMAKEFLAGS RUSTC RUSTDOC CARGO CARGO_HOME RUSTUP_HOME \
+                           GCONV_PATH RIPGREP_CONFIG_PATH PYTHONHOME PYTHONSTARTUP VIMINIT EXINIT JAVA_HOME M2_HOME KUBECONFIG \
+                           AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE DOCKER_HOST DOCKER_CONFIG";
     const STARTS: [&str; 6] = ["LD_", "DYLD_", "GIT_", "BASH_FUNC_", "XDG_CONFIG_", "npm_config_"];
     const ENDS: [&str; 5] = ["_PRELOAD", "_WRAPPER", "_RUNNER", "_LINKER", "_RUSTC"];
-    NAMES.split_whitespace().any(|own| own == name)
+    const EVERYDAY: [&str; 5] =
+        ["GIT_PAGER", "GIT_EDITOR", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"];
+    let is_in = |list: &str| list.split_whitespace().any(|own| own == name);
+    let decides = is_in(DECIDES)
         || STARTS.iter().any(|start| name.starts_with(start))
-        || ENDS.iter().any(|end| name.ends_with(end))
+        || ENDS.iter().any(|end| name.ends_with(end));
+    let is_own = name.chars().all(|letter| letter.is_lowercase() || letter.is_ascii_digit() || letter == '_');
+    match name {
+        _ if is_in(HARMLESS) || name.starts_with("LC_") => Variable::Harmless,
+        _ if decides && !EVERYDAY.contains(&name) => Variable::Decides,
+        // Small letters are those of the command itself.
+        _ if is_own && !name.contains("proxy") => Variable::Harmless,
+        _ => Variable::Everyday,
+    }
 }
 
 fn shown(words: &[Option<String>]) -> String {

@@ -8,6 +8,7 @@
 //! - [`Rights`] are those of an agent. A child never has more than its parent.
 //! - [`names`] is the one table of what tools are called elsewhere.
 
+pub mod credentials;
 mod decide;
 mod effects;
 mod judge;
@@ -27,4 +28,4 @@ pub use pattern::{Places, Subject, matches_name};
 pub use rights::Rights;
 pub use rule::{BadRule, Rule, Verdict};
 pub use rules::{Judgement, Layer, Proof, Rules};
-pub use secrets::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret, is_secret_name};
+pub use secrets::{GUARDED, GUARDED_IN_GIT, Guarded, SECRETS_AT_HOME, guarded, is_secret, is_secret_name};

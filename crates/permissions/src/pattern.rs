@@ -26,12 +26,23 @@ pub struct Places {
     pub home: Option<PathBuf>,
     /// Where this program has its own settings.
     pub own: Vec<PathBuf>,
+    /// The programs for which this user has credentials here.
+    pub credentials: Vec<&'static str>,
+    /// Whether git, in the folder where commands run, works on another repository than the project's.
+    pub is_nested: bool,
 }
 
 impl Places {
     /// A project, and nothing besides.
     pub fn of(root: impl Into<PathBuf>) -> Places {
-        Places { root: root.into(), added: Vec::new(), home: None, own: Vec::new() }
+        Places {
+            root: root.into(),
+            added: Vec::new(),
+            home: None,
+            own: Vec::new(),
+            credentials: Vec::new(),
+            is_nested: false,
+        }
     }
 
     /// The folders that are worked on.
@@ -97,6 +108,22 @@ impl Pattern {
                 false => glob(pattern, &folder.join("/"), Star::InName),
             }
         })
+    }
+
+    /// The part of a pattern of paths before its first star; none if it means a name wherever that is.
+    pub(crate) fn fixed_part(&self, places: &Places) -> Option<PathBuf> {
+        if !self.0.contains('/') {
+            return None;
+        }
+        let pattern = self.0.strip_prefix("./").unwrap_or(&self.0);
+        let (base, pattern) = match pattern.strip_prefix("~/") {
+            Some(rest) => (places.home.clone()?, rest),
+            None if pattern.starts_with('/') => (PathBuf::from("/"), pattern),
+            None => (places.root.clone(), pattern),
+        };
+        let names = pattern.split('/').filter(|name| !name.is_empty());
+        let fixed = names.take_while(|name| !name.contains(['*', '?']));
+        Some(fixed.fold(base, |path, name| path.join(name)))
     }
 
     fn address(&self, address: &str) -> bool {

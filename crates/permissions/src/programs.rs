@@ -112,7 +112,7 @@ const LOOKING_EXACTLY: [(&str, &[&str]); 7] = [
 ];
 
 /// Options with which a program that looks does more.
-const BUT: [(&str, &[&str]); 7] = [
+const BUT: [(&str, &[&str]); 10] = [
     ("date", &["-s", "--set"]),
     ("hostname", &["-F", "-b", "--file"]),
     ("sort", &["-o", "--output", "--compress-program"]),
@@ -131,6 +131,9 @@ const BUT: [(&str, &[&str]); 7] = [
     ),
     ("rg", &["--pre", "--hostname-bin"]),
     ("tree", &["-o"]),
+    ("less", &["-o", "-O", "--log-file", "--LOG-FILE"]),
+    ("file", &["-C", "--compile"]),
+    ("jq", &["-L", "--library-path"]),
     ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
 ];
 
@@ -226,15 +229,132 @@ pub(crate) fn only_looks(words: &[Option<String>]) -> bool {
     is_known && !forbidden.into_iter().any(|option| does_more(option))
 }
 
-/// The same command without the folder of its program, and without the options before its verb.
+/// The same command in the other ways in which it can be written: without the folder of its program, without the options
+/// before its verb, as a program of its own (`git-push`), by what lies behind the verb (`git send-pack`), and with a verb
+/// that is cut short (`npm pub`).
 pub(crate) fn other_forms(words: &[Option<String>]) -> Vec<Vec<Option<String>>> {
     let Some(Some(program)) = words.first() else { return Vec::new() };
-    let bare = Some(name(program).to_owned());
-    let plain: Vec<Option<String>> =
-        std::iter::once(bare.clone()).chain(words.iter().skip(1).cloned()).collect();
-    let at = verb(words).and_then(|verb| words.iter().position(|word| word.as_ref() == Some(verb)));
-    let short = at.map(|at| std::iter::once(bare).chain(words.iter().skip(at).cloned()).collect());
-    std::iter::once(plain).chain(short).collect()
+    let bare = name(program);
+    let rest = || words.iter().skip(1).cloned();
+    let joined = |first: &[&str], rest: &mut dyn Iterator<Item = Option<String>>| {
+        first.iter().map(|word| Some((*word).to_owned())).chain(rest).collect::<Vec<_>>()
+    };
+    let mut forms = vec![joined(&[bare], &mut rest())];
+    if let Some(verb) = bare.strip_prefix("git-") {
+        forms.push(joined(&["git", behind(verb)], &mut rest()));
+    }
+    if let Some(at) = verb(words).and_then(|verb| words.iter().position(|word| word.as_ref() == Some(verb))) {
+        let after = || words.iter().skip(at + 1).cloned();
+        let verb = words.get(at).and_then(Option::as_deref).unwrap_or_default();
+        forms.push(joined(&[bare, verb], &mut after()));
+        if bare == "git" {
+            forms.push(joined(&[bare, behind(verb)], &mut after()));
+        }
+        for whole in whole_verbs(bare, verb) {
+            forms.push(joined(&[bare, whole], &mut after()));
+        }
+    }
+    forms
+}
+
+/// The command of git's that does the same, for those that lie behind others.
+fn behind(verb: &str) -> &str {
+    match verb {
+        "send-pack" | "http-push" => "push",
+        "fetch-pack" | "http-fetch" | "remote-https" | "remote-http" => "fetch",
+        "checkout-index" | "read-tree" => "checkout",
+        "update-ref" => "branch",
+        "commit-tree" => "commit",
+        verb => verb,
+    }
+}
+
+/// What npm makes of a verb that is cut short or has another name.
+fn whole_verbs(program: &str, verb: &str) -> Vec<&'static str> {
+    if !matches!(program, "npm" | "pnpm" | "yarn") {
+        return Vec::new();
+    }
+    const WHOLE: [&str; 22] = [
+        "install",
+        "ci",
+        "add",
+        "update",
+        "audit",
+        "outdated",
+        "view",
+        "exec",
+        "create",
+        "init",
+        "publish",
+        "unpublish",
+        "login",
+        "adduser",
+        "deprecate",
+        "owner",
+        "token",
+        "access",
+        "run-script",
+        "test",
+        "start",
+        "uninstall",
+    ];
+    let other = match verb {
+        "i" | "in" | "ins" | "isntall" => Some("install"),
+        "x" => Some("exec"),
+        "t" | "tst" => Some("test"),
+        "run" | "rum" | "urn" => Some("run-script"),
+        "clean-install" | "ic" | "install-clean" => Some("ci"),
+        _ => None,
+    };
+    let cut =
+        WHOLE.iter().copied().filter(|whole| verb.len() > 1 && whole.starts_with(verb) && *whole != verb);
+    other.into_iter().chain(cut).collect()
+}
+
+/// Whether a program that runs another one does nothing else by itself: it names no file, and no second program.
+pub(crate) fn only_wraps(words: &[Option<String>]) -> bool {
+    const PLAIN: [&str; 27] = [
+        "command", "builtin", "exec", "eval", "env", "nice", "ionice", "timeout", "stdbuf", "time", "setsid",
+        "nohup", "chrt", "taskset", "xargs", "sh", "bash", "dash", "find", "fd", "sudo", "doas", "trap",
+        "source", ".", "chronic", "unbuffer",
+    ];
+    let Some(program) = words.first().and_then(Option::as_deref) else { return false };
+    let program = name(program);
+    let writes = |word: &String| word.starts_with("-o") || word.starts_with("--o") || word.starts_with("-a");
+    PLAIN.contains(&program) && !(program == "time" && words.iter().skip(1).flatten().any(writes))
+}
+
+/// Whether a program that only looks reads the files that it names, and no folders with all that is in them.
+pub(crate) fn reads_what_it_names(words: &[Option<String>]) -> bool {
+    const READERS: [&str; 22] = [
+        "cat",
+        "cksum",
+        "cmp",
+        "comm",
+        "cut",
+        "file",
+        "fold",
+        "head",
+        "hexdump",
+        "jq",
+        "md5sum",
+        "nl",
+        "od",
+        "paste",
+        "rev",
+        "sha256sum",
+        "sort",
+        "stat",
+        "strings",
+        "tac",
+        "tail",
+        "wc",
+    ];
+    let Some(program) = words.first().and_then(Option::as_deref) else { return false };
+    let operands = words.iter().skip(1).flatten().filter(|word| !word.starts_with('-')).count();
+    let is_deep = |word: &String| word.starts_with('-') && (word.contains(['r', 'R', 'd', 'f']));
+    let greps = matches!(program, "grep" | "egrep" | "fgrep") && operands > 1;
+    READERS.contains(&program) || greps && !words.iter().skip(1).flatten().any(is_deep)
 }
 
 /// Whether a command that only looks is one of the shell's own: no program runs.
@@ -259,10 +379,16 @@ fn verb(words: &[Option<String>]) -> Option<&String> {
 
 /// Whether a command goes to the network by its nature.
 pub(crate) fn goes_out(words: &[Option<String>]) -> bool {
-    let verb = verb(words);
-    reaching(words).any(|(verbs, _)| {
-        verbs.is_empty() || verb.is_some_and(|verb| verbs.split(' ').any(|known| known == verb))
+    in_all_forms(words, |words| {
+        let verb = verb(words);
+        reaching(words).any(|(verbs, _)| {
+            verbs.is_empty() || verb.is_some_and(|verb| verbs.split(' ').any(|known| known == verb))
+        })
     })
+}
+
+fn in_all_forms(words: &[Option<String>], is_so: impl Fn(&[Option<String>]) -> bool) -> bool {
+    is_so(words) || other_forms(words).iter().any(|form| is_so(form))
 }
 
 /// The verbs with which this program reaches out, and how far.
@@ -293,37 +419,24 @@ pub(crate) fn is_local(words: &[Option<String>]) -> bool {
     is_speaker && names_own && arguments.all(|word| !word.contains("://") || is_own(&host(word)))
 }
 
-/// What programs need to say who the user is, below the home folder.
-const CREDENTIALS: [(&str, &[&str]); 16] = [
-    ("ssh", &[".ssh"]),
-    ("scp", &[".ssh"]),
-    ("sftp", &[".ssh"]),
-    ("rsync", &[".ssh"]),
-    ("git", &[".ssh", ".git-credentials", ".netrc", ".config/gh"]),
-    ("gh", &[".config/gh", ".ssh"]),
-    ("npm", &[".npmrc"]),
-    ("pnpm", &[".npmrc"]),
-    ("yarn", &[".npmrc"]),
-    ("pip", &[".netrc"]),
-    ("twine", &[".pypirc"]),
-    ("aws", &[".aws"]),
-    ("gcloud", &[".config/gcloud"]),
-    ("az", &[".azure"]),
-    ("kubectl", &[".kube", ".aws"]),
-    ("helm", &[".kube"]),
-];
-
 /// Why a command is more than one that uses the network, if it is. The verb counts wherever it stands: options before it may
 /// have values.
 pub(crate) fn reaches_out(words: &[Option<String>]) -> Option<&'static str> {
-    let has =
-        |verbs: &str| words.iter().skip(1).flatten().any(|word| verbs.split(' ').any(|verb| verb == word));
-    let farther =
-        reaching(words).find(|(verbs, reach)| *reach != Reach::Network && (verbs.is_empty() || has(verbs)));
-    match farther?.1 {
-        Reach::Outside => Some("works outside of any confinement"),
-        Reach::Network | Reach::InYourName => Some("acts in your name elsewhere"),
+    let forms = || std::iter::once(words.to_vec()).chain(other_forms(words));
+    if forms().any(|form| reaching(&form).any(|(_, reach)| reach == Reach::Outside)) {
+        return Some("works outside the sandbox");
     }
+    acts_in_your_name(words).then_some("acts in your name elsewhere")
+}
+
+/// Whether a command acts on other machines as the user.
+pub(crate) fn acts_in_your_name(words: &[Option<String>]) -> bool {
+    in_all_forms(words, |words| {
+        let has = |verbs: &str| {
+            words.iter().skip(1).flatten().any(|word| verbs.split(' ').any(|verb| verb == word))
+        };
+        reaching(words).any(|(verbs, reach)| reach == Reach::InYourName && (verbs.is_empty() || has(verbs)))
+    })
 }
 
 /// Whether a command can't do its work confined.
@@ -331,14 +444,88 @@ pub(crate) fn runs_outside(words: &[Option<String>]) -> bool {
     reaching(words).any(|(_, reach)| reach == Reach::Outside)
 }
 
-/// Whether a command of git's writes its settings.
-pub(crate) fn writes_settings_of_git(words: &[Option<String>]) -> bool {
+/// What of a command comes out of git's store of files, where no mask reaches: whether it may print or bring back files as
+/// they were committed.
+pub(crate) fn prints_from_git(words: &[Option<String>]) -> bool {
+    const QUIET: [&str; 37] = [
+        "status",
+        "add",
+        "commit",
+        "branch",
+        "tag",
+        "rev-parse",
+        "ls-files",
+        "ls-tree",
+        "rev-list",
+        "fetch",
+        "push",
+        "remote",
+        "config",
+        "init",
+        "describe",
+        "shortlog",
+        "merge-base",
+        "reflog",
+        "clone",
+        "rm",
+        "mv",
+        "submodule",
+        "gc",
+        "fsck",
+        "help",
+        "version",
+        "count-objects",
+        "for-each-ref",
+        "symbolic-ref",
+        "var",
+        "check-ignore",
+        "check-attr",
+        "ls-remote",
+        "name-rev",
+        "show-ref",
+        "prune",
+        "notes",
+    ];
+    let is_git = |words: &[Option<String>]| words.first().and_then(Option::as_deref).map(name) == Some("git");
+    let shows_patch = |word: &String| {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+        letters.contains(['p', 'u', 'L', 'c', 'W', 'G', 'S', 'm', 'U'])
+            || ["--pa", "--un", "--cc", "--di", "--fu", "--ex", "--te", "--wo", "--co", "--re", "--pi", "-U"]
+                .iter()
+                .any(|start| word.starts_with(start))
+    };
+    in_all_forms(words, |words| {
+        if !is_git(words) {
+            return false;
+        }
+        match verb(words).map(String::as_str) {
+            Some("log") => words.iter().any(|word| word.as_ref().is_none_or(shows_patch)),
+            Some(verb) => !QUIET.contains(&verb),
+            None => words.iter().any(Option::is_none),
+        }
+    })
+}
+
+/// How a command of git's writes the settings of the repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GitSettings {
+    /// By itself, as part of what it does: which branch follows which.
+    AsItWorks,
+    /// Whatever it is told to.
+    AsItIsTold,
+}
+
+/// Whether a command of git's writes its settings, and how.
+pub(crate) fn writes_settings_of_git(words: &[Option<String>]) -> Option<GitSettings> {
     if words.first().and_then(Option::as_deref).map(name) != Some("git") {
-        return false;
+        return None;
     }
     let has = |wanted: &[&str]| words.iter().flatten().any(|word| wanted.contains(&word.as_str()));
-    match verb(words).map(String::as_str) {
-        Some("config") => !has(&["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"]),
+    let as_it_works = match verb(words).map(String::as_str) {
+        Some("config") => {
+            let looks = has(&["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"]);
+            return (!looks).then_some(GitSettings::AsItIsTold);
+        }
         Some("remote") => has(&["add", "remove", "rm", "rename", "set-url", "set-branches", "set-head"]),
         Some("branch") => has(&[
             "-m",
@@ -354,9 +541,11 @@ pub(crate) fn writes_settings_of_git(words: &[Option<String>]) -> bool {
         Some("checkout" | "switch") => has(&["--track", "-t"]),
         Some("push") => has(&["-u", "--set-upstream"]),
         Some("submodule") => has(&["add", "init", "sync", "deinit", "update"]),
+        Some("worktree") => has(&["add", "move", "remove", "repair"]),
         Some("init" | "sparse-checkout" | "maintenance") => true,
         _ => false,
-    }
+    };
+    as_it_works.then_some(GitSettings::AsItWorks)
 }
 
 /// Whether a command of git's deletes files that git does not know.
@@ -366,15 +555,6 @@ pub(crate) fn cleans(words: &[Option<String>]) -> bool {
         word == "--dry-run" || word.starts_with('-') && !word.starts_with("--") && word.contains('n')
     });
     is_git && verb(words).is_some_and(|verb| verb == "clean") && !is_dry
-}
-
-/// What a command that goes to the network needs to say who the user is, below the home folder.
-pub(crate) fn credentials(words: &[Option<String>]) -> &'static [&'static str] {
-    // A program that is named by its place could be anybody's.
-    let program = words.first().and_then(Option::as_deref).filter(|program| !program.contains('/'));
-    let Some(program) = program else { return &[] };
-    let known = CREDENTIALS.iter().find(|(known, _)| *known == program && goes_out(words));
-    known.map_or(&[], |(_, files)| files)
 }
 
 #[cfg(test)]

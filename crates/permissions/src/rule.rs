@@ -1,6 +1,7 @@
 //! One rule: a tool, what it is about, and what shall happen.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use crate::names;
 use crate::pattern::{Pattern, Places, Reach, Star, Subject, glob};
@@ -78,7 +79,12 @@ impl Rule {
         }
         let tool = names::ours(tool);
         let is_about_paths = is_about_paths(tool);
-        let pattern = spec.map(str::trim).filter(|spec| !spec.is_empty() && *spec != "*");
+        let spec = spec.map(str::trim);
+        // Nobody means everything by nothing.
+        if spec == Some("") {
+            return Err(bad());
+        }
+        let pattern = spec.filter(|spec| *spec != "*");
         let pattern = pattern.map(|spec| match spec.strip_prefix('/').filter(|_| is_about_paths) {
             Some(rest) if rest.starts_with('/') => rest.to_owned(),
             Some(rest) => format!("./{rest}"),
@@ -116,7 +122,12 @@ impl Rule {
             && (covers(subject) || others.into_iter().map(Subject::Command).any(|other| covers(&other)))
     }
 
-    fn is_about(&self, tool: &str) -> bool {
+    /// The part of a pattern of paths before its first star; none if it means a name wherever that is.
+    pub fn fixed_part(&self, places: &Places) -> Option<PathBuf> {
+        self.pattern.as_ref()?.fixed_part(places)
+    }
+
+    pub(crate) fn is_about(&self, tool: &str) -> bool {
         let both_write = WRITERS.contains(&self.tool.as_str()) && WRITERS.contains(&tool);
         // What must not be read must not be written either: whoever edits a file sees it.
         let is_shut = self.verdict == Verdict::Deny && self.tool == "read" && WRITERS.contains(&tool);
@@ -187,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_is_no_rule_is_refused() {
-        for text in ["", "Bash(", "Bash(a", "(a)", "Ba sh(a)", "rm -rf"] {
+        for text in ["", "Bash(", "Bash(a", "(a)", "Ba sh(a)", "rm -rf", "shell()", "shell( )", "read()"] {
             assert!(Rule::parse(text, Verdict::Allow).is_err(), "{text}");
         }
     }

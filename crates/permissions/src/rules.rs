@@ -2,6 +2,7 @@
 //! the strongest layer that says anything decides; else nobody has.
 
 use std::fmt;
+use std::path::Path;
 
 use crate::pattern::{Places, Subject};
 use crate::rule::{Rule, Verdict};
@@ -60,6 +61,31 @@ impl Rules {
         verdicts.sort_by_key(|(layer, _)| *layer);
         let deny = verdicts.iter().position(|(_, judgement)| judgement.verdict == Verdict::Deny);
         verdicts.into_iter().nth(deny.unwrap_or(0)).map(|(_, judgement)| judgement)
+    }
+}
+
+impl Rules {
+    /// Whether a path is denied to whoever would read it, or write it, in any layer.
+    pub fn denies(&self, tool: &str, path: &Path, places: &Places) -> bool {
+        let subject = Subject::Path(path.to_owned());
+        self.judge(tool, &subject, places).is_some_and(|judgement| judgement.verdict == Verdict::Deny)
+    }
+
+    /// The rules that deny some paths to a tool, though not all. The sandbox enforces them on commands.
+    pub fn denied_paths(&self, tool: &str) -> impl Iterator<Item = &Rule> {
+        let rules = self.0.iter().map(|(_, _, rule)| rule);
+        rules.filter(move |rule| {
+            rule.verdict == Verdict::Deny && rule.pattern().is_some() && rule.is_about(tool)
+        })
+    }
+
+    /// Whether something below a folder, or the folder itself, may be denied to a tool: by what stands before the first
+    /// star of a pattern.
+    pub(crate) fn may_deny_below(&self, tool: &str, folder: &Path, places: &Places) -> bool {
+        self.denied_paths(tool).any(|rule| {
+            let Some(base) = rule.fixed_part(places) else { return true };
+            base.starts_with(folder) || folder.starts_with(&base)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::pattern::{Places, Star, glob};
 pub const GUARDED: &str = ".helve";
 
 /// What decides what git does, in a `.git` and in the modules and work trees below it.
-pub const GUARDED_IN_GIT: &[&str] = &["config", "hooks", "commondir", "config.worktree"];
+pub const GUARDED_IN_GIT: &[&str] = &["config", "hooks", "commondir", "config.worktree", "info"];
 
 /// Names of files with secrets, wherever they are.
 const SECRET_NAMES: [&str; 14] = [
@@ -63,18 +63,112 @@ pub fn is_secret_name(name: &str) -> bool {
     any(&SECRET_NAMES) && !any(&NO_SECRETS)
 }
 
-/// Whether a file decides what may be done.
-pub(crate) fn is_guarded(path: &Path, places: &Places) -> bool {
-    let is_below = |folder: &Path| {
-        let Ok(inside) = path.strip_prefix(folder) else { return false };
-        let mut names = inside.iter();
-        // Where `.git` is a file, it leads to a folder with all of them.
-        let is_in_git = names.any(|name| name == ".git")
-            && (names.as_path().as_os_str().is_empty()
-                || names.any(|name| GUARDED_IN_GIT.iter().any(|guarded| name == *guarded)));
-        is_in_git || inside.iter().any(|name| name == GUARDED)
-    };
-    places.inside().any(is_below) || places.own.iter().any(|own| path.starts_with(own))
+/// Folders of the system that decide what programs do, for whoever may write there.
+const SYSTEM: [&str; 13] = [
+    "/etc",
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib64",
+    "/boot",
+    "/opt",
+    "/var/spool",
+    "/var/lib",
+    "/dev",
+    "/proc",
+    "/sys",
+];
+
+/// What git writes in its folder while it works, and nothing runs.
+const DATA_OF_GIT: [&str; 11] = [
+    "index",
+    "objects",
+    "refs",
+    "logs",
+    "HEAD",
+    "FETCH_HEAD",
+    "ORIG_HEAD",
+    "COMMIT_EDITMSG",
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "packed-refs",
+];
+
+/// Why a file is guarded: it decides what may be done, or what runs later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarded {
+    /// The settings of this program, which decide about everything.
+    Own,
+    /// The settings and hooks of a repository.
+    Git,
+    /// The project's settings of this program.
+    Project,
+    /// What the user's other programs read or run: `~/.bashrc`, `~/.config`.
+    Dotfile,
+    /// What belongs to the system.
+    System,
+}
+
+impl Guarded {
+    pub(crate) fn why(self) -> &'static str {
+        match self {
+            Guarded::Own => "is one of Helve's own settings",
+            Guarded::Git => "decides what git runs",
+            Guarded::Project => "decides what Helve may do in this project",
+            Guarded::Dotfile => "is one of your dotfiles, which other programs obey",
+            Guarded::System => "belongs to the system",
+        }
+    }
+}
+
+/// Why a file is guarded, if it is.
+pub fn guarded(path: &Path, places: &Places) -> Option<Guarded> {
+    let inside = places
+        .inside()
+        .filter_map(|folder| path.strip_prefix(folder).ok())
+        .min_by_key(|rest| rest.iter().count());
+    if places.own.iter().any(|own| path.starts_with(own)) {
+        return Some(Guarded::Own);
+    }
+    if inside.unwrap_or(path).iter().any(|name| name == GUARDED) {
+        return Some(Guarded::Project);
+    }
+    if is_guarded_in_git(path) {
+        return Some(Guarded::Git);
+    }
+    if inside.is_some() {
+        return None;
+    }
+    let at_home = places.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
+    if at_home
+        .and_then(|rest| rest.iter().next())
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    {
+        return Some(Guarded::Dotfile);
+    }
+    SYSTEM.iter().any(|folder| path.starts_with(folder)).then_some(Guarded::System)
+}
+
+/// Whether a path is a `.git`, or something in one that decides: everything but the data.
+fn is_guarded_in_git(path: &Path) -> bool {
+    let mut names = path.iter();
+    if !names.any(|name| name == ".git") {
+        return false;
+    }
+    let mut rest = names.clone();
+    // Modules and work trees have a git folder of their own.
+    while let Some(name) = rest.next() {
+        let name = name.to_string_lossy();
+        match name.as_ref() {
+            "modules" | "worktrees" => continue,
+            name if DATA_OF_GIT.contains(&name.trim_end_matches(".lock")) => return false,
+            name if GUARDED_IN_GIT.contains(&name) => return true,
+            // The name of a module, or something else.
+            _ => {}
+        }
+    }
+    true
 }
 
 #[cfg(test)]
@@ -98,9 +192,10 @@ mod tests {
         let places = Places {
             added: vec!["/lib".into()],
             own: vec!["/home/me/.config/helve".into()],
+            home: Some("/home/me".into()),
             ..Places::of("/p")
         };
-        let is_guarded = |path: &str| is_guarded(Path::new(path), &places);
+        let is_guarded = |path: &str| guarded(Path::new(path), &places).is_some();
         for path in [
             "/p/.git/hooks/pre-commit",
             "/p/sub/.git/hooks/x",
@@ -110,6 +205,13 @@ mod tests {
             "/p/.git/worktrees/w/commondir",
             "/lib/.helve/config.toml",
             "/home/me/.config/helve/config.toml",
+            "/home/me/.bashrc",
+            "/home/me/.config/other",
+            "/elsewhere/.git/hooks/x",
+            "/p/vendor/x/.git/config",
+            "/p/.git/info/attributes",
+            "/p/.git/rebase-merge/git-rebase-todo",
+            "/etc/cron.d/x",
         ] {
             assert!(is_guarded(path), "{path}");
         }
@@ -119,7 +221,8 @@ mod tests {
             "/p/config",
             "/p/.gitignore",
             "/p/src/.helver",
-            "/home/me/.config/other",
+            "/home/me/notes",
+            "/srv/x",
         ] {
             assert!(!is_guarded(path), "{path}");
         }

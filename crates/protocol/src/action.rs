@@ -16,6 +16,8 @@ pub enum Action {
         folder: PathBuf,
         /// It says itself that it needs the network.
         network: bool,
+        /// It says itself that it needs the user's credentials.
+        credentials: bool,
     },
     Fetch(String),
     /// Anything else, in words.
@@ -36,4 +38,11 @@ pub struct Needs {
     pub reads: Vec<PathBuf>,
     /// It can't work confined at all: as another user, with a container.
     pub unconfined: bool,
+    /// It may look at the project, and not change it: plan mode.
+    pub read_only: bool,
+    /// The program and its arguments, where the call is run without a shell, so that nothing else gets what only this
+    /// program was given: credentials, or a way out of the sandbox.
+    pub alone: Option<Vec<String>>,
+    /// The program whose credentials it gets: `git`, `npm`.
+    pub credentials: Option<String>,
 }

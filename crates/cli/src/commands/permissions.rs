@@ -58,7 +58,7 @@ struct Explained {
 impl Explained {
     fn of(command: &str, policy: Policy<'_>, folder: &Path) -> Explained {
         let (text, folder) = (command.to_owned(), folder.to_owned());
-        let action = Action::Run { command: text, folder, network: false };
+        let action = Action::Run { command: text, folder, network: false, credentials: false };
         Explained { reading: shell::read(command), decision: decide("shell", &[action], policy) }
     }
 

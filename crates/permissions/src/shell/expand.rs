@@ -1,5 +1,7 @@
 //! Which words a word becomes.
 
+use std::collections::BTreeMap;
+
 use super::braces::{self, Atom};
 use super::budget::Budget;
 use super::tree::{Expansion, Part, RawWord};
@@ -14,6 +16,57 @@ pub(super) fn words(raw: &RawWord, dialect: Dialect, budget: &Budget) -> Result<
     }
     // What becomes nothing without having had quotes is no word.
     Ok(expanded.iter().filter(|atoms| !atoms.is_empty()).map(|atoms| word(atoms)).collect())
+}
+
+/// So many texts of one word are looked at.
+const MAX_TEXTS: usize = 16;
+
+/// What a word could be whose variables are `$HOME`, `$PWD`, or ones that were given these texts. Nothing if it has none, or
+/// others.
+pub(super) fn candidates(raw: &RawWord, constants: &BTreeMap<String, Vec<String>>) -> Vec<Word> {
+    let is_tilde =
+        matches!(raw.parts.first(), Some(Part::Text(text)) if text == "~" || text.starts_with("~/"));
+    if !raw.parts.iter().any(|part| matches!(part, Part::Expansion { .. })) {
+        let text = || raw.literal().unwrap_or_default();
+        // A pattern in the home folder.
+        return if is_tilde && text().contains(['*', '?', '[']) {
+            vec![home(&text(), "~")]
+        } else {
+            Vec::new()
+        };
+    }
+    let mut texts = vec![String::new()];
+    for part in &raw.parts {
+        let pieces: Vec<String> = match part {
+            Part::Text(text) | Part::Quoted(text) => vec![text.clone()],
+            Part::Expansion { what: Expansion::Parameter(parameter), .. } if parameter.is_plain() => {
+                match parameter.name.as_str() {
+                    "HOME" if !constants.contains_key("HOME") => vec![HOME.to_owned()],
+                    "PWD" => vec![".".to_owned()],
+                    name => constants.get(name).cloned().unwrap_or_default(),
+                }
+            }
+            Part::Expansion { .. } => Vec::new(),
+        };
+        if pieces.is_empty() {
+            return Vec::new();
+        }
+        let joined = texts.iter().flat_map(|text| pieces.iter().map(move |piece| format!("{text}{piece}")));
+        texts = joined.take(MAX_TEXTS).collect();
+    }
+    let word = |text: String| match text.starts_with(HOME) {
+        true => home(&text, HOME),
+        false if is_tilde || text.starts_with("~/") || text == "~" => home(&text, "~"),
+        false => Word::Known(text),
+    };
+    texts.into_iter().map(word).collect()
+}
+
+/// No text has it.
+const HOME: &str = "\u{0}home";
+
+fn home(text: &str, mark: &str) -> Word {
+    Word::Home(text.strip_prefix(mark).unwrap_or(text).to_owned())
 }
 
 /// A word that is not split: a value, a pattern.

@@ -1,6 +1,6 @@
 //! Walks a tree and collects what could run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::budget::{Budget, MAX_DEPTH};
 use super::parser::parse;
@@ -24,12 +24,15 @@ pub(super) fn read(command: &str, dialect: Dialect) -> Reading {
         implied: Vec::new(),
         arrays: BTreeSet::new(),
         declared: Vec::new(),
+        constants: BTreeMap::new(),
         depth: 0,
     };
     judge.script(command, &Context::outermost(dialect));
     closing::close(judge)
 }
 
+/// So many texts that words could be are looked at.
+const MAX_CANDIDATES: usize = 64;
 /// More reasons than a person reads are not collected.
 const MAX_UNKNOWN: usize = 100;
 
@@ -46,6 +49,8 @@ pub(super) struct Judge<'b> {
     /// Arrays, and variables that `declare` gives a value that can't be known.
     pub(super) arrays: BTreeSet<String>,
     pub(super) declared: Vec<(String, Span)>,
+    /// Texts that variables were given so far, wherever that was.
+    pub(super) constants: BTreeMap<String, Vec<String>>,
     pub(super) depth: usize,
 }
 
@@ -60,11 +65,20 @@ pub(super) struct Context {
     pub(super) dialect: Dialect,
     /// Where those of its words come from that can't be known.
     pub(super) sources: Flow,
+    /// What those words could be.
+    pub(super) could_be: Vec<Word>,
 }
 
 impl Context {
     fn outermost(dialect: Dialect) -> Context {
-        Context { via: Vec::new(), input: None, place: None, dialect, sources: Flow::nothing() }
+        Context {
+            via: Vec::new(),
+            input: None,
+            place: None,
+            dialect,
+            sources: Flow::nothing(),
+            could_be: Vec::new(),
+        }
     }
 
     pub(super) fn span(&self) -> Span {
@@ -173,12 +187,14 @@ impl Judge<'_> {
             assignments.push((assignment.name.clone(), value_of(assignment)));
         }
         let mut argv = Vec::new();
+        let mut could_be = Vec::new();
         let mut sources = Flow::nothing();
         for argument in &call.words {
             match argument {
                 Argument::Word(word) => {
                     self.walk(word, context);
                     argv.extend(self.expand(word, context));
+                    could_be.extend(expand::candidates(word, &self.constants));
                     sources = sources.and(Flow::sources(&word.parts));
                 }
                 Argument::Assignment(assignment) => {
@@ -189,7 +205,8 @@ impl Judge<'_> {
             }
         }
         let input = self.redirects(&call.redirects, context);
-        self.run_with(argv, assignments, &Context { input, sources, ..context.clone() });
+        could_be.truncate(MAX_CANDIDATES);
+        self.run_with(argv, assignments, &Context { input, sources, could_be, ..context.clone() });
     }
 
     pub(super) fn expand(&mut self, word: &RawWord, context: &Context) -> Vec<Word> {
@@ -211,6 +228,10 @@ impl Judge<'_> {
         match &assignment.value {
             Value::Scalar(word) => {
                 self.walk(word, context);
+                let values = self.constants.entry(assignment.name.clone()).or_default();
+                if values.len() < MAX_CANDIDATES {
+                    values.extend(word.literal());
+                }
                 flow = word.literal().map_or_else(|| Flow::of_value(&word.parts), |text| Flow::value(&text));
             }
             Value::Array(elements) => {
@@ -299,6 +320,7 @@ impl Judge<'_> {
             argv,
             assignments,
             via,
+            could_be: context.could_be.clone(),
             only_runs_others: false,
             span: context.span(),
         });

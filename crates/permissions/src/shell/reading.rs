@@ -27,6 +27,9 @@ pub struct Simple {
     pub assignments: Vec<(String, Option<String>)>,
     /// What runs it, outermost first. Empty if the shell does.
     pub via: Vec<Via>,
+    /// What words of it could be that can't be known for certain: those with a variable that is given a text in the same
+    /// command, or with `$HOME` or `$PWD`. For whoever asks which files it may touch.
+    pub could_be: Vec<Word>,
     /// It does nothing but run others, which are listed themselves.
     pub only_runs_others: bool,
     /// Where it stands in the text, in bytes; for what is inside a quoted script, where the command stands that runs it.

@@ -154,6 +154,14 @@ pub(super) enum Operator {
     Transform(char),
 }
 
+impl Parameter {
+    /// Whether it is the value of a variable as it is.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_changed = self.is_length || self.is_indirect || self.is_many || self.subscript.is_some();
+        !is_changed && self.operator == Operator::None && self.operand.is_empty()
+    }
+}
+
 impl RawWord {
     /// The text if nothing in it is expanded by a variable or a command. Quotes are undone, nothing else is done.
     pub(super) fn literal(&self) -> Option<String> {

@@ -36,8 +36,12 @@ fn own() -> impl Strategy<Value = (Rules, Mode)> {
 }
 
 fn actions() -> Vec<(&'static str, Action)> {
-    let run =
-        |command: &str| Action::Run { command: command.to_owned(), folder: "/p".into(), network: false };
+    let run = |command: &str| Action::Run {
+        command: command.to_owned(),
+        folder: "/p".into(),
+        network: false,
+        credentials: false,
+    };
     vec![
         ("shell", run("make all")),
         ("shell", run("rm -rf x && make")),

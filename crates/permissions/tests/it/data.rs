@@ -74,7 +74,7 @@ fn with_half_of_the_programs_allowed_nothing_of_the_other_half_runs_unasked() {
         let policy = Policy { rules: &rules, places: &places, mode: Mode::Ask, level };
         for case in &cases {
             let (command, folder) = (case.command.clone(), "/p".into());
-            let action = Action::Run { command, folder, network: false };
+            let action = Action::Run { command, folder, network: false, credentials: false };
             if decide("shell", &[action], policy).verdict == Verdict::Allow {
                 run += 1;
                 let other = case.execs.iter().find(|argv| !allowed.contains(argv[0].as_str()));

@@ -16,7 +16,12 @@ fn came(command: &str, network: bool) -> (&'static str, String) {
         rules.add(Layer::Session, "asked", Rule::parse("network", Verdict::Allow).unwrap());
     }
     let policy = Policy { rules: &rules, places: &places, mode: Mode::Auto, level: Level::Fully };
-    let action = Action::Run { command: command.to_owned(), folder: places.root.clone(), network: false };
+    let action = Action::Run {
+        command: command.to_owned(),
+        folder: places.root.clone(),
+        network: false,
+        credentials: false,
+    };
     let decision = decide("shell", &[action], policy);
     let came = match decision.verdict {
         Verdict::Allow => "run",

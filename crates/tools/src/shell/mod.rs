@@ -61,6 +61,10 @@ pub struct Input {
     /// It fails without the network. The user may be asked.
     #[serde(default)]
     network: bool,
+    /// It fails without the user's credentials (git, npm, pip, cargo, ssh …): one plain command, without a pipe. The user
+    /// may be asked.
+    #[serde(default)]
+    credentials: bool,
 }
 
 const TIMEOUT: u32 = 120;
@@ -84,7 +88,7 @@ impl TypedTool for Shell {
     fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
         let (command, folder) =
             (input.command.clone(), self.folder.now(root, self.scratch.get().map(Scratch::path)));
-        vec![Action::Run { command, folder, network: input.network }]
+        vec![Action::Run { command, folder, network: input.network, credentials: input.credentials }]
     }
 
     async fn run(&self, input: Input, context: &Context) -> Done {

@@ -13,7 +13,13 @@ pub(super) fn awk(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
         words,
     )?;
     for file in taken.values(&["-f", "--file"]) {
-        known(file)?;
+        if super::is_input(known(file)?) {
+            let program = context.input.as_deref().ok_or("its program is not in the command")?;
+            if !is_plain(program) {
+                return Err("its program may run or write something".to_owned());
+            }
+            continue;
+        }
         judge.scripts.push((file.clone(), context.span()));
     }
     let mut programs: Vec<&Word> = taken.values(&["-e", "--source"]).collect();

@@ -59,6 +59,19 @@ const HARMLESS: [&str; 40] = [
 const COMMANDS: [&str; 6] =
     ["core.pager", "core.editor", "core.sshcommand", "sequence.editor", "core.askpass", "diff.external"];
 
+/// What git does by itself, or by nothing but its settings and hooks.
+const KNOWN: &str = "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap \
+                     check-ref-format checkout checkout-index cherry cherry-pick clean commit commit-graph commit-tree \
+                     count-objects describe diff diff-files diff-index diff-tree fast-export fast-import fmt-merge-msg \
+                     for-each-ref format-patch fsck gc get-tar-commit-id grep hash-object help index-pack init \
+                     interpret-trailers log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge merge-base \
+                     merge-file merge-tree mktag mktree multi-pack-index mv name-rev notes pack-objects pack-redundant \
+                     pack-refs patch-id prune prune-packed pull push range-diff read-tree rebase reflog remote repack \
+                     replace request-pull rerere reset restore rev-list rev-parse revert rm send-pack shortlog show \
+                     show-branch show-index show-ref sparse-checkout stage stash status stripspace switch symbolic-ref tag \
+                     unpack-file unpack-objects update-index update-ref update-server-info var verify-commit verify-pack \
+                     verify-tag version whatchanged worktree write-tree";
+
 pub(super) fn git(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let taken = leading(GLOBAL, words)?;
     judge.reading.folders.extend(taken.values(&["-C"]).cloned());
@@ -71,6 +84,15 @@ pub(super) fn git(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
     }
     let Some((action, rest)) = taken.operands.split_first() else { return Ok(false) };
     let action = action.known().ok_or("what it does can't be known")?;
+    // A name that was given above, and read there.
+    let is_named = |setting: &Word| {
+        let name =
+            setting.known().and_then(|text| text.split_once('=')).map(|(name, _)| name.to_ascii_lowercase());
+        name.is_some_and(|name| name == format!("alias.{action}"))
+    };
+    if taken.values(&["-c"]).any(is_named) {
+        return Ok(false);
+    }
     by_action(judge, action, rest, context)
 }
 
@@ -129,9 +151,9 @@ fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Cont
         "bisect" => bisect(judge, words, context),
         "submodule" => submodule(judge, words, context),
         "config" => config(judge, words, context),
-        "filter-branch" | "for-each-repo" | "hook" | "send-email" | "instaweb" | "daemon" | "shell"
-        | "web--browse" => Err(format!("what {action} runs is not read")),
-        _ => Ok(false),
+        action if KNOWN.split_whitespace().any(|known| known == action) => Ok(false),
+        // A part of git that runs others, or another name that the settings give to something.
+        _ => Err(format!("what `git {action}` runs is not read")),
     }
 }
 

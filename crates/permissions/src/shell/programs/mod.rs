@@ -61,6 +61,11 @@ fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
         "docker" | "podman" | "nerdctl" => containers::docker(judge, name, words, context),
         "kubectl" | "oc" => containers::kubectl(judge, name, words, context),
         "git" => git::git(judge, words, context),
+        _ if name.starts_with("git-") => {
+            let action = Word::Known(name.trim_start_matches("git-").to_owned());
+            let words: Vec<Word> = std::iter::once(action).chain(words.iter().cloned()).collect();
+            git::git(judge, &words, context)
+        }
         "make" | "gmake" => make::make(judge, words, context),
         "tar" | "gtar" | "bsdtar" => tar::tar(judge, words, context),
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::awk(judge, words, context),
@@ -90,6 +95,11 @@ fn maybe_option(word: &Word) -> Result<Option<&str>, String> {
         word if word.is_no_option() => Ok(None),
         _ => Err("one of its arguments can't be known and could be an option".to_owned()),
     }
+}
+
+/// Whether a file is the standard input.
+fn is_input(path: &str) -> bool {
+    matches!(path, "-" | "/dev/stdin") || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/")
 }
 
 fn known(word: &Word) -> Result<&str, String> {

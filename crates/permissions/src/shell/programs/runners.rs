@@ -4,7 +4,7 @@ use super::{joined, known};
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
-use crate::shell::{Dialect, Manner, Word};
+use crate::shell::{Access, Dialect, Manner, Word};
 
 /// How a program runs another.
 struct Runner {
@@ -157,6 +157,13 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
     let is_file = |word: &Word| word.known().is_some_and(|word| !word.starts_with(['|', '!']));
     if name == "strace" && !taken.values(&["-o"]).all(is_file) {
         return Err("its output may go to a program".to_owned());
+    }
+    for option in taken.values(&["--dbus-daemon", "--config-file"]) {
+        known(option)?;
+        return Err("an option of it names another program".to_owned());
+    }
+    if matches!(name, "time" | "gtime" | "strace" | "ltrace") {
+        taken.values(&["-o", "--output"]).for_each(|file| judge.touches(file.clone(), Access::Write));
     }
     let (before, command) = taken.operands.split_at(runner.operands.min(taken.operands.len()));
     // A word that can't be known could be an option, or several words, and the command would begin elsewhere.

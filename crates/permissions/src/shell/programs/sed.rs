@@ -12,7 +12,11 @@ pub(super) fn sed(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
                    --unbuffered --null-data --debug --follow-symlinks --help --version";
     let taken = anywhere(options, words)?;
     for file in taken.values(&["-f", "--file"]) {
-        known(file)?;
+        if super::is_input(known(file)?) {
+            let script = context.input.as_deref().ok_or("its script is not in the command")?;
+            Script { rest: script.as_bytes() }.check().ok_or("its script may run or write something")?;
+            continue;
+        }
         judge.scripts.push((file.clone(), context.span()));
     }
     let mut scripts: Vec<&Word> = taken.values(&["-e", "--expression"]).collect();

@@ -5,7 +5,7 @@ use super::{joined, known};
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::{anywhere, leading};
-use crate::shell::{Dialect, Manner, Word};
+use crate::shell::{Access, Dialect, Manner, Word};
 
 pub(super) fn sudo(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let options = "-A -b -B -E -e -H -K -k -l -N -n -P -S -V -v -i -s -u: -g: -p: -C: -D: -h: -R: -r: \
@@ -78,6 +78,7 @@ pub(super) fn flock(judge: &mut Judge<'_>, words: &[Word], context: &Context) ->
     if !file.is_no_option() || matches!(file, Word::Pattern(_)) {
         return Err("its file can't be known".to_owned());
     }
+    judge.touches(file.clone(), Access::Create);
     let context = context.via("flock", Manner::Plain);
     match command {
         [Word::Known(option), script] if option == "-c" || option == "--command" => {
@@ -99,6 +100,22 @@ pub(super) fn script(judge: &mut Judge<'_>, words: &[Word], context: &Context) -
     let taken = anywhere(options, words)?;
     let scripts: Vec<Word> = taken.values(&["-c", "--command"]).cloned().collect();
     let [script] = scripts.as_slice() else { return Err("it starts a shell".to_owned()) };
+    let logs = taken.values(&[
+        "-I",
+        "-O",
+        "-B",
+        "-T",
+        "--log-in",
+        "--log-out",
+        "--log-io",
+        "--log-timing",
+        "--timing",
+    ]);
+    let files: Vec<Word> = logs.cloned().chain(taken.operands.first().cloned()).collect();
+    match files.is_empty() {
+        true => judge.touches(Word::Known("typescript".to_owned()), Access::Write),
+        false => files.into_iter().for_each(|file| judge.touches(file, Access::Write)),
+    }
     let context = context.via("script", Manner::Plain).in_dialect(Dialect::Posix);
     judge.script(&joined(std::slice::from_ref(script))?, &context);
     Ok(true)

@@ -3,7 +3,7 @@
 use crate::shell::builtins::Judged;
 use crate::shell::judge::{Context, Judge};
 use crate::shell::options::leading;
-use crate::shell::{Manner, Word};
+use crate::shell::{Access, Manner, Word};
 
 pub(super) fn xargs(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
     let options = "-0 -a: -d: -E: -e? -I: -i? -J: -L: -l? -n: -o -P: -p -r -R: -s: -t -x --null \
@@ -11,6 +11,9 @@ pub(super) fn xargs(judge: &mut Judge<'_>, words: &[Word], context: &Context) ->
                    --max-procs: --interactive --no-run-if-empty --max-chars: --verbose --exit \
                    --process-slot-var:";
     let taken = leading(options, words)?;
+    for file in taken.values(&["-a", "--arg-file"]) {
+        judge.touches(file.clone(), Access::Read);
+    }
     let replaces = taken.has(&["-I", "-i", "--replace", "-J"]);
     let mut places: Vec<String> = Vec::new();
     for value in taken.values(&["-I", "-i", "--replace", "-J"]) {
@@ -48,6 +51,9 @@ pub(super) fn parallel(judge: &mut Judge<'_>, words: &[Word], context: &Context)
                    --max-args: --bar --eta --progress --halt: --will-cite --ungroup --line-buffer --lb \
                    --tag --timeout: --retries: --delay: --dry-run --joblog: --no-notice --arg-file:";
     let taken = leading(options, words)?;
+    for file in taken.values(&["--joblog"]) {
+        judge.touches(file.clone(), Access::Write);
+    }
     let is_separator = |word: &Word| word.known().is_some_and(|word| word.starts_with(":::"));
     let command: Vec<Word> = taken.operands.iter().take_while(|word| !is_separator(word)).cloned().collect();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./,:@%+-={}".contains(&byte);

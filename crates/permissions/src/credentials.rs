@@ -1,0 +1,339 @@
+//! Who the user is to others: keys, tokens and the programs that may have them.
+//!
+//! That the network may be used says nothing about keys. Credentials are asked for by the name of the program that gets
+//! them, `credentials(git)`, and go with one plain command only: it is run without a shell, so that nothing else in the
+//! call, and no script of the project's, finds them.
+
+/// The name of the rules about credentials: `credentials(npm)`.
+pub(crate) const CREDENTIALS: &str = "credentials";
+
+/// What one program needs to say who the user is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    pub program: &'static str,
+    /// What is handed over, in words.
+    pub what: &'static str,
+    /// Files and folders below the home folder.
+    pub files: &'static [&'static str],
+    /// Variables of the environment.
+    pub variables: &'static [&'static str],
+    /// Whether it also gets the user's SSH agent.
+    pub agent: bool,
+    /// Programs that it needs for its work. It can start no others.
+    pub helpers: &'static [&'static str],
+    /// With which words it runs nothing of the project's.
+    shape: Shape,
+}
+
+/// Which commands of a program run nothing that the project wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// All of them.
+    Any,
+    /// These verbs.
+    Verbs(&'static [&'static str]),
+    /// These verbs always, those others only with one of these options.
+    With { verbs: &'static [&'static str], others: &'static [&'static str], options: &'static [&'static str] },
+}
+
+const SSH: &[&str] = &[".ssh"];
+
+/// One row for each program.
+pub const TABLE: [Credentials; 16] = [
+    Credentials {
+        program: "git",
+        what: "your SSH keys and agent, and the passwords that git has stored",
+        files: &[".ssh", ".git-credentials", ".config/git/credentials", ".netrc"],
+        variables: &[],
+        agent: true,
+        helpers: &["ssh"],
+        shape: Shape::Verbs(&["fetch", "push", "ls-remote", "clone", "submodule"]),
+    },
+    Credentials {
+        program: "gh",
+        what: "your GitHub token",
+        files: &[".config/gh", ".netrc"],
+        variables: &["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_ENTERPRISE_TOKEN"],
+        agent: false,
+        helpers: &["git"],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "glab",
+        what: "your GitLab token",
+        files: &[".config/glab-cli", ".netrc"],
+        variables: &["GITLAB_TOKEN"],
+        agent: false,
+        helpers: &["git"],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "npm",
+        what: "your npm tokens (~/.npmrc)",
+        files: &[".npmrc"],
+        variables: &["NPM_TOKEN", "NODE_AUTH_TOKEN"],
+        agent: false,
+        helpers: &[],
+        shape: Shape::With {
+            verbs: &[
+                "view",
+                "info",
+                "show",
+                "whoami",
+                "ping",
+                "outdated",
+                "audit",
+                "dist-tag",
+                "owner",
+                "unpublish",
+            ],
+            others: &["install", "i", "ci", "add", "update", "publish", "pack"],
+            options: &["--ignore-scripts"],
+        },
+    },
+    Credentials {
+        program: "pip",
+        what: "your package index passwords (~/.netrc, ~/.config/pip, ~/.pip)",
+        files: &[".netrc", ".config/pip", ".pip"],
+        variables: &["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"],
+        agent: false,
+        helpers: &[],
+        shape: Shape::With {
+            verbs: &["index"],
+            others: &["download", "install", "wheel"],
+            options: &["--only-binary=:all:"],
+        },
+    },
+    Credentials {
+        program: "cargo",
+        what: "your registry tokens (~/.cargo/credentials.toml)",
+        files: &[".cargo/credentials.toml", ".cargo/credentials"],
+        variables: &["CARGO_REGISTRY_TOKEN"],
+        agent: false,
+        helpers: &["rustc"],
+        shape: Shape::With {
+            verbs: &["fetch", "search", "owner", "yank"],
+            others: &["publish"],
+            options: &["--no-verify"],
+        },
+    },
+    Credentials {
+        program: "ssh",
+        what: "your SSH keys and agent",
+        files: SSH,
+        variables: &[],
+        agent: true,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "scp",
+        what: "your SSH keys and agent",
+        files: SSH,
+        variables: &[],
+        agent: true,
+        helpers: &["ssh"],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "sftp",
+        what: "your SSH keys and agent",
+        files: SSH,
+        variables: &[],
+        agent: true,
+        helpers: &["ssh"],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "rsync",
+        what: "your SSH keys and agent",
+        files: SSH,
+        variables: &[],
+        agent: true,
+        helpers: &["ssh"],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "twine",
+        what: "your PyPI token (~/.pypirc)",
+        files: &[".pypirc"],
+        variables: &["TWINE_USERNAME", "TWINE_PASSWORD"],
+        agent: false,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "aws",
+        what: "your AWS keys",
+        files: &[".aws"],
+        variables: &[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_PROFILE",
+            "AWS_REGION",
+        ],
+        agent: false,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "gcloud",
+        what: "your Google Cloud login",
+        files: &[".config/gcloud"],
+        variables: &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"],
+        agent: false,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "az",
+        what: "your Azure login",
+        files: &[".azure"],
+        variables: &[],
+        agent: false,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "kubectl",
+        what: "your Kubernetes logins",
+        files: &[".kube"],
+        variables: &["KUBECONFIG"],
+        agent: false,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+    Credentials {
+        program: "helm",
+        what: "your Kubernetes logins",
+        files: &[".kube", ".config/helm"],
+        variables: &["KUBECONFIG"],
+        agent: false,
+        helpers: &[],
+        shape: Shape::Any,
+    },
+];
+
+/// What the program of this name needs, if it is known.
+pub fn credentials(program: &str) -> Option<&'static Credentials> {
+    let program = if program == "pip3" { "pip" } else { program };
+    TABLE.iter().find(|row| row.program == program)
+}
+
+/// Options by which a program takes its settings, or another program, from somewhere else.
+const ELSEWHERE: [&str; 22] = [
+    "config",
+    "conf",
+    "exec",
+    "command",
+    "shell",
+    "script",
+    "program",
+    "helper",
+    "plugin",
+    "rsh",
+    "pack",
+    "template",
+    "options",
+    "prefix",
+    "pager",
+    "editor",
+    "viewer",
+    "recurse",
+    "from-file",
+    "proxy",
+    "python",
+    "wrapper",
+];
+
+impl Credentials {
+    /// Why these words can't have them; none if they can.
+    pub(crate) fn refusal(&self, arguments: &[String]) -> Option<String> {
+        let program = self.program;
+        let is_elsewhere = |word: &&String| {
+            let name = word.split('=').next().unwrap_or_default().to_lowercase();
+            name.starts_with('-')
+                && ELSEWHERE.iter().any(|part| name.contains(part))
+                && name != "--ignore-scripts"
+        };
+        if program != "ssh"
+            && program != "gh"
+            && let Some(option) = arguments.iter().find(is_elsewhere)
+        {
+            return Some(format!("with {option} it could run something else"));
+        }
+        let verb = arguments.iter().find(|word| !word.starts_with('-'))?;
+        let wanted = |options: &[&str]| {
+            let text = arguments.join(" ").replace("--only-binary :all:", "--only-binary=:all:");
+            text.split(' ').any(|word| options.contains(&word))
+        };
+        match self.shape {
+            Shape::Any => None,
+            Shape::Verbs(verbs) if verbs.contains(&verb.as_str()) => None,
+            Shape::Verbs(_) => Some(match (program, verb.as_str()) {
+                ("git", "pull") => "`git pull` also runs what the project sets up for a merge; run `git fetch` with them, then `git merge`".to_owned(),
+                _ => format!("`{program} {verb}` may run what the project wrote"),
+            }),
+            Shape::With { verbs, others, options } => {
+                let is_free = verbs.contains(&verb.as_str());
+                let is_bound = others.contains(&verb.as_str());
+                let option = options.first().copied().unwrap_or_default();
+                match (is_free, is_bound && wanted(options)) {
+                    (true, _) | (_, true) => None,
+                    _ if is_bound => Some(format!(
+                        "`{program} {verb}` runs what the project or its packages wrote; add {option}, and build without them afterwards"
+                    )),
+                    _ => Some(format!("`{program} {verb}` may run what the project wrote")),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> Option<String> {
+        let mut words = text.split(' ').map(str::to_owned);
+        let program = words.next().unwrap();
+        credentials(&program).unwrap().refusal(&words.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn credentials_go_only_where_nothing_of_the_projects_runs() {
+        for text in [
+            "git fetch",
+            "git push origin main",
+            "git clone https://example.com/a.git",
+            "npm ci --ignore-scripts",
+            "npm view left-pad",
+            "pip download --only-binary=:all: -r requirements.txt",
+            "pip install --only-binary :all: requests",
+            "cargo fetch",
+            "cargo publish --no-verify",
+            "ssh host uptime",
+            "aws s3 ls",
+        ] {
+            assert_eq!(refusal(text), None, "{text}");
+        }
+        for text in [
+            "git pull",
+            "git commit -m x",
+            "git fetch --upload-pack=./x",
+            "git fetch --recurse-submodules",
+            "npm install",
+            "npm run build",
+            "npm ci --ignore-scripts --script-shell=./x",
+            "npm ci --ignore-scripts=false",
+            "pip install requests",
+            "pip install .",
+            "cargo build",
+            "cargo publish",
+            "rsync --rsh=./x a b",
+        ] {
+            assert!(refusal(text).is_some(), "{text}");
+        }
+    }
+}
