@@ -1,6 +1,7 @@
 //! What the model's commands are confined to on this machine.
 
-use std::io;
+use std::fs;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use helve_exec::{Level, Probe, probe};
@@ -35,6 +36,179 @@ const FETCHED: [&str; 12] = [
     ".gradle/caches",
     ".nuget/packages",
     ".bun/install/cache",
+];
+
+/// What commands may read of the home folder, which is hidden otherwise: programs, and what they need to build something.
+/// Each is as narrow as it can be, because next to it the same tool often keeps a login: `.cargo/credentials.toml`,
+/// `.m2/settings.xml`, `.gradle/gradle.properties`, `.composer/auth.json`, `.gem/credentials`.
+const TOOLCHAINS: &[&str] = &[
+    // Programs that belong to no tool in particular, and what Python's packages put beside them.
+    ".local/bin",
+    ".local/lib",
+    "bin",
+    // Rust.
+    ".cargo/bin",
+    ".cargo/env",
+    ".cargo/registry",
+    ".cargo/git",
+    ".rustup",
+    // Python.
+    ".pyenv",
+    ".local/share/uv",
+    ".local/share/pipx",
+    ".local/pipx",
+    ".local/share/virtualenvs",
+    ".local/share/hatch",
+    ".virtualenvs",
+    ".rye",
+    ".pixi",
+    ".conda/envs",
+    ".conda/pkgs",
+    "miniconda3",
+    "anaconda3",
+    "miniforge3",
+    "mambaforge",
+    // JavaScript.
+    ".nvm",
+    ".fnm",
+    ".local/share/fnm",
+    ".volta",
+    ".n",
+    "n",
+    ".nodenv",
+    ".bun/bin",
+    ".bun/install/global",
+    ".deno/bin",
+    ".local/share/pnpm",
+    ".npm-global",
+    ".npm-packages",
+    ".yarn/bin",
+    ".yarn/berry",
+    ".config/yarn/global",
+    ".node-gyp",
+    // Go.
+    "go/bin",
+    "go/pkg",
+    "sdk",
+    ".goenv",
+    ".gvm",
+    // Java and its relatives.
+    ".sdkman",
+    ".jenv",
+    ".jdks",
+    ".m2/repository",
+    ".m2/wrapper",
+    ".gradle/caches",
+    ".gradle/wrapper",
+    ".gradle/jdks",
+    ".gradle/native",
+    ".ivy2/cache",
+    ".ivy2/local",
+    ".sbt/boot",
+    ".sbt/launchers",
+    ".local/share/coursier",
+    ".konan",
+    "Android/Sdk",
+    // .NET and Dart.
+    ".dotnet",
+    ".nuget/packages",
+    ".pub-cache/bin",
+    ".pub-cache/hosted",
+    ".pub-cache/global_packages",
+    "flutter",
+    // Ruby and PHP.
+    ".rbenv",
+    ".rvm",
+    ".gem/ruby",
+    ".local/share/gem",
+    ".bundle/cache",
+    ".config/composer/vendor",
+    ".composer/vendor",
+    ".composer/cache",
+    // Haskell, OCaml, Erlang, Julia, R, Lua, Perl, Nim, Zig, C and C++.
+    ".ghcup",
+    ".stack/programs",
+    ".stack/snapshots",
+    ".stack/pantry",
+    ".cabal/bin",
+    ".cabal/packages",
+    ".cabal/store",
+    ".local/state/cabal",
+    ".opam",
+    ".mix",
+    ".hex/packages",
+    ".kiex",
+    ".juliaup",
+    ".julia",
+    "R",
+    ".luarocks",
+    "perl5",
+    ".nimble",
+    ".choosenim",
+    ".zvm",
+    ".conan2/p",
+    ".elan",
+    ".swiftly",
+    ".local/share/swiftly",
+    // Several languages at once.
+    ".asdf",
+    ".local/share/mise",
+    ".local/share/rtx",
+    ".proto",
+    ".nix-profile",
+    ".local/state/nix/profiles",
+    ".nix-defexpr",
+    ".linuxbrew",
+    // Build tools.
+    ".ccache",
+    ".local/share/fonts",
+    ".fonts",
+    ".config/fontconfig",
+    ".terminfo",
+    // What git is to do; looked into below.
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".gitignore",
+    ".gitignore_global",
+    ".gitattributes",
+];
+
+/// Settings that tools need, and that may hold a password or a token: shown only if they hold none.
+const SETTINGS: &[&str] = &[
+    ".gitconfig",
+    ".config/git/config",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".config/pip/pip.conf",
+    ".pip/pip.conf",
+    ".config/uv/uv.toml",
+    ".config/go/env",
+    ".config/ccache/ccache.conf",
+    ".condarc",
+    ".bunfig.toml",
+    ".config/mise/config.toml",
+    ".tool-versions",
+    ".editorconfig",
+    ".clang-format",
+    ".rustfmt.toml",
+    ".config/rustfmt/rustfmt.toml",
+];
+
+/// Larger ones are not looked into, and not shown.
+const MAX_SETTINGS_BYTES: u64 = 256 << 10;
+
+/// Words that stand before a secret, in settings of whatever tool.
+const SIGNS_OF_SECRETS: [&str; 10] = [
+    "token",
+    "password",
+    "passwd",
+    "secret",
+    "_auth",
+    "extraheader",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credential",
 ];
 
 /// Finds how well commands can be confined here, unless the user wants none of it.
@@ -74,18 +248,114 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
         home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
     };
     let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from).zip(home.as_deref());
+    let git = home.as_deref().and_then(|home| git_settings(home, setup.places.data()));
+    let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
     Some(Fence {
         level,
         // Only where the tool is used: no folders are made for others.
         caches: below(&CACHES).into_iter().filter(|cache| is_used(cache)).collect(),
         fetched: below(&FETCHED).into_iter().filter(|cache| is_used(cache)).collect(),
         hidden: below(&SECRETS_AT_HOME).into_iter().chain(setup.places.own()).collect(),
+        shown: home.iter().flat_map(|home| shown(home, &wanted)).chain(git.clone()).collect(),
+        variables: git.into_iter().map(|path| ("GIT_CONFIG_GLOBAL".into(), path.into())).collect(),
         protected: vec![PathBuf::from(GUARDED)],
         protected_in_git: GUARDED_IN_GIT,
         is_secret: is_secret_name,
         home: home.clone(),
         agent: agent.map(|(socket, home)| (home.join(".ssh"), socket)),
     })
+}
+
+/// What commands can read of the home folder: what is there of the toolchains, the programs on the `PATH`, and what the user
+/// wants them to see.
+fn shown(home: &Path, wanted: &[String]) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut shown: Vec<PathBuf> = TOOLCHAINS.iter().map(|name| home.join(name)).collect();
+    shown.extend(std::env::split_paths(&path).filter(|folder| is_program_folder(folder, home)));
+    shown.extend(SETTINGS.iter().map(|name| home.join(name)).filter(|path| !holds_secrets(path)));
+    shown.retain(|path| path.exists() && !leads_to_secrets(path, home));
+    shown.extend(wanted.iter().map(|path| in_full(path, home)));
+    shown
+}
+
+/// Whether a folder on the `PATH` is one in the home folder, and not that itself.
+fn is_program_folder(folder: &Path, home: &Path) -> bool {
+    folder.is_absolute() && folder.starts_with(home) && folder != home
+}
+
+/// Whether a path is, or leads to, something that is hidden for a reason of its own, or has such a thing in it.
+fn leads_to_secrets(path: &Path, home: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (to, home) = (real(path), real(home));
+    let is_all = home.starts_with(&to);
+    is_all || SECRETS_AT_HOME.iter().any(|secret| to.starts_with(real(&home.join(secret))))
+}
+
+/// Whether a file of settings holds a secret, or may hold one because it can't be read.
+fn holds_secrets(path: &Path) -> bool {
+    read_settings(path).is_none_or(|text| text.lines().any(line_holds_secret))
+}
+
+fn read_settings(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    let file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()))?;
+    file.take(MAX_SETTINGS_BYTES + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_SETTINGS_BYTES).then_some(text)
+}
+
+fn line_holds_secret(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    let host = |rest: &str| rest.split(['/', ' ', '"', '\'']).next().is_some_and(|host| host.contains('@'));
+    // `https://name:password@host`
+    let has_login = line.split("://").skip(1).any(host);
+    has_login || SIGNS_OF_SECRETS.iter().any(|sign| line.contains(sign))
+}
+
+/// The user's settings of git without what looks like a secret, in a file of ours; `None` if they hold none, and can be shown
+/// as they are.
+fn git_settings(home: &Path, data: &Path) -> Option<PathBuf> {
+    let files = [".config/git/config", ".gitconfig"].map(|name| home.join(name));
+    let texts: Vec<String> = files.iter().filter_map(|path| read_settings(path)).collect();
+    if !texts.iter().any(|text| text.lines().any(line_holds_secret)) {
+        return None;
+    }
+    let ours = data.join("gitconfig");
+    let text: String = texts.iter().map(|text| without_secrets(text)).collect();
+    if fs::read_to_string(&ours).is_ok_and(|now| now == text) {
+        return Some(ours);
+    }
+    fs::create_dir_all(data).ok()?;
+    let mut file = tempfile::NamedTempFile::new_in(data).ok()?;
+    file.write_all(text.as_bytes()).ok()?;
+    file.persist(&ours).ok()?;
+    Some(ours)
+}
+
+/// The lines that hold no secret; of a section whose name holds one, none.
+fn without_secrets(settings: &str) -> String {
+    let (mut kept, mut is_section_kept, mut is_continued) = (String::new(), true, false);
+    for line in settings.lines() {
+        let is_first = !std::mem::replace(&mut is_continued, line.ends_with('\\'));
+        if is_first && line.trim_start().starts_with('[') {
+            is_section_kept = true;
+        }
+        // What is continued on the next line is one value: all of it goes, with the rest of its section.
+        is_section_kept &=
+            !(line_holds_secret(line) && (is_continued || !is_first || line.trim_start().starts_with('[')));
+        if is_section_kept && !line_holds_secret(line) {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+fn in_full(path: &str, home: &Path) -> PathBuf {
+    match path.strip_prefix("~/") {
+        Some(below) => home.join(below),
+        None if path == "~" => home.to_owned(),
+        None => PathBuf::from(path),
+    }
 }
 
 /// Whether a tool has its folder here. A link in the place of a cache could lead anywhere.
@@ -95,7 +365,7 @@ fn is_used(cache: &Path) -> bool {
 
 /// How much memory the machine has: more is nobody's.
 pub(crate) fn memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)

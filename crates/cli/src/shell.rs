@@ -19,10 +19,17 @@ pub(crate) fn commands(
 ) -> Result<Commands, Failure> {
     let keeper = own_program()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
+    let program = program(wanted.program.as_deref(), cwd)?;
+    let startup = wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?;
+    // Both may lie in the home folder, which commands don't see.
+    let fence = fence.map(|mut fence| {
+        fence.shown.extend(startup.iter().chain([&program]).filter(|path| path.is_absolute()).cloned());
+        fence
+    });
     Ok(Commands {
         keeper,
-        program: program(wanted.program.as_deref(), cwd)?.into(),
-        startup: wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?,
+        program: program.into(),
+        startup,
         // Where the user was before is not where the commands were.
         env: std::env::vars_os().filter(|(name, _)| !is_secret(name) && name != "OLDPWD").collect(),
         processes: PROCESSES,

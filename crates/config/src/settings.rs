@@ -311,11 +311,14 @@ pub struct Permissions {
     pub max_deletes: u32,
     /// Confine the model's commands to the project, as far as this machine can.
     pub confine: bool,
+    /// Folders and files in your home folder that commands may read, besides toolchains and caches: `["~/data"]`.
+    #[schemars(extend("x-user-only" = true))]
+    pub show: Vec<String>,
 }
 
 impl Default for Permissions {
     fn default() -> Permissions {
-        Permissions { mode: Mode::default(), max_deletes: 100, confine: true }
+        Permissions { mode: Mode::default(), max_deletes: 100, confine: true, show: Vec::new() }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use helve_exec::{Confinement, Input, Level, Limits, Network, Order, Status, keeper_main, probe, start};
+use helve_exec::{Confinement, Input, Level, Limits, Order, Status, keeper_main, probe, start};
 
 const RUNS: usize = 200;
 const FULL: &str = "true, fully confined";
@@ -69,16 +69,7 @@ fn best_of_each<'w>(ways: &[Way<'w>]) -> Vec<(&'w str, Duration)> {
 }
 
 fn confinement(level: Level, workspace: &Path) -> Confinement {
-    Confinement {
-        level,
-        writable: vec![workspace.into()],
-        caches: Vec::new(),
-        protected: Vec::new(),
-        hidden: Vec::new(),
-        temporary: None,
-        scratch: 64 << 20,
-        network: Network::Off,
-    }
+    Confinement { writable: vec![workspace.into()], ..Confinement::new(level) }
 }
 
 fn spawn(command: &mut Command) {

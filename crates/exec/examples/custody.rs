@@ -83,14 +83,14 @@ fn be_helve(words: &[&str]) -> ExitCode {
         Some(other) => panic!("no level {other}"),
     };
     let confinement = (level != Level::None).then(|| Confinement {
-        level,
         writable: paths("writable"),
-        caches: paths("cache"),
         protected: paths("protected"),
         hidden: paths("hidden"),
+        shown: paths("shown"),
         temporary: value("temporary").map(PathBuf::from),
         scratch: number("scratch").unwrap_or(64 << 20),
         network: if value("network") == Some("on") { Network::On } else { Network::Off },
+        ..Confinement::new(level)
     });
     let processes = number("processes").map(|count| u32::try_from(count).unwrap());
     let order = Order {

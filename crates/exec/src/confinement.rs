@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::order::{Fields, put_bytes, put_count};
 
+/// How much memory files in an empty `/tmp` may take if nothing else is said.
+const DEFAULT_SCRATCH: u64 = 64 << 20;
+
 /// What a command may reach. Everything else can be read, and neither be written nor be spoken to.
 ///
 /// At [`Level::Full`], `/tmp`, `/var/tmp`, `/run` and `/dev` are the command's own, and sockets of other programs are
@@ -16,15 +19,16 @@ pub struct Confinement {
     pub level: Level,
     /// Folders and files that can be written: the workspace. They must exist.
     pub writable: Vec<PathBuf>,
-    /// Folders of tools that can be written too, and are made if they are absent. Not whole homes of tools: whoever can write
-    /// `~/.cargo/bin` is not confined for long; `~/.cargo/registry` does.
-    pub caches: Vec<PathBuf>,
     /// Read-only inside what is writable; instead of something absent, the nearest folder around it that is inside too.
     /// Only at [`Level::Full`].
     pub protected: Vec<PathBuf>,
-    /// Secrets, and sockets: they look empty. At [`Level::Landlock`] they can't be read, and must not lie inside what
-    /// is writable.
+    /// Secrets, sockets, the home folder: they look empty. At [`Level::Landlock`] they can't be read, and must not lie
+    /// inside what is writable.
     pub hidden: Vec<PathBuf>,
+    /// What can be read although it lies in something hidden, as far as it exists. A link is shown with what it leads
+    /// to. Of places inside each other, the innermost decides: what is writable or shown in something hidden is seen,
+    /// and what is hidden in something shown is not.
+    pub shown: Vec<PathBuf>,
     /// A folder that the command sees as `/tmp`, so that the next command finds what this one left. Without it, `/tmp`
     /// is empty and is gone with the command. Only at [`Level::Full`].
     pub temporary: Option<PathBuf>,
@@ -144,6 +148,20 @@ impl fmt::Display for Part {
 }
 
 impl Confinement {
+    /// Nothing can be written, nothing is hidden, and there is no network.
+    pub fn new(level: Level) -> Confinement {
+        Confinement {
+            level,
+            writable: Vec::new(),
+            protected: Vec::new(),
+            hidden: Vec::new(),
+            shown: Vec::new(),
+            temporary: None,
+            scratch: DEFAULT_SCRATCH,
+            network: Network::Off,
+        }
+    }
+
     /// The same with the real names of all paths. `None` if it asks for what its level can't do, or a link leads out of it.
     pub(crate) fn settled(&self) -> Option<Confinement> {
         let settled = self.resolved();
@@ -154,17 +172,17 @@ impl Confinement {
     /// next one could write where that leads.
     fn has_no_way_out(&self) -> bool {
         let is_kept = |inner: &PathBuf| {
-            let mut around = self.writable().filter(|outer| inner.starts_with(outer));
+            let mut around = self.writable.iter().filter(|outer| inner.starts_with(outer));
             around.all(|outer| real(inner).starts_with(real(outer)))
         };
-        self.writable().chain(&self.temporary).all(is_kept)
+        self.writable.iter().chain(&self.temporary).all(is_kept)
     }
 
     /// Whether its level can do what it asks for.
     fn is_possible(&self) -> bool {
         let is_rooted = |paths: &[PathBuf]| paths.iter().all(|path| path.is_absolute());
-        let all = [&self.writable, &self.caches, &self.protected, &self.hidden];
-        let is_inside = |hidden: &Path| self.writable().any(|path| hidden.starts_with(path));
+        let all = [&self.writable, &self.protected, &self.hidden, &self.shown];
+        let is_inside = |hidden: &Path| self.writable.iter().any(|path| hidden.starts_with(path));
         let has_what_it_needs = match self.level {
             Level::None => false,
             Level::Landlock => {
@@ -176,7 +194,7 @@ impl Confinement {
         };
         has_what_it_needs
             && all.into_iter().all(|paths| is_rooted(paths))
-            && self.temporary.iter().chain(self.writable()).all(|path| path.parent().is_some())
+            && self.temporary.iter().chain(&self.writable).all(|path| path.parent().is_some())
     }
 
     /// With the real names of all paths, so that they can be compared: what a link leads to is what counts.
@@ -184,17 +202,13 @@ impl Confinement {
         let all = |paths: &[PathBuf]| paths.iter().map(|path| real(path)).collect();
         Confinement {
             writable: all(&self.writable),
-            caches: all(&self.caches),
             protected: all(&self.protected),
             hidden: all(&self.hidden),
+            // Links among these are followed one by one: they are shown too.
+            shown: self.shown.clone(),
             temporary: self.temporary.as_deref().map(real),
             ..*self
         }
-    }
-
-    /// The workspace and the caches.
-    pub(crate) fn writable(&self) -> impl Iterator<Item = &PathBuf> {
-        self.writable.iter().chain(&self.caches)
     }
 
     pub(crate) fn put(&self, to: &mut Vec<u8>) {
@@ -209,7 +223,7 @@ impl Confinement {
         put_count(to, NETWORKS.iter().position(|network| *network == self.network).unwrap_or_default());
         to.extend(self.scratch.to_le_bytes());
         let temporary = self.temporary.as_slice();
-        for paths in [&self.writable, &self.caches, &self.protected, &self.hidden, temporary] {
+        for paths in [&self.writable, &self.protected, &self.hidden, &self.shown, temporary] {
             put_count(to, paths.len());
             paths.iter().for_each(|path| put_bytes(to, path.as_os_str().as_encoded_bytes()));
         }
@@ -226,11 +240,11 @@ impl Confinement {
         let scratch = from.count()?;
         let mut paths =
             || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
-        let (writable, caches, protected, hidden) = (paths()?, paths()?, paths()?, paths()?);
+        let (writable, protected, hidden, shown) = (paths()?, paths()?, paths()?, paths()?);
         let mut temporary = paths()?;
         let last = temporary.pop();
         let confinement =
-            Confinement { level, writable, caches, protected, hidden, temporary: last, scratch, network };
+            Confinement { level, writable, protected, hidden, shown, temporary: last, scratch, network };
         temporary.is_empty().then_some(confinement)
     }
 }
@@ -261,27 +275,18 @@ pub(crate) mod tests {
     prop_compose! {
         pub(crate) fn confinement()(
             level in prop::sample::select(vec![Level::None, Level::Landlock, Level::Full]),
-            (writable, caches, protected, hidden) in (paths(), paths(), paths(), paths()),
+            (writable, protected, hidden, shown) in (paths(), paths(), paths(), paths()),
             temporary in prop::option::of("[a-z/]{0,9}"),
             scratch: u64, network in 0..NETWORKS.len(),
         ) -> Confinement {
             let network = NETWORKS[network];
             let temporary = temporary.map(PathBuf::from);
-            Confinement { level, writable, caches, protected, hidden, temporary, scratch, network }
+            Confinement { level, writable, protected, hidden, shown, temporary, scratch, network }
         }
     }
 
     fn plain(level: Level) -> Confinement {
-        Confinement {
-            level,
-            writable: vec!["/work".into()],
-            caches: Vec::new(),
-            protected: Vec::new(),
-            hidden: Vec::new(),
-            temporary: None,
-            scratch: 1 << 20,
-            network: Network::Off,
-        }
+        Confinement { writable: vec!["/work".into()], ..Confinement::new(level) }
     }
 
     #[test]
@@ -320,8 +325,7 @@ pub(crate) mod tests {
         let root = folder.path();
         std::fs::create_dir_all(root.join("work/cache")).unwrap();
         let confinement = Confinement {
-            writable: vec![root.join("work")],
-            caches: vec![root.join("work/cache")],
+            writable: vec![root.join("work"), root.join("work/cache")],
             temporary: Some(root.join("work/tmp")),
             ..plain(Level::Full)
         };

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::confinement::{Confinement, Level, Network, Part};
+use crate::confinement::{Confinement, Level, Part};
 use crate::keeper::{KEEPER_ARG, errno};
 use crate::order::{Input, Limits, Order};
 use crate::report::{Refusal, Report, Status, Step};
@@ -117,7 +117,6 @@ fn converse(keeper: &mut UnixStream, order: &Order) -> io::Result<Result<(), Ref
 
 fn order(keeper: &Path, level: Level) -> Order {
     let confinement = Confinement {
-        level,
         // Where the command has a folder of its own, the program would not be found.
         writable: COVERED
             .iter()
@@ -125,12 +124,8 @@ fn order(keeper: &Path, level: Level) -> Order {
             .then(|| keeper.into())
             .into_iter()
             .collect(),
-        caches: Vec::new(),
-        protected: Vec::new(),
-        hidden: Vec::new(),
-        temporary: None,
         scratch: SCRATCH,
-        network: Network::Off,
+        ..Confinement::new(level)
     };
     Order {
         program: keeper.into(),

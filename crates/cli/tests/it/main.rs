@@ -9,6 +9,7 @@ mod deciding;
 mod doctor;
 mod evals;
 mod first_run;
+mod hidden_home;
 mod home;
 mod interactive;
 mod interrupts;

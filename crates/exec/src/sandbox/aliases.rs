@@ -22,18 +22,18 @@ struct Mount<'t> {
     at: PathBuf,
 }
 
-/// These paths, and all others that lead to the same.
-pub(super) fn with_aliases(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+/// All other paths that lead to the same as these, which are real.
+pub(super) fn of(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     if paths.is_empty() {
         return Ok(Vec::new());
     }
     let table = fs::read("/proc/self/mountinfo")?;
     let mounts: Vec<Mount<'_>> = table.split(|byte| *byte == b'\n').filter_map(mount).collect();
-    let mut all = paths.to_vec();
-    for path in paths.iter().filter_map(|path| path.canonicalize().ok()) {
-        let aliases = aliases(&mounts, &path).into_iter().filter(|(alias, of)| may_be_same(alias, of));
+    let mut all = Vec::new();
+    for path in paths {
+        let aliases = aliases(&mounts, path).into_iter().filter(|(alias, of)| may_be_same(alias, of));
         all.extend(aliases.map(|(alias, _)| alias));
-        if all.len() > paths.len() + MAX_ALIASES {
+        if all.len() > MAX_ALIASES {
             return Err(Errno::TOOBIG.into());
         }
     }

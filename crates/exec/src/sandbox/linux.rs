@@ -20,6 +20,7 @@ mod mounts;
 mod privileges;
 mod raw;
 mod rules;
+mod view;
 
 use std::fs;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -37,6 +38,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 use self::filter::Sockets;
 pub(crate) use self::raw::keep_files_to_ourselves;
 use self::raw::{Parent, fork, leave};
+use self::view::View;
 use crate::confinement::{Confinement, Level, Network, Part};
 use crate::keeper::lower;
 use crate::network::Files;
@@ -83,12 +85,12 @@ fn at_part<E: Into<io::Error>>(part: Part) -> impl FnOnce(E) -> Refusal {
 
 /// Starts a command that is confined. To be called only while this process has one thread.
 pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
-    let hidden = aliases::with_aliases(&plan.confinement.hidden).map_err(at_part(Part::Mounts))?;
-    let settled = Confinement { hidden, ..plan.confinement.clone() }.settled();
-    let confinement = &settled.ok_or_else(|| at_part(Part::Request)(Errno::INVAL))?;
-    for cache in &confinement.caches {
-        fs::create_dir_all(cache).map_err(at_part(Part::Mounts))?;
-    }
+    let settled = plan.confinement.settled();
+    let mut settled = settled.ok_or_else(|| at_part(Part::Request)(Errno::INVAL))?;
+    let aliases = aliases::of(&settled.hidden).map_err(at_part(Part::Mounts))?;
+    // What is asked for by another name of a hidden folder is not hidden by it.
+    settled.hidden.extend(aliases.into_iter().filter(|alias| !settled.writable.contains(alias)));
+    let confinement = &settled;
     let plan = &Plan { confinement, sockets: plan.sockets.clone(), ..*plan };
     let (heard, told) = io::pipe().map_err(at(Step::Keeper))?;
     let (theirs, lifeline) = io::pipe().map_err(at(Step::Keeper))?;
@@ -161,7 +163,7 @@ fn build(
     if confinement.network == Network::Off {
         loopback::switch_on().map_err(at_part(Part::Loopback))?;
     }
-    mounts::arrange(confinement, &sockets).map_err(at_part(Part::Mounts))?;
+    mounts::arrange(confinement, &View::new(confinement, &sockets)).map_err(at_part(Part::Mounts))?;
 
     let (mut shown, mut showing) = io::pipe().map_err(at(Step::Keeper))?;
     let Some(holder) = fork(Parent::Ours).map_err(at_part(Part::Namespaces))? else {

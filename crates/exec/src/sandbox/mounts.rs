@@ -5,7 +5,7 @@
 //! place. What shall stay as it is (workspace, devices) is taken as a copy of its mount before, and put back where it
 //! was after.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
@@ -13,7 +13,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::CWD;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
@@ -23,6 +23,7 @@ use rustix::stdio::stdout;
 use rustix::termios::ttyname;
 
 use super::raw::{HARMLESS, READ_ONLY, restrict_all_mounts, restrict_mount};
+use super::view::{Access, Remains, View, is_replaced};
 use crate::confinement::Confinement;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -42,8 +43,7 @@ struct Placed {
 impl Placed {
     /// A copy of what is at a path, to be put back there.
     fn again(path: &Path, attributes: u64) -> io::Result<Placed> {
-        let at = path.canonicalize()?;
-        Ok(Placed { mount: copy(&at, attributes)?, at })
+        Ok(Placed { mount: copy(path, attributes)?, at: path.to_owned() })
     }
 
     /// Puts it in its place, which is made where it can be.
@@ -51,45 +51,60 @@ impl Placed {
         if fs::symlink_metadata(&self.at).is_err() {
             self.make_place()?;
         }
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        Ok(move_mount(&self.mount, c"", CWD, &self.at, flags)?)
+        let place = open_real(&self.at)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        Ok(move_mount(&self.mount, c"", place, c"", flags)?)
     }
 
     fn make_place(&self) -> io::Result<()> {
-        if File::from(self.mount.try_clone()?).metadata()?.is_dir() {
-            return fs::create_dir_all(&self.at);
-        }
-        if let Some(folder) = self.at.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        File::create(&self.at).map(drop)
+        make_place(&self.at, File::from(self.mount.try_clone()?).metadata()?.is_dir())
     }
 }
 
-/// Changes the tree of this mount namespace, all but `/proc`. `sockets` are hidden too.
-pub(super) fn arrange(confinement: &Confinement, sockets: &[PathBuf]) -> io::Result<()> {
+/// Makes something empty on which a mount can be put.
+fn make_place(at: &Path, is_folder: bool) -> io::Result<()> {
+    if is_folder {
+        return fs::create_dir_all(at);
+    }
+    if let Some(folder) = at.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    File::create(at).map(drop)
+}
+
+/// Opens a path that has no links in it. It had none when it was resolved; if it has one now, somebody wants a mount to be
+/// somewhere else.
+fn open_real(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    Ok(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+}
+
+/// Changes the tree of this mount namespace, all but `/proc`.
+pub(super) fn arrange(confinement: &Confinement, view: &View) -> io::Result<()> {
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    let writable = sorted(confinement.writable().map(|path| Placed::again(path, HARMLESS)))?;
-    let protected =
-        sorted(protected(confinement).iter().map(|(path, attributes)| Placed::again(path, *attributes)))?;
+    let taken: Vec<Taken<'_>> =
+        view.places().map(|(at, access)| Taken::of(at, access)).collect::<io::Result<_>>()?;
     let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
     let devices = devices();
     let names = names_in_run();
-    let hidden = confinement.hidden.iter().chain(sockets).filter_map(|path| Hidden::at(path));
-    let hidden: Vec<Hidden> = hidden.collect();
 
     restrict_all_mounts(READ_ONLY | HARMLESS)?;
     let stage = Stage::build(confinement.scratch, &names.links, &devices)?;
-    let covers = sorted(hidden.iter().map(Hidden::cover))?;
+    let covers = Covers::build(view, &taken)?;
     stage.put(temporary)?;
     devices.iter().try_for_each(Placed::put)?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
     mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
 
-    let kept = names.resolver.iter();
-    kept.chain(&writable).chain(&protected).try_for_each(Placed::put)?;
-    let is_there = |cover: &&Placed| fs::symlink_metadata(&cover.at).is_ok();
-    covers.iter().filter(is_there).try_for_each(Placed::put)
+    names.resolver.iter().try_for_each(Placed::put)?;
+    let mut covers = covers.0.into_iter();
+    for Taken { at, mount, .. } in taken {
+        let cover = || covers.next().flatten();
+        if let Some(mount) = mount.or_else(cover) {
+            Placed { at: at.to_owned(), mount }.put()?;
+        }
+    }
+    Ok(())
 }
 
 /// Shows the processes of this namespace only. To be called by one of them.
@@ -100,42 +115,21 @@ pub(super) fn show_processes() -> io::Result<()> {
 
 /// A copy of the mount at a path, with all below it, that is nowhere yet.
 fn copy(path: &Path, attributes: u64) -> io::Result<OwnedFd> {
-    let flags =
-        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let mount = open_tree(CWD, path, flags)?;
-    restrict_mount(&mount, attributes)?;
-    Ok(mount)
-}
-
-/// Outer folders before what is inside.
-fn sorted(places: impl Iterator<Item = io::Result<Placed>>) -> io::Result<Vec<Placed>> {
-    let mut places: Vec<Placed> = places.collect::<io::Result<_>>()?;
-    places.sort_by_key(|place| place.at.components().count());
-    Ok(places)
-}
-
-/// What can be protected of what shall be, and the attributes for it. Instead of what is absent, it is the nearest folder
-/// around it, unless that is all that can be written. The folders on the way stay writable, but become mounts too: those
-/// can't be moved away to make others in their place.
-fn protected(confinement: &Confinement) -> BTreeMap<PathBuf, u64> {
-    let is_inside =
-        |path: &Path| confinement.writable().any(|outer| path.starts_with(outer) && path != outer);
-    let mut found = BTreeMap::new();
-    for path in &confinement.protected {
-        let around = path.ancestors().skip(1).take_while(|path| is_inside(path));
-        let all = std::iter::once(path.as_path()).chain(around).filter(|path| path.exists());
-        for (distance, path) in all.enumerate() {
-            let attributes = if distance == 0 { READ_ONLY | HARMLESS } else { HARMLESS };
-            *found.entry(path.to_owned()).or_default() |= attributes;
-        }
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    let mount = open_tree(open_real(path)?, c"", flags)?;
+    if attributes != 0 {
+        restrict_mount(&mount, attributes)?;
     }
-    found
+    Ok(mount)
 }
 
 /// The devices that a command gets, as far as this system has them, and its terminal, by a name that it finds.
 fn devices() -> Vec<Placed> {
     let device = |from: &Path, name: &str| {
-        let mount = copy(from, libc::MOUNT_ATTR_NOSUID).ok()?;
+        let mount = copy(&from.canonicalize().ok()?, libc::MOUNT_ATTR_NOSUID).ok()?;
         Some(Placed { at: Path::new("/dev").join(name), mount })
     };
     let plain = DEVICES.iter().filter_map(|name| device(&Path::new("/dev").join(name), name));
@@ -161,25 +155,70 @@ fn names_in_run() -> Run {
     Run { links: links.collect(), resolver }
 }
 
-/// What is hidden. It is looked at before anything is covered: afterwards it may be out of sight, and back with the
-/// workspace that it is in.
-struct Hidden {
-    path: PathBuf,
+/// A place of the view, taken before anything is covered: afterwards it may be out of sight.
+struct Taken<'v> {
+    at: &'v Path,
     is_folder: bool,
+    /// What is put there; none if it is to be covered.
+    mount: Option<OwnedFd>,
 }
 
-impl Hidden {
-    fn at(path: &Path) -> Option<Hidden> {
-        let path = path.canonicalize().ok()?;
-        Some(Hidden { is_folder: path.is_dir(), path })
+impl Taken<'_> {
+    fn of(at: &Path, access: Access) -> io::Result<Taken<'_>> {
+        let attributes = match access {
+            Access::Hidden => return Ok(Taken { at, is_folder: at.is_dir(), mount: None }),
+            Access::Shown | Access::Protected => READ_ONLY | HARMLESS,
+            Access::Writable | Access::Pinned => HARMLESS,
+        };
+        let mount = copy(at, attributes)?;
+        let is_folder = File::from(mount.try_clone()?).metadata()?.is_dir();
+        Ok(Taken { at, is_folder, mount: Some(mount) })
     }
+}
 
-    /// Something empty, from the stage.
-    fn cover(&self) -> io::Result<Placed> {
-        let name = if self.is_folder { "no-folder" } else { "no-file" };
-        let mount = copy(&Path::new(STAGE).join(name), READ_ONLY)?;
-        Ok(Placed { at: self.path.clone(), mount })
+/// What is laid over each hidden place, in their order; none if the place is out of sight anyway.
+struct Covers(Vec<Option<OwnedFd>>);
+
+impl Covers {
+    fn build(view: &View, taken: &[Taken<'_>]) -> io::Result<Covers> {
+        let stage = Path::new(STAGE);
+        let (no_folder, no_file) = (stage.join("no-folder"), stage.join("no-file"));
+        // Copies of what is read-only are so too.
+        for path in [&no_folder, &no_file] {
+            Placed::again(path, READ_ONLY)?.put()?;
+        }
+        let mut covers = Vec::new();
+        for (number, hidden) in taken.iter().filter(|place| place.mount.is_none()).enumerate() {
+            let remains = if hidden.is_folder { view.remains_of(hidden.at) } else { Remains::default() };
+            covers.push(if !remains.is_empty() {
+                let folder = stage.join(format!("remains-{number}"));
+                furnish_remains(&folder, &remains, |inside| {
+                    let at = hidden.at.join(inside);
+                    taken.iter().any(|place| place.at == at && place.is_folder)
+                })?;
+                Some(copy(&folder, READ_ONLY)?)
+            } else if view.is_gone(hidden.at) {
+                None
+            } else {
+                Some(copy(if hidden.is_folder { &no_folder } else { &no_file }, 0)?)
+            });
+        }
+        Ok(Covers(covers))
     }
+}
+
+/// Places for what is seen in a hidden folder.
+fn furnish_remains(folder: &Path, remains: &Remains, is_folder: impl Fn(&Path) -> bool) -> io::Result<()> {
+    fs::create_dir(folder)?;
+    remains.places.iter().try_for_each(|inside| make_place(&folder.join(inside), is_folder(inside)))?;
+    for (link, to) in &remains.links {
+        let link = folder.join(link);
+        if let Some(around) = link.parent() {
+            fs::create_dir_all(around)?;
+        }
+        symlink(to, link)?;
+    }
+    Ok(())
 }
 
 /// A new file system in memory, whose folders become `/tmp`, `/dev` and the others that a command has for itself.
@@ -225,7 +264,7 @@ impl Stage {
     /// Puts everything in its place; the stage itself, and what of it was not used, is covered by that.
     fn put(self, temporary: Option<OwnedFd>) -> io::Result<()> {
         self.places.iter().try_for_each(Placed::put)?;
-        Placed { at: STAGE.into(), mount: temporary.unwrap_or(self.tmp) }.put()
+        Placed { at: Path::new(STAGE).canonicalize()?, mount: temporary.unwrap_or(self.tmp) }.put()
     }
 }
 
@@ -250,10 +289,8 @@ fn furnish(dev: &Path, devices: &[Placed]) -> io::Result<()> {
 pub(super) fn sockets(confinement: &Confinement, named: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     let is_seen = |path: &PathBuf| {
-        let covered = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
-        let is_covered = covered.iter().any(|folder| path.starts_with(folder));
-        let is_ours = confinement.writable().any(|folder| path.starts_with(folder));
-        !is_covered && !is_ours && fs::metadata(path).is_ok_and(|it| it.file_type().is_socket())
+        let is_ours = confinement.writable.iter().any(|folder| path.starts_with(folder));
+        !is_replaced(path) && !is_ours && fs::metadata(path).is_ok_and(|it| it.file_type().is_socket())
     };
     let found: BTreeSet<PathBuf> = paths_in(&table).chain(named.iter().cloned()).filter(is_seen).collect();
     if found.len() > MAX_SOCKETS { Err(Errno::TOOBIG.into()) } else { Ok(found.into_iter().collect()) }
@@ -285,25 +322,6 @@ mod tests {
             0000000000000000: 00000003 00000000 00000000 0001 03 18443 /x\n";
         let found: Vec<PathBuf> = paths_in(table).collect();
         assert_eq!(found, ["/run/a b.sock", "/x"].map(PathBuf::from));
-    }
-
-    #[test]
-    fn what_is_absent_is_protected_by_the_folder_around_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        fs::create_dir_all(root.join(".git/hooks")).unwrap();
-        let confinement = Confinement {
-            level: crate::Level::Full,
-            writable: vec![root.into()],
-            caches: Vec::new(),
-            protected: [".git/hooks/new", "absent/x"].map(|path| root.join(path)).to_vec(),
-            hidden: Vec::new(),
-            temporary: None,
-            scratch: 0,
-            network: crate::Network::Off,
-        };
-        let found: Vec<_> = protected(&confinement).into_iter().collect();
-        assert_eq!(found, [(root.join(".git"), HARMLESS), (root.join(".git/hooks"), READ_ONLY | HARMLESS)]);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! What Landlock lets a command do with files. At the full level, mounts say the same already, and this is a second
 //! wall; at the lower level it is the only one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use landlock::{
 };
 use rustix::io::Errno;
 
+use super::view::{Access, View};
 use crate::confinement::{Confinement, Level, Network};
 
 /// The newest rules that we know well. What the kernel lacks of them is left out, down to the oldest that we can do
@@ -60,7 +61,7 @@ impl IntoErrno for io::Error {
 fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let is_all = confinement.level == Level::Landlock;
     let reading = if is_all && !confinement.hidden.is_empty() {
-        AccessFs::Execute | AccessFs::ReadFile
+        AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
     } else {
         BitFlags::EMPTY
     };
@@ -80,7 +81,7 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
     let mut ruleset = ruleset.create()?.set_compatibility(CompatLevel::BestEffort);
 
     let writing = AccessFs::from_write(NEWEST) | reading;
-    for path in confinement.writable() {
+    for path in &confinement.writable {
         ruleset = grant(ruleset, path, writing)?;
     }
     let devices = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev | reading;
@@ -93,7 +94,7 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
         }
     }
     if !reading.is_empty() {
-        for path in all_but(&confinement.hidden)? {
+        for path in readable(&View::new(confinement, &[]))? {
             ruleset = grant(ruleset, &path, reading)?;
         }
     }
@@ -115,19 +116,20 @@ fn grant(
     rules.add_rule(PathBeneath::new(file, access))
 }
 
-/// Everything there is but these and what is below them: whatever stands beside the way to them.
-fn all_but(hidden: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
-    let hidden: Vec<PathBuf> = hidden.iter().filter_map(|path| path.canonicalize().ok()).collect();
+/// Everything that is not hidden: whatever stands beside the way to hidden places, and what is seen inside them. A right
+/// holds for all below a path, so the folders on the way themselves can't be listed.
+fn readable(view: &View) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = VecDeque::from([PathBuf::from("/")]);
     while let Some(path) = open.pop_front() {
-        if hidden.contains(&path) {
-            continue;
-        }
-        if !hidden.iter().any(|hidden| hidden.starts_with(&path)) {
-            found.push(path);
+        if view.is_hidden(&path) {
+            open.extend(steps(&path, view.below(&path).filter(|(_, access)| *access != Access::Hidden)));
+        } else if view.below(&path).any(|(_, access)| access == Access::Hidden) {
+            open.extend(
+                inside(&path).unwrap_or_else(|| steps(&path, view.below(&path)).into_iter().collect()),
+            );
         } else {
-            open.extend(inside(&path, &hidden));
+            found.push(path);
         }
         if found.len() + open.len() > MAX_RULES {
             return Err(Errno::TOOBIG.into());
@@ -136,15 +138,18 @@ fn all_but(hidden: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What is in a folder. Of one that can't be listed, what is known to be in it: the next steps to what is hidden.
-fn inside(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        let next = |path: &PathBuf| Some(folder.join(path.strip_prefix(folder).ok()?.components().next()?));
-        return hidden.iter().filter_map(next).collect();
-    };
+/// The next steps from a folder to places below it.
+fn steps<'p>(folder: &Path, to: impl Iterator<Item = (&'p Path, Access)>) -> BTreeSet<PathBuf> {
+    let step = |path: &Path| Some(folder.join(path.strip_prefix(folder).ok()?.components().next()?));
+    to.filter_map(|(path, _)| step(path)).collect()
+}
+
+/// What is in a folder; `None` if it can't be listed.
+fn inside(folder: &Path) -> Option<Vec<PathBuf>> {
     // A link has no rights of its own; what it leads to is found where it is.
     let is_own = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
-    entries.flatten().filter(is_own).map(|entry| entry.path()).collect()
+    let entries = fs::read_dir(folder).ok()?;
+    Some(entries.flatten().filter(is_own).map(|entry| entry.path()).collect())
 }
 
 #[cfg(test)]
@@ -161,10 +166,32 @@ mod tests {
         fs::write(root.join("home/.netrc"), "").unwrap();
         fs::write(root.join("home/notes"), "").unwrap();
         std::os::unix::fs::symlink("home/.ssh", root.join("link")).unwrap();
-        let found = all_but(&[root.join("link"), root.join("home/.netrc"), root.join("absent")]).unwrap();
+        let hidden = ["link", "home/.netrc", "absent"].map(|name| root.join(name)).to_vec();
+        let confinement = Confinement { hidden, ..Confinement::new(Level::Landlock) };
+        let found = readable(&View::new(&confinement, &[])).unwrap();
         let mut ours: Vec<&Path> = found.iter().filter_map(|path| path.strip_prefix(&root).ok()).collect();
         ours.sort();
         assert_eq!(ours, ["home/notes", "home/work", "other"].map(Path::new));
         assert!(found.contains(&PathBuf::from("/usr")));
+    }
+
+    #[test]
+    fn of_a_hidden_folder_only_what_is_shown_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["home/.cargo/bin", "home/.cargo/private", "home/work/src", "home/other", "beside"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let all = |names: &[&str]| names.iter().map(|name| root.join(name)).collect();
+        let confinement = Confinement {
+            hidden: all(&["home", "home/.cargo/private"]),
+            shown: all(&["home/.cargo"]),
+            writable: all(&["home/work"]),
+            ..Confinement::new(Level::Landlock)
+        };
+        let found = readable(&View::new(&confinement, &[])).unwrap();
+        let mut ours: Vec<&Path> = found.iter().filter_map(|path| path.strip_prefix(&root).ok()).collect();
+        ours.sort();
+        assert_eq!(ours, ["beside", "home/.cargo/bin", "home/work"].map(Path::new));
     }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use helve_exec::{
-    Cause, Confinement, ExecError, Input, Level, Limits, Network, Order, Part, Probe, Status, WindowSize,
-    probe, start, start_beside,
+    Cause, Confinement, ExecError, Input, Level, Limits, Order, Part, Probe, Status, WindowSize, probe,
+    start, start_beside,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
@@ -23,16 +23,8 @@ pub(crate) fn levels() -> Vec<Level> {
 
 /// Confined to the helper's folder, which may lie in a place that is covered.
 pub(crate) fn confined(level: Level, order: Order) -> Order {
-    let confinement = Confinement {
-        level,
-        writable: vec![custody().parent().unwrap().into()],
-        caches: Vec::new(),
-        protected: Vec::new(),
-        hidden: Vec::new(),
-        temporary: None,
-        scratch: 64 << 20,
-        network: Network::Off,
-    };
+    let writable = vec![custody().parent().unwrap().into()];
+    let confinement = Confinement { writable, ..Confinement::new(level) };
     Order { confinement: Some(confinement), ..order }
 }
 

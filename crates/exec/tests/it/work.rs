@@ -11,7 +11,10 @@ fn work(user: User, caches: &[&str], script: &str) -> Option<(Ground, String)> {
     let mut all = ground.settings("full");
     all.retain(|setting| !setting.starts_with("scratch") && !setting.starts_with("file_size"));
     all.push("scratch=100000000".to_owned());
-    all.extend(caches.iter().map(|cache| format!("cache={}", ground.path("home").join(cache).display())));
+    for cache in caches {
+        fs::create_dir_all(ground.path("home").join(cache)).unwrap();
+        all.push(format!("writable={}", ground.path("home").join(cache).display()));
+    }
     if !ground.levels().contains(&"full") {
         return None;
     }

@@ -1,6 +1,7 @@
 //! What the commands of the shell tool are confined to: the project, their caches, and what a person granted.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,10 @@ pub struct Fence {
     pub caches: Vec<PathBuf>,
     /// Secrets outside the project, and what is this program's own.
     pub hidden: Vec<PathBuf>,
+    /// What can be read of the home folder, which is hidden otherwise: toolchains.
+    pub shown: Vec<PathBuf>,
+    /// Variables that confined commands have instead of the user's.
+    pub variables: Vec<(OsString, OsString)>,
     /// What can't be written although it is in the project, as paths in it: `.helve`.
     pub protected: Vec<PathBuf>,
     /// What can't be written in a git folder: `hooks`.
@@ -84,12 +89,20 @@ impl Fence {
         hidden.retain(|path| path.exists() && !is_granted(path, &granted.reads));
         let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
         hidden.retain(|path| is_full || !is_inside(path));
+        let is_open = |home: &&PathBuf| {
+            folders.iter().chain(&granted.reads).any(|folder| home.starts_with(folder)) || is_inside(home)
+        };
+        hidden.extend(self.home.iter().filter(|home| !is_open(home)).cloned());
+        let shown = self.shown.iter().chain(&granted.reads).chain(&self.caches).chain(&self.fetched);
         let fetched = granted.network.then_some(&self.fetched);
         Some(Confinement {
             level: self.level,
-            writable,
-            caches: self.caches.iter().chain(fetched.into_iter().flatten()).cloned().collect(),
+            writable: writable
+                .into_iter()
+                .chain(self.caches.iter().chain(fetched.into_iter().flatten()).cloned())
+                .collect(),
             protected,
+            shown: shown.cloned().collect(),
             hidden,
             temporary: is_full.then(|| temporary.to_owned()),
             scratch: SCRATCH,

@@ -1,0 +1,284 @@
+//! What a confined command sees of the files: which places are hidden, which are shown although they lie in a hidden one,
+//! which can be written. The innermost place around a path decides about it.
+//!
+//! Both levels read the same plan: the full one lays mounts by it, the lower one grants rights by it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
+use std::ops::Bound;
+use std::path::{Component, Path, PathBuf};
+
+use crate::confinement::Confinement;
+
+/// As many links as the system follows in one path.
+const MAX_LINKS: usize = 40;
+/// Folders that are replaced as a whole at the full level: what shall be seen in them is laid there again.
+const REPLACED: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
+
+/// What a command may do with a place and everything below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// It looks empty.
+    Hidden,
+    /// It can be read, in a place that is hidden otherwise.
+    Shown,
+    Writable,
+    /// Read-only inside what is writable.
+    Protected,
+    /// Writable, and it can't be moved away: there is something protected in it.
+    Pinned,
+}
+
+/// The places that are told apart, by their real paths, and the links that lead to them through hidden folders.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    places: BTreeMap<PathBuf, Access>,
+    links: BTreeMap<PathBuf, PathBuf>,
+}
+
+/// What a hidden folder still contains, by paths relative to it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Remains {
+    /// Places that are laid into it.
+    pub(super) places: Vec<PathBuf>,
+    /// Links, and where they lead.
+    pub(super) links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl View {
+    /// The view of a confinement whose paths are real. `sockets` are hidden too.
+    pub(super) fn new(confinement: &Confinement, sockets: &[PathBuf]) -> View {
+        let mut view = View::default();
+        let shown: Vec<Followed> = confinement.shown.iter().filter_map(|path| follow(path)).collect();
+        // Where two say something about the same path, the later one holds.
+        view.extend(shown.iter().map(|shown| shown.to.clone()), Access::Shown);
+        view.extend(confinement.writable.iter().cloned(), Access::Writable);
+        view.protect(confinement);
+        let hidden = confinement.hidden.iter().chain(sockets);
+        view.extend(hidden.filter_map(|path| path.canonicalize().ok()), Access::Hidden);
+        view.drop_what_changes_nothing();
+        let links = shown.into_iter().flat_map(|shown| shown.links);
+        view.links = links.filter(|(link, _)| view.around(link) == Some(Access::Hidden)).collect();
+        view
+    }
+
+    fn extend(&mut self, paths: impl Iterator<Item = PathBuf>, access: Access) {
+        self.places.extend(paths.map(|path| (path, access)));
+    }
+
+    /// What can be protected of what shall be. Instead of what is absent, it is the nearest folder around it, unless that
+    /// is all that can be written. The folders on the way stay writable, but become mounts too: those can't be moved away
+    /// to make others in their place.
+    fn protect(&mut self, confinement: &Confinement) {
+        let is_inside =
+            |path: &Path| confinement.writable.iter().any(|outer| path.starts_with(outer) && path != outer);
+        let (mut protected, mut pinned) = (BTreeSet::new(), BTreeSet::new());
+        for path in &confinement.protected {
+            let around = path.ancestors().skip(1).take_while(|path| is_inside(path));
+            let all = std::iter::once(path.as_path()).chain(around).filter(|path| path.exists());
+            for (distance, path) in all.enumerate() {
+                if distance == 0 { &mut protected } else { &mut pinned }.insert(path.to_owned());
+            }
+        }
+        self.extend(pinned.into_iter(), Access::Pinned);
+        self.extend(protected.into_iter(), Access::Protected);
+    }
+
+    fn drop_what_changes_nothing(&mut self) {
+        let is_needed = |path: &Path, access: Access| match (access, self.around(path)) {
+            // It is out of sight already, or must stay so.
+            (Access::Hidden | Access::Protected | Access::Pinned, Some(Access::Hidden)) => false,
+            // It can be read already, and perhaps written.
+            (Access::Shown, around) => around == Some(Access::Hidden) || is_replaced(path),
+            (Access::Writable, Some(Access::Protected)) => false,
+            _ => true,
+        };
+        let kept = self.places.iter().filter(|(path, access)| is_needed(path, **access));
+        self.places = kept.map(|(path, access)| (path.clone(), *access)).collect();
+    }
+
+    /// All places, outer ones before those inside.
+    pub(super) fn places(&self) -> impl Iterator<Item = (&Path, Access)> {
+        self.places.iter().map(|(path, access)| (path.as_path(), *access))
+    }
+
+    /// What the innermost place around a path says, the path itself aside.
+    fn around(&self, path: &Path) -> Option<Access> {
+        self.place_around(path).map(|(_, access)| access)
+    }
+
+    fn place_around<'p>(&self, path: &'p Path) -> Option<(&'p Path, Access)> {
+        path.ancestors().skip(1).find_map(|outer| Some((outer, *self.places.get(outer)?)))
+    }
+
+    /// Whether a path is gone with the folder that it is in, since that is the command's own and nothing lays it there again.
+    pub(super) fn is_gone(&self, path: &Path) -> bool {
+        is_replaced(path) && self.around(path).is_none()
+    }
+
+    /// Whether a path can't be read.
+    pub(super) fn is_hidden(&self, path: &Path) -> bool {
+        let own = self.places.get(path).copied();
+        own.or_else(|| self.around(path)) == Some(Access::Hidden)
+    }
+
+    /// The places below a path, at whatever depth.
+    pub(super) fn below<'v>(&'v self, path: &'v Path) -> impl Iterator<Item = (&'v Path, Access)> {
+        let after = (Bound::Excluded(path), Bound::Unbounded);
+        self.places
+            .range::<Path, _>(after)
+            .take_while(move |(place, _)| place.starts_with(path))
+            .map(|(place, access)| (&**place, *access))
+    }
+
+    /// What is left in a folder that is hidden.
+    pub(super) fn remains_of(&self, folder: &Path) -> Remains {
+        let is_next = |path: &Path| self.place_around(path).is_some_and(|(around, _)| around == folder);
+        let inside = |path: &Path| path.strip_prefix(folder).ok().map(Path::to_owned);
+        let places = self.below(folder).map(|(path, _)| path).filter(|path| is_next(path));
+        let links = self.links.iter().filter(|(link, _)| is_next(link));
+        Remains {
+            places: places.filter_map(inside).collect(),
+            links: links.filter_map(|(link, to)| Some((inside(link)?, to.clone()))).collect(),
+        }
+    }
+}
+
+impl Remains {
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.links.is_empty()
+    }
+}
+
+/// Whether a path lies in a folder that the command has for itself.
+pub(super) fn is_replaced(path: &Path) -> bool {
+    REPLACED.iter().any(|folder| path.starts_with(folder))
+}
+
+/// Where a path leads, and the links on its way.
+#[derive(Debug, PartialEq, Eq)]
+struct Followed {
+    to: PathBuf,
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// `None` if it leads nowhere.
+fn follow(path: &Path) -> Option<Followed> {
+    let mut rest: VecDeque<OsString> = components(path);
+    let (mut to, mut links) = (PathBuf::from("/"), Vec::new());
+    while let Some(name) = rest.pop_front() {
+        if name == ".." {
+            to.pop();
+            continue;
+        }
+        let next = to.join(&name);
+        if !fs::symlink_metadata(&next).ok()?.is_symlink() {
+            to = next;
+            continue;
+        }
+        let target = fs::read_link(&next).ok()?;
+        let mut steps = components(&target);
+        steps.append(&mut rest);
+        rest = steps;
+        if target.is_absolute() {
+            to = PathBuf::from("/");
+        }
+        links.push((next, target));
+        if links.len() > MAX_LINKS {
+            return None;
+        }
+    }
+    Some(Followed { to, links })
+}
+
+fn components(path: &Path) -> VecDeque<OsString> {
+    let names = path.components().filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
+    names.map(|it| it.as_os_str().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::Level;
+
+    fn tree(names: &[&str]) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        names.iter().for_each(|name| fs::create_dir_all(root.join(name)).unwrap());
+        (folder, root)
+    }
+
+    fn places(view: &View, root: &Path) -> Vec<(String, Access)> {
+        let name = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
+        view.places().map(|(path, access)| (name(path), access)).collect()
+    }
+
+    #[test]
+    fn the_innermost_place_decides() {
+        let (_folder, root) =
+            tree(&["home/.cargo/bin", "home/.ssh", "home/work/.git/hooks", "home/work/.env"]);
+        let all = |names: &[&str]| names.iter().map(|name| root.join("home").join(name)).collect::<Vec<_>>();
+        let confinement = Confinement {
+            hidden: all(&["", ".ssh", ".cargo/bin", "work/.env", "absent"]),
+            shown: all(&[".cargo", "work/.git", "absent"]),
+            writable: all(&["work"]),
+            protected: all(&["work/.git/hooks", ".ssh"]),
+            ..Confinement::new(Level::Full)
+        };
+        let view = View::new(&confinement, &[]);
+        let expected = [
+            ("home", Access::Hidden),
+            ("home/.cargo", Access::Shown),
+            ("home/.cargo/bin", Access::Hidden),
+            ("home/work", Access::Writable),
+            ("home/work/.env", Access::Hidden),
+            ("home/work/.git", Access::Pinned),
+            ("home/work/.git/hooks", Access::Protected),
+        ];
+        // A shown place inside the workspace takes nothing away from it.
+        let expected: Vec<_> = expected.iter().map(|(name, access)| ((*name).to_owned(), *access)).collect();
+        assert_eq!(places(&view, &root), expected);
+        let is_hidden = |name: &str| view.is_hidden(&root.join(name));
+        assert!(is_hidden("home") && is_hidden("home/x") && is_hidden("home/.cargo/bin/x"));
+        assert!(!is_hidden("home/.cargo/x") && !is_hidden("home/work/x") && !is_hidden("x"));
+        let remains = view.remains_of(&root.join("home"));
+        assert_eq!(remains.places, [".cargo", "work"].map(PathBuf::from));
+        assert_eq!(remains.links, []);
+    }
+
+    #[test]
+    fn a_shown_link_is_shown_with_what_it_leads_to() {
+        let (_folder, root) = tree(&["home/dotfiles/config/git", "home/other"]);
+        let home = root.join("home");
+        fs::write(home.join("dotfiles/gitconfig"), "").unwrap();
+        symlink("dotfiles/gitconfig", home.join(".gitconfig")).unwrap();
+        symlink(home.join("dotfiles/config"), home.join(".config")).unwrap();
+        symlink("loop", home.join("loop")).unwrap();
+        let shown = [".gitconfig", ".config/git", "loop"].map(|name| home.join(name)).to_vec();
+        let confinement = Confinement { hidden: vec![home.clone()], shown, ..Confinement::new(Level::Full) };
+        let view = View::new(&confinement, &[]);
+        let remains = view.remains_of(&home);
+        assert_eq!(remains.places, ["dotfiles/config/git", "dotfiles/gitconfig"].map(PathBuf::from));
+        let links = [
+            (PathBuf::from(".config"), home.join("dotfiles/config")),
+            (".gitconfig".into(), "dotfiles/gitconfig".into()),
+        ];
+        assert_eq!(remains.links, links);
+    }
+
+    #[test]
+    fn what_is_absent_is_protected_by_the_folder_around_it() {
+        let (_folder, root) = tree(&[".git/hooks"]);
+        let confinement = Confinement {
+            writable: vec![root.clone()],
+            protected: [".git/hooks/new", "absent/x"].map(|path| root.join(path)).to_vec(),
+            ..Confinement::new(Level::Full)
+        };
+        let found = places(&View::new(&confinement, &[]), &root);
+        let expected = [("", Access::Writable), (".git", Access::Pinned), (".git/hooks", Access::Protected)];
+        assert_eq!(found, expected.map(|(name, access)| (name.to_owned(), access)));
+    }
+}
