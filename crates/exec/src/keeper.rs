@@ -26,6 +26,7 @@ use signal_hook::low_level::pipe;
 
 use crate::confinement::Network;
 use crate::handing::receive;
+use crate::jail::{self, JAIL_ARG};
 use crate::network::Files;
 use crate::order::{Input, Limits, Order, WindowSize};
 use crate::probe::{PROBE_ARG, is_confined};
@@ -50,12 +51,13 @@ const STEP: Duration = Duration::from_millis(5);
 /// The same for survivors: most of them can't be ended at all.
 const HUNT_STEP: Duration = Duration::from_millis(200);
 
-/// Keeps a command if the program was started for that, and returns what the program must end with. To be called first
+/// Keeps a command, or becomes a jailed one, if the program was started for that, and returns what the program must end with. To be called first
 /// thing in `main`, with the program's arguments.
 pub fn keeper_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
-    let arg = args.into_iter().nth(1)?;
-    let is_done = match arg.to_str()? {
+    let mut args = args.into_iter().skip(1);
+    let is_done = match args.next()?.to_str()? {
         KEEPER_ARG => keep().is_ok(),
+        JAIL_ARG => return Some(jail::enter(args)),
         PROBE_ARG => is_confined(),
         _ => return None,
     };

@@ -13,6 +13,9 @@
 //! and speaks with nobody, or with the network only. [`probe()`] finds how well that can be done here ([`Level`]), and what
 //! would make it better. Commands without the network can share one in which nobody else is ([`start_beside`]). An order is carried out at the level that it names or not at all.
 //!
+//! A program that Helve starts for itself, such as git in a project that nobody trusts, is jailed ([`jailed`]): it can start no
+//! other program, speak with nobody, and write only what it is given.
+//!
 //! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
 //! keeper itself is killed, Helve ends the sessions of the keeper and of the command; a daemon that made a session of its own gets away then. If
 //! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
@@ -22,6 +25,7 @@ mod confinement;
 mod error;
 mod handing;
 mod input;
+mod jail;
 mod keeper;
 mod network;
 mod order;
@@ -38,6 +42,7 @@ mod tree;
 
 pub use confinement::{Confinement, Level, Network, Part};
 pub use error::{ExecError, InputError};
+pub use jail::{JAIL_FAILED, jailed};
 pub use keeper::{KEEPER_ARG, keeper_main};
 pub use network::LocalNetwork;
 pub use order::{Input, Limits, Order, WindowSize};

@@ -93,6 +93,9 @@ const UNKNOWN: &[c_long] =
 const NAMESPACES: u32 = 0x7e02_0000;
 const TIME_NAMESPACE: u32 = 0x80;
 
+/// What a new thread has and a new process has not.
+const THREAD: u32 = libc::CLONE_THREAD.cast_unsigned();
+
 /// Typing into a terminal as if a person did, and what else terminals can do for others.
 const TERMINAL_TRICKS: [u32; 3] = [0x5412, 0x541c, 0x5423];
 
@@ -121,15 +124,46 @@ pub(super) fn apply(sockets: Sockets) -> io::Result<()> {
     super::raw::filter(&program(architecture, sockets))
 }
 
+/// The same for a program that speaks with nobody and starts no other one: threads are all that it can make.
+pub(super) fn apply_alone() -> io::Result<()> {
+    let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
+    super::raw::filter(&lone_program(architecture))
+}
+
+/// Whether there is a filter for this machine.
+pub(super) const fn is_possible() -> bool {
+    ARCHITECTURE.is_some()
+}
+
+fn lone_program(architecture: u32) -> Vec<sock_filter> {
+    let mut lines = head(architecture);
+    #[cfg(target_arch = "x86_64")]
+    for number in [libc::SYS_fork, libc::SYS_vfork] {
+        lines.extend(on(number, &[fail(libc::EPERM)]));
+    }
+    lines.extend(on(libc::SYS_clone, &unless_any(0, THREAD)));
+    lines.extend(rules(Sockets::Of(Network::Off)));
+    lines
+}
+
 fn program(architecture: u32, sockets: Sockets) -> Vec<sock_filter> {
-    let mut lines = vec![
+    [head(architecture), rules(sockets)].concat()
+}
+
+/// Refuses other ways to call, and loads the number of the call.
+fn head(architecture: u32) -> Vec<sock_filter> {
+    vec![
         load(MACHINE),
         jump(libc::BPF_JEQ, architecture, 1, 0),
         fail(libc::ENOSYS),
         load(NUMBER),
         jump(libc::BPF_JGE, X32, 0, 1),
         fail(libc::ENOSYS),
-    ];
+    ]
+}
+
+fn rules(sockets: Sockets) -> Vec<sock_filter> {
+    let mut lines = Vec::new();
     lines.extend(REFUSED.iter().flat_map(|number| on(*number, &[fail(libc::EPERM)])));
     lines.extend(UNKNOWN.iter().flat_map(|number| on(*number, &[fail(libc::ENOSYS)])));
     lines.extend(on(libc::SYS_clone, &if_any(0, NAMESPACES)));
@@ -157,6 +191,11 @@ fn on(number: c_long, then: &[sock_filter]) -> Vec<sock_filter> {
 
 fn if_any(index: u32, bits: u32) -> Vec<sock_filter> {
     vec![load(argument(index)), jump(libc::BPF_JSET, bits, 0, 1), fail(libc::EPERM), allow()]
+}
+
+/// Refuses a call without any of these bits, and leaves the others to what follows.
+fn unless_any(index: u32, bits: u32) -> Vec<sock_filter> {
+    vec![load(argument(index)), jump(libc::BPF_JSET, bits, 1, 0), fail(libc::EPERM), load(NUMBER)]
 }
 
 fn if_one_of(index: u32, values: &[u32]) -> Vec<sock_filter> {
@@ -206,7 +245,10 @@ mod tests {
 
     /// What the kernel does with a filter, for the few kinds of lines that ours has.
     fn run(sockets: Sockets, machine: u32, number: u32, arguments: [u32; 2]) -> Option<i32> {
-        let lines = program(HERE, sockets);
+        judge(&program(HERE, sockets), machine, number, arguments)
+    }
+
+    fn judge(lines: &[sock_filter], machine: u32, number: u32, arguments: [u32; 2]) -> Option<i32> {
         let (mut at, mut held) = (0, 0);
         loop {
             let line = lines[at];
@@ -280,6 +322,26 @@ mod tests {
         assert_eq!(call(Sockets::Known, libc::SYS_prlimit64, [7, 0]), None);
         assert_eq!(call(Sockets::Of(Network::On), libc::SYS_prlimit64, [0, 0]), None);
         assert_eq!(call(Sockets::Of(Network::On), libc::SYS_prlimit64, [7, 0]), Some(libc::EPERM));
+    }
+
+    #[test]
+    fn who_is_alone_makes_threads_and_nothing_else() {
+        let alone = |number: c_long, arguments| {
+            judge(&lone_program(HERE), HERE, u32::try_from(number).unwrap(), arguments)
+        };
+        assert_eq!(alone(libc::SYS_clone, [0x003d_0f00, 0]), None, "a thread");
+        assert_eq!(alone(libc::SYS_clone, [17, 0]), Some(libc::EPERM), "fork");
+        assert_eq!(alone(libc::SYS_clone, [0x4111, 0]), Some(libc::EPERM), "vfork");
+        assert_eq!(alone(libc::SYS_clone, [0x0001_0000 | 0x1000_0000, 0]), Some(libc::EPERM), "a namespace");
+        assert_eq!(alone(libc::SYS_clone3, [0, 0]), Some(libc::ENOSYS));
+        #[cfg(target_arch = "x86_64")]
+        for number in [libc::SYS_fork, libc::SYS_vfork] {
+            assert_eq!(alone(number, [0, 0]), Some(libc::EPERM));
+        }
+        assert_eq!(alone(libc::SYS_socket, [libc::AF_UNIX.cast_unsigned(), 0]), Some(libc::EACCES));
+        assert_eq!(alone(libc::SYS_ptrace, [0, 0]), Some(libc::EPERM));
+        assert_eq!(alone(libc::SYS_execve, [0, 0]), None, "how it becomes the program");
+        assert_eq!(judge(&lone_program(HERE), 0x4000_0003, 2, [0, 0]), Some(libc::ENOSYS), "32 bits");
     }
 
     #[test]

@@ -32,7 +32,10 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{DumpableBehavior, Pid, Resource, chdir, getgid, getuid, set_dumpable_behavior};
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Signal, chdir, getgid, getppid, getuid, set_dumpable_behavior,
+    set_parent_process_death_signal,
+};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_name};
 
 use self::filter::Sockets;
@@ -221,6 +224,24 @@ fn hold(lifeline: &PipeReader) -> ! {
         }
     }
     leave(0)
+}
+
+/// Whether a program can be jailed on this machine, as far as is known without trying.
+pub(crate) const fn can_jail() -> bool {
+    filter::is_possible()
+}
+
+/// Leaves this process, and what it becomes, nothing but to read files and to write these places.
+pub(crate) fn jail(writable: &[PathBuf]) -> io::Result<()> {
+    privileges::give_up()?;
+    rules::apply_read_only(writable)?;
+    filter::apply_alone()
+}
+
+/// Makes this process end when the thread that started it does. Says whether that has not happened before.
+pub(crate) fn end_with(parent: Pid) -> io::Result<bool> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    Ok(getppid() == Some(parent))
 }
 
 /// Gives up what the command may not do, and becomes it. Returns only with what stopped it.

@@ -1,5 +1,6 @@
 //! Confinement where there is none: every order that asks for it is refused.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,6 +35,18 @@ pub(crate) struct Holder {
 pub(crate) fn start(_command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
     let part = if plan.confinement.settled().is_some() { Part::System } else { Part::Request };
     Err(Refusal::of(Step::Confinement(part), &Errno::NOSYS.into()))
+}
+
+pub(crate) const fn can_jail() -> bool {
+    false
+}
+
+pub(crate) fn jail(_writable: &[PathBuf]) -> io::Result<()> {
+    Err(Errno::NOSYS.into())
+}
+
+pub(crate) fn end_with(_parent: Pid) -> io::Result<bool> {
+    Err(Errno::NOSYS.into())
 }
 
 /// Nothing is inherited that was not meant to be, as far as this system lets us.

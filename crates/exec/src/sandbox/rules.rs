@@ -105,6 +105,23 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
     Ok(())
 }
 
+/// Lets this process read everything, and write nothing but these places and what is below them. Where the kernel has no
+/// Landlock, nothing is done.
+pub(super) fn apply_read_only(writable: &[PathBuf]) -> io::Result<()> {
+    let restrict = || -> Result<(), landlock::RulesetError> {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
+        let ruleset = ruleset.handle_access(AccessFs::from_write(NEWEST))?;
+        let mut ruleset = ruleset.scope(Scope::AbstractUnixSocket | Scope::Signal)?.create()?;
+        for path in writable {
+            ruleset = grant(ruleset, path, AccessFs::from_write(NEWEST))?;
+        }
+        // Programs open it for writing to be rid of an output.
+        ruleset = grant(ruleset, Path::new("/dev/null"), AccessFs::WriteFile | AccessFs::Truncate)?;
+        ruleset.restrict_self().map(drop)
+    };
+    restrict().map_err(|error| io::Error::other(error).into_errno())
+}
+
 /// Allows this at a path and below. What is not there, or may not even be opened, needs no permission.
 fn grant(
     rules: RulesetCreated,
