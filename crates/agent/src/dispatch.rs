@@ -8,7 +8,7 @@ use helve_protocol::{
     Blobs, CallId, Interruption, Needs, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta,
     ToolPart, ToolStarted, ToolState,
 };
-use helve_tools::{Context, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
+use helve_tools::{Context, Denied, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -346,6 +346,7 @@ impl Work<'_> {
             pieces,
             granted: Needs::default(),
             hides: self.house.gate.hides(self.record, &self.house.root, &self.house.added),
+            denied: self.house.gate.denied(self.record, &self.house.root, &self.house.added),
             is_trial: false,
         }
     }
@@ -363,6 +364,7 @@ struct Surroundings {
     pieces: mpsc::Sender<(CallId, String)>,
     granted: Needs,
     hides: Hides,
+    denied: Denied,
     is_trial: bool,
 }
 
@@ -379,10 +381,25 @@ impl Surroundings {
             host,
             granted,
             hides,
+            denied,
             is_trial,
         } = self;
         let live = Live::new(call, pieces);
-        Context { root, added, stop, background, call, blobs, live, ground, host, granted, hides, is_trial }
+        Context {
+            root,
+            added,
+            stop,
+            background,
+            call,
+            blobs,
+            live,
+            ground,
+            host,
+            granted,
+            hides,
+            denied,
+            is_trial,
+        }
     }
 }
 

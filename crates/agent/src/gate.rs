@@ -9,7 +9,7 @@ use helve_protocol::{
     Action, Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, ErrorRaised, Mode, Needs,
     SessionState,
 };
-use helve_tools::Hides;
+use helve_tools::{Denied, Hides, PathTest};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -282,6 +282,30 @@ impl Gate {
         })
     }
 
+    /// Which paths are denied to commands, whatever they run.
+    pub(crate) fn denied(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> Denied {
+        let Judge::Rules(ruled) = &self.judge else { return Denied::default() };
+        let rights = record.state(|state| ruled.rights(state, root, added));
+        let places = rights.places();
+        let denying = |tool: &str| -> Vec<Rule> { rights.denied_paths(tool).cloned().collect() };
+        let (reads, writes) = (denying("read"), denying("write"));
+        let key = reads.iter().chain(&writes).map(|rule| format!("{rule}\n")).collect();
+        let bases = reads.iter().filter_map(|rule| rule.fixed_part(places));
+        let is_elsewhere =
+            |base: &PathBuf| base.parent().is_some() && !places.is_inside(base) && !root.starts_with(base);
+        let elsewhere = bases.filter(is_elsewhere).collect();
+        let test = |tool: &'static str, is_needed: bool| -> Option<PathTest> {
+            let rights = rights.clone();
+            is_needed.then(|| Arc::new(move |path: &Path| rights.denies(tool, path)) as PathTest)
+        };
+        Denied {
+            reads: test("read", !reads.is_empty()),
+            writes: test("write", !writes.is_empty()),
+            elsewhere,
+            key,
+        }
+    }
+
     /// What the rules say of a call.
     pub(crate) fn judge(&self, question: &Question<'_>, record: &Recorder) -> Judged {
         let ruled = match &self.judge {
@@ -290,6 +314,7 @@ impl Gate {
         };
         let actions = scope::with_real_paths(&question.actions);
         let rights = record.state(|state| ruled.rights(state, question.root, question.added));
+        let rights = rights.in_folder_of(scope::is_in_nested_repository(&actions, question.root));
         let mut decision = rights.decide(question.tool, &actions);
         let is_free = rights.mode() == Mode::Bypass;
         let most = ruled.read().max_deletes;
@@ -313,6 +338,9 @@ impl Gate {
                 let mut needs = decision.needs;
                 let mut lines: Vec<String> =
                     std::iter::once(question.intent.clone()).chain(effects(&question.actions)).collect();
+                lines.extend(
+                    needs.credentials.iter().map(|program| format!("gives {program} your credentials")),
+                );
                 if question.actions.iter().any(|action| matches!(action, Action::Run { .. })) {
                     lines.extend(scope::opened(&mut needs, ruled.home(), question.root));
                 }

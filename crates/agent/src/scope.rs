@@ -62,6 +62,20 @@ pub(crate) fn opened(needs: &mut Needs, home: Option<&Path>, root: &Path) -> Vec
     lines
 }
 
+/// Whether a command runs in a folder where git works on another repository than the project's.
+pub(crate) fn is_in_nested_repository(actions: &[Action], root: &Path) -> bool {
+    let folders = actions.iter().filter_map(|action| match action {
+        Action::Run { folder, .. } => Some(folder),
+        _ => None,
+    });
+    let has_own = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
+    let is_bare = |folder: &Path| folder.join("HEAD").exists() && folder.join("objects").is_dir();
+    folders.into_iter().any(|folder| {
+        let up_to_root = folder.ancestors().take_while(|around| *around != root && around.starts_with(root));
+        up_to_root.into_iter().any(|around| has_own(around) || is_bare(around))
+    })
+}
+
 /// Whether these places hold more files than that. A place may be a pattern of the shell.
 pub(crate) fn is_more_than(places: &[PathBuf], most: usize) -> bool {
     let mut left = most;

@@ -247,7 +247,10 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
     let below = |names: &[&str]| -> Vec<PathBuf> {
         home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
     };
-    let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from).zip(home.as_deref());
+    let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
+    let folders: Vec<&Path> = std::iter::once(setup.root.as_path())
+        .chain(setup.added.iter().map(helve_workspace::Root::folder))
+        .collect();
     let git = home.as_deref().and_then(|home| git_settings(home, setup.places.data()));
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
     Some(Fence {
@@ -262,7 +265,8 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
         protected_in_git: GUARDED_IN_GIT,
         is_secret: is_secret_name,
         home: home.clone(),
-        agent: agent.map(|(socket, home)| (home.join(".ssh"), socket)),
+        credentials: home.iter().flat_map(|home| crate::keys::credentials(home, &folders)).collect(),
+        agent,
     })
 }
 

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod confine;
 mod failure;
+mod keys;
 mod logs;
 mod models;
 mod places;

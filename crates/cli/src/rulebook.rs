@@ -145,6 +145,8 @@ pub(crate) fn grounds(setup: &Setup, level: Level) -> Grounds {
         added: setup.added.iter().map(|root| root.folder().to_owned()).collect(),
         home: home(),
         own: setup.places.own(),
+        credentials: crate::keys::there(home().as_deref()),
+        is_nested: false,
     };
     Grounds { places, level }
 }

@@ -1,6 +1,5 @@
 //! The shell that the model's commands run in: which program, with which script and environment.
 
-use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -8,17 +7,19 @@ use helve_tools::{Commands, Fence};
 
 use crate::confine::{memory, own_program};
 use crate::failure::Failure;
+use crate::keys::{is_of_model, withheld};
 
 /// More than a large build needs, and less than a machine has.
 const PROCESSES: u32 = 2_000;
 
 pub(crate) fn commands(
-    wanted: &helve_config::Shell,
+    settings: &helve_config::Settings,
     cwd: &Path,
     fence: Option<Fence>,
 ) -> Result<Commands, Failure> {
     let keeper = own_program()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
+    let wanted = &settings.shell;
     let program = program(wanted.program.as_deref(), cwd)?;
     let startup = wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?;
     // Both may lie in the home folder, which commands don't see.
@@ -31,7 +32,10 @@ pub(crate) fn commands(
         program: program.into(),
         startup,
         // Where the user was before is not where the commands were.
-        env: std::env::vars_os().filter(|(name, _)| !is_secret(name) && name != "OLDPWD").collect(),
+        env: std::env::vars_os()
+            .filter(|(name, _)| !is_of_model(name, settings) && name != "OLDPWD")
+            .collect(),
+        withheld: withheld(settings),
         processes: PROCESSES,
         memory: memory(),
         fence,
@@ -77,10 +81,4 @@ fn in_full(path: &str, cwd: &Path) -> PathBuf {
         (Some(below), Some(home)) => home.join(below),
         _ => cwd.join(path),
     }
-}
-
-/// The keys of providers are none of a command's business.
-fn is_secret(name: &OsStr) -> bool {
-    let keys = helve_models::VENDORS.iter().flat_map(|vendor| vendor.keys);
-    keys.into_iter().any(|(key, _)| name == *key)
 }

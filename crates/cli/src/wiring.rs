@@ -58,7 +58,7 @@ pub(crate) fn tools(
     level: Level,
 ) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let jobs = Arc::new(Jobs::default());
-    let shell = Shell::new(commands(&settings.shell, &setup.cwd, fence(setup, level))?, jobs.clone());
+    let shell = Shell::new(commands(settings, &setup.cwd, fence(setup, level))?, jobs.clone());
     let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![

@@ -297,6 +297,9 @@ pub struct Shell {
     /// A script that every shell reads first. What it prints is shown once, before the first command.
     #[schemars(length(min = 1))]
     pub startup: Option<String>,
+    /// Variables that commands get although they look like secrets: `["DATABASE_URL"]`. `helve doctor` lists what is withheld.
+    #[schemars(extend("x-user-only" = true))]
+    pub env: Vec<String>,
 }
 
 /// How actions are approved in general.

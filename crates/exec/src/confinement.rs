@@ -29,6 +29,9 @@ pub struct Confinement {
     /// to. Of places inside each other, the innermost decides: what is writable or shown in something hidden is seen,
     /// and what is hidden in something shown is not.
     pub shown: Vec<PathBuf>,
+    /// The only programs that can be run, where the command was given something that no other program shall have. The
+    /// order is refused where that can't be had.
+    pub programs: Option<Vec<PathBuf>>,
     /// A folder that the command sees as `/tmp`, so that the next command finds what this one left. Without it, `/tmp`
     /// is empty and is gone with the command. Only at [`Level::Full`].
     pub temporary: Option<PathBuf>,
@@ -156,6 +159,7 @@ impl Confinement {
             protected: Vec::new(),
             hidden: Vec::new(),
             shown: Vec::new(),
+            programs: None,
             temporary: None,
             scratch: DEFAULT_SCRATCH,
             network: Network::Off,
@@ -206,6 +210,7 @@ impl Confinement {
             hidden: all(&self.hidden),
             // Links among these are followed one by one: they are shown too.
             shown: self.shown.clone(),
+            programs: self.programs.clone(),
             temporary: self.temporary.as_deref().map(real),
             ..*self
         }
@@ -222,8 +227,10 @@ impl Confinement {
         );
         put_count(to, NETWORKS.iter().position(|network| *network == self.network).unwrap_or_default());
         to.extend(self.scratch.to_le_bytes());
+        put_count(to, usize::from(self.programs.is_some()));
         let temporary = self.temporary.as_slice();
-        for paths in [&self.writable, &self.protected, &self.hidden, &self.shown, temporary] {
+        let programs = self.programs.as_deref().unwrap_or_default();
+        for paths in [&self.writable, &self.protected, &self.hidden, &self.shown, programs, temporary] {
             put_count(to, paths.len());
             paths.iter().for_each(|path| put_bytes(to, path.as_os_str().as_encoded_bytes()));
         }
@@ -238,13 +245,24 @@ impl Confinement {
         };
         let network = *NETWORKS.get(usize::try_from(from.count()?).ok()?)?;
         let scratch = from.count()?;
+        let has_programs = from.count()? != 0;
         let mut paths =
             || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
         let (writable, protected, hidden, shown) = (paths()?, paths()?, paths()?, paths()?);
+        let programs = Some(paths()?).filter(|_| has_programs);
         let mut temporary = paths()?;
         let last = temporary.pop();
-        let confinement =
-            Confinement { level, writable, protected, hidden, shown, temporary: last, scratch, network };
+        let confinement = Confinement {
+            level,
+            writable,
+            protected,
+            hidden,
+            shown,
+            programs,
+            temporary: last,
+            scratch,
+            network,
+        };
         temporary.is_empty().then_some(confinement)
     }
 }
@@ -276,12 +294,12 @@ pub(crate) mod tests {
         pub(crate) fn confinement()(
             level in prop::sample::select(vec![Level::None, Level::Landlock, Level::Full]),
             (writable, protected, hidden, shown) in (paths(), paths(), paths(), paths()),
-            temporary in prop::option::of("[a-z/]{0,9}"),
+            temporary in prop::option::of("[a-z/]{0,9}"), programs in prop::option::of(paths()),
             scratch: u64, network in 0..NETWORKS.len(),
         ) -> Confinement {
             let network = NETWORKS[network];
             let temporary = temporary.map(PathBuf::from);
-            Confinement { level, writable, protected, hidden, shown, temporary, scratch, network }
+            Confinement { level, writable, protected, hidden, shown, programs, temporary, scratch, network }
         }
     }
 

@@ -12,7 +12,7 @@ use crate::confinement::Confinement;
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// A keeper understands only orders of its own version: the program may have been replaced while Helve runs.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// A command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]

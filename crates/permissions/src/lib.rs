@@ -20,6 +20,7 @@ mod rule;
 mod rules;
 mod secrets;
 pub mod shell;
+mod variables;
 
 pub use decide::{Decision, Level, Policy, decide};
 pub use effects::effects;
@@ -29,3 +30,4 @@ pub use rights::Rights;
 pub use rule::{BadRule, Rule, Verdict};
 pub use rules::{Judgement, Layer, Proof, Rules};
 pub use secrets::{GUARDED, GUARDED_IN_GIT, Guarded, SECRETS_AT_HOME, guarded, is_secret, is_secret_name};
+pub use variables::is_secret_variable;

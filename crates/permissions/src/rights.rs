@@ -1,11 +1,13 @@
 //! What an agent may do.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use helve_protocol::{Action, Mode};
 
 use crate::decide::{Decision, Level, Policy, decide};
 use crate::pattern::Places;
+use crate::rule::Rule;
 use crate::rules::Rules;
 
 /// The rights of an agent: its own, and those of all that it works for. A child is made by its parent and can only add what
@@ -30,6 +32,29 @@ impl Rights {
         let mut child = self.clone();
         child.others.push((Arc::new(rules), mode));
         child
+    }
+
+    /// The same where git works, or does not work, on another repository than the project's.
+    #[must_use]
+    pub fn in_folder_of(self, is_nested: bool) -> Rights {
+        let places = Places { is_nested, ..Places::clone(&self.places) };
+        Rights { places: Arc::new(places), ..self }
+    }
+
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// The rules of all that have a say which deny some paths to a tool.
+    pub fn denied_paths<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Rule> {
+        let all = std::iter::once(&self.first).chain(&self.others);
+        all.flat_map(move |(rules, _)| rules.denied_paths(tool))
+    }
+
+    /// Whether any of them denies a path.
+    pub fn denies(&self, tool: &str, path: &Path) -> bool {
+        let mut all = std::iter::once(&self.first).chain(&self.others);
+        all.any(|(rules, _)| rules.denies(tool, path, &self.places))
     }
 
     /// The strictest mode of all that have a say.

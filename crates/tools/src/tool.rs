@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Ground, Host, Nobody, Touches};
+use crate::{Denied, Ground, Host, Nobody, Touches};
 
 /// What a tool did, or what the model is told instead.
 pub type Done = Result<ToolOutput, ToolFailure>;
@@ -93,6 +93,8 @@ pub struct Context {
     pub granted: Needs,
     /// Files that are not to be shown unless they are asked for by name.
     pub hides: Hides,
+    /// Which paths rules deny to commands.
+    pub denied: Denied,
     /// Nothing is to be changed: only what would come of it is wanted.
     pub is_trial: bool,
 }
@@ -131,6 +133,7 @@ impl Context {
             host: Arc::new(Nobody),
             granted: Needs::default(),
             hides: Arc::new(|_| false),
+            denied: Denied::default(),
             is_trial: false,
         }
     }

@@ -65,7 +65,7 @@ pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) ->
     }
     checks.extend([data_folder(setup.places.data()), catalogue(&journal)]);
     checks.extend(sessions(&journal));
-    checks.extend([model(setup), git(), confinement(setup), logs(setup), telemetry()]);
+    checks.extend([model(setup), git(), confinement(setup), withheld(setup), logs(setup), telemetry()]);
     let is_bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
     if options.json {
         writeln!(screen, "{}", serde_json::to_string_pretty(&checks)?)?;
@@ -350,6 +350,17 @@ fn confinement(setup: &Setup) -> Check {
         Some(shortfall) => check.hint(shortfall.remedy()),
         None => check,
     }
+}
+
+/// Which variables of the environment the model's commands don't get.
+fn withheld(setup: &Setup) -> Check {
+    let names = setup.config().map(|config| crate::keys::withheld(&config.settings)).unwrap_or_default();
+    let names: Vec<String> = names.iter().map(|name| one_line(&name.to_string_lossy())).collect();
+    if names.is_empty() {
+        return Check::new("withheld", Verdict::Good, "none of this environment looks like a secret");
+    }
+    let says = format!("not given to confined commands: {}", names.join(", "));
+    Check::new("withheld", Verdict::Good, says).hint("The setting shell.env passes those that you name.")
 }
 
 fn git() -> Check {

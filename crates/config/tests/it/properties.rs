@@ -164,7 +164,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 limits,
                 tools: Tools { remove },
                 web: Web { allow },
-                shell: Shell { program, startup },
+                shell: Shell { program, startup, env: Vec::new() },
                 permissions: Permissions { mode, ..Permissions::default() },
                 permission,
                 hooks,

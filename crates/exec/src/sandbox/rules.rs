@@ -71,6 +71,11 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_write(OLDEST) | reading)?;
     }
+    if confinement.programs.is_some() {
+        ruleset = ruleset.set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::Execute)?;
+    }
+    // Where only some programs can be run, no place gives that right.
+    let reading = if confinement.programs.is_some() { reading & !AccessFs::Execute } else { reading };
     ruleset = ruleset
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_write(NEWEST))?
@@ -98,7 +103,11 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
             ruleset = grant(ruleset, &path, reading)?;
         }
     }
+    for program in confinement.programs.iter().flatten() {
+        ruleset = grant(ruleset, program, AccessFs::Execute.into())?;
+    }
     let status = ruleset.restrict_self()?;
+    let is_all = is_all || confinement.programs.is_some();
     if is_all && status.ruleset == RulesetStatus::NotEnforced {
         return Err(Box::new(io::Error::from(Errno::NOSYS)));
     }

@@ -22,7 +22,9 @@ use crate::shell::cleaned::Cleaner;
 use crate::shell::ending;
 use crate::shell::fence::Fence;
 use crate::shell::kept::Kept;
+use crate::shell::repositories::harmful_setting;
 use crate::shell::scratch::Scratch;
+use crate::shell::survey::Survey;
 use crate::{Context, ToolFailure};
 
 /// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its
@@ -64,6 +66,8 @@ pub struct Commands {
     pub startup: Option<PathBuf>,
     /// The whole environment of the commands.
     pub env: Vec<(OsString, OsString)>,
+    /// The variables in it that confined commands don't get, because they hold secrets.
+    pub withheld: Vec<OsString>,
     /// How many processes one command may have at once.
     pub processes: u32,
     /// How much memory for data each process may have.
@@ -93,20 +97,56 @@ impl Commands {
         mut order: Order,
         sheet: &Sheet,
         scratch: &Path,
+        survey: &Survey,
         context: &Context,
     ) -> Order {
         let fence = self.fence.as_ref();
-        order.confinement = fence.and_then(|fence| fence.around(context, scratch, sheet.path()));
-        if let Some(confinement) = &order.confinement {
+        order.confinement = fence.and_then(|fence| fence.around(context, scratch, sheet.path(), survey));
+        if let (Some(confinement), Some(fence)) = (&order.confinement, fence) {
             let folder = if confinement.temporary.is_some() { Path::new("/tmp") } else { scratch };
-            let has_credentials = !context.granted.reads.is_empty();
-            order.env.retain(|(name, _)| name != "TMPDIR" && (has_credentials || !is_secret(name)));
-            order.env.push(("TMPDIR".into(), folder.into()));
-            let ours = fence.map(|fence| fence.variables.as_slice()).unwrap_or_default();
-            order.env.retain(|(name, _)| !ours.iter().any(|(own, _)| own == name));
-            order.env.extend(ours.iter().cloned());
+            let credential = fence.credential(context);
+            let is_given = |name: &OsStr| {
+                credential
+                    .is_some_and(|credential| credential.variables.iter().any(|own| name == own.as_str()))
+            };
+            order.env.retain(|(name, _)| is_given(name) || !self.withheld.contains(name));
+            let own = [("TMPDIR".into(), folder.into())];
+            let own: Vec<(OsString, OsString)> =
+                own.into_iter().chain(fence.variables.iter().cloned()).collect();
+            let own = own
+                .into_iter()
+                .chain(credential.into_iter().flat_map(|given| given.settings.iter().cloned()));
+            let own: Vec<(OsString, OsString)> = own.collect();
+            let has_agent = credential.is_some_and(|credential| credential.agent);
+            order.env.retain(|(name, _)| {
+                (has_agent || name != "SSH_AUTH_SOCK") && !own.iter().any(|(own, _)| own == name)
+            });
+            order.env.extend(own);
         }
         order
+    }
+
+    /// The order for a program that is run without a shell, because it is given what nobody else shall have.
+    pub(crate) fn alone(&self, words: &[String], at: &Path, context: &Context) -> Result<Order, ToolFailure> {
+        let fence = self.fence.as_ref();
+        let Some(credential) = fence.and_then(|fence| fence.credential(context)) else {
+            let program = words.first().map(String::as_str).unwrap_or_default();
+            return Err(ToolFailure(format!(
+                "The command was not run: {program} was not found outside the project, so it can't have credentials."
+            )));
+        };
+        if credential.program == "git"
+            && let Some(setting) = fence.and_then(|_| harmful_setting(&context.root.join(".git/config")))
+        {
+            return Err(ToolFailure(format!(
+                "The command was not run: the project's .git/config has `{setting}`, which could make git hand the user's credentials \
+                 on. The user can run it, or remove that setting."
+            )));
+        }
+        let words = in_parts(words);
+        let args = words.iter().skip(1).map(OsString::from).collect();
+        let order = self.shell(&[], at);
+        Ok(Order { program: credential.path.clone().into(), args, ..order })
     }
 
     fn shell(&self, args: &[&OsStr], at: &Path) -> Order {
@@ -133,12 +173,13 @@ impl Commands {
         &self,
         at: &Path,
         scratch: &Path,
+        survey: &Survey,
         context: &Context,
     ) -> Result<Startup, ToolFailure> {
         let Some(script) = &self.startup else { return Ok(Startup::default()) };
         let sheet = Sheet::new(&self.temporary)?;
         let args = [OsStr::new(TRIAL), &self.program, script.as_os_str(), sheet.path().as_os_str()];
-        let order = self.confined(self.shell(&args, at), &sheet, scratch, context);
+        let order = self.confined(self.shell(&args, at), &sheet, scratch, survey, context);
         let mut running = start(order).await.map_err(|error| ending::not_run(&error))?;
         let (mut cleaner, mut kept) = (Cleaner::default(), Kept::new(TRIAL_SAID, TRIAL_SAID));
         let in_time = timeout(TRIAL_TIME, async {
@@ -163,22 +204,14 @@ impl Commands {
     }
 }
 
-/// Whether a variable holds what is nobody's business, by its name.
-fn is_secret(name: &OsStr) -> bool {
-    const SIGNS: [&str; 10] = [
-        "TOKEN",
-        "SECRET",
-        "PASSWORD",
-        "PASSWD",
-        "PASSPHRASE",
-        "CREDENTIAL",
-        "API_KEY",
-        "APIKEY",
-        "ACCESS_KEY",
-        "PRIVATE_KEY",
-    ];
-    let name = name.to_string_lossy().to_uppercase();
-    SIGNS.iter().any(|sign| name.contains(sign))
+/// Git's own words for `git submodule`, which is a script for a shell otherwise.
+fn in_parts(words: &[String]) -> Vec<String> {
+    match words {
+        [git, submodule, rest @ ..] if git == "git" && submodule == "submodule" => {
+            [&[git.clone(), "submodule--helper".to_owned()], rest].concat()
+        }
+        words => words.to_vec(),
+    }
 }
 
 /// Whether the script can be read by a shell that shall go on after it, and what is wrong with it.

@@ -1,8 +1,6 @@
 //! What the commands of the shell tool are confined to: the project, their caches, and what a person granted.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use helve_exec::{Confinement, Level, Network};
@@ -10,6 +8,7 @@ use helve_exec::{Confinement, Level, Network};
 use crate::Context;
 use crate::shell::commands::read_up_to;
 use crate::shell::guarded::in_git;
+use crate::shell::survey::{Masks, Measure, Survey};
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
@@ -33,34 +32,55 @@ pub struct Fence {
     pub home: Option<PathBuf>,
     /// What can be written, too, where the network is there to fetch it: `~/.cargo/registry`.
     pub fetched: Vec<PathBuf>,
-    /// The socket of the agent that has the user's keys, for commands that may read those.
-    pub agent: Option<(PathBuf, PathBuf)>,
+    /// The socket of the agent that has the user's keys.
+    pub agent: Option<PathBuf>,
+    /// What programs can be given to say who the user is.
+    pub credentials: Vec<Credential>,
+}
+
+/// What one program is given to say who the user is, and nobody else.
+#[derive(Clone, Debug, Default)]
+pub struct Credential {
+    /// The name of the program: `git`.
+    pub program: String,
+    pub files: Vec<PathBuf>,
+    pub variables: Vec<String>,
+    /// Whether it also gets the user's SSH agent.
+    pub agent: bool,
+    /// What can be run: the program, what it needs for its work, and what loads them.
+    pub programs: Vec<PathBuf>,
+    /// What the environment says instead of the project's settings.
+    pub settings: Vec<(OsString, OsString)>,
+    /// Where the program is.
+    pub path: PathBuf,
 }
 
 /// What files in memory may take, where `/tmp` is not a folder.
 const SCRATCH: u64 = 1 << 30;
-/// Secrets are looked for so deep in the project, in so many files and folders.
-const DEPTH: usize = 3;
-const LOOKED_AT: usize = 3_000;
-const MAX_INDEX: u64 = 256 << 20;
 /// A file that says where git keeps something.
 const MAX_GIT_FILE: u64 = 64 << 10;
-/// Where there are many files, and none that anybody wrote.
-const NOT_LOOKED_AT: [&str; 5] = [".git", "node_modules", "target", ".venv", "vendor"];
 
 impl Fence {
     /// What confines a command; none if nothing does. `temporary` is the folder for temporary files, `own` one more
     /// that the command can write.
-    pub(crate) fn around(&self, context: &Context, temporary: &Path, own: &Path) -> Option<Confinement> {
+    pub(crate) fn around(
+        &self,
+        context: &Context,
+        temporary: &Path,
+        own: &Path,
+        survey: &Survey,
+    ) -> Option<Confinement> {
         let granted = &context.granted;
         if self.level == Level::None || granted.unconfined {
             return None;
         }
         let is_full = self.level == Level::Full;
         let folders: Vec<PathBuf> = std::iter::once(&context.root).chain(&context.added).cloned().collect();
-        let mut writable = folders.clone();
-        writable.push(own.to_owned());
-        writable.extend(folders.iter().filter_map(|folder| git_elsewhere(folder)));
+        let elsewhere: Vec<PathBuf> = folders.iter().filter_map(|folder| git_elsewhere(folder)).collect();
+        let mut writable = vec![own.to_owned()];
+        if !granted.read_only {
+            writable.extend(folders.iter().chain(&elsewhere).cloned());
+        }
         let mut protected: Vec<PathBuf> = Vec::new();
         // What is not there can't be protected, or the folder around it would be. It is put aside afterwards.
         for folder in &writable {
@@ -73,27 +93,38 @@ impl Fence {
             granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
         };
         writable.extend(granted.writes.iter().filter_map(|path| opened_for(path, self.home.as_deref())));
-        if let Some((keys, socket)) = &self.agent
-            && is_granted(keys, &granted.reads)
-            && socket.exists()
-        {
-            writable.push(socket.clone());
+        let credential = self.credential(context);
+        let mut given: Vec<PathBuf> = granted.reads.clone();
+        if let Some(credential) = credential {
+            given.extend(credential.files.iter().filter(|path| path.exists()).cloned());
+            writable.extend(self.agent.iter().filter(|socket| credential.agent && socket.exists()).cloned());
         }
         let mut hidden = self.hidden.clone();
         if is_full {
-            folders.iter().for_each(|folder| self.find(folder, &mut hidden, &mut protected));
+            let Masks { hidden: masked, protected: kept, repositories } =
+                survey.masks(&folders, &self.measure(context));
+            hidden.extend(masked);
+            protected.extend(kept);
+            for repository in &repositories {
+                match repository.is_dir() {
+                    true => protected.extend(in_git(repository, self.protected_in_git)),
+                    false => protected.push(repository.clone()),
+                }
+            }
         } else {
             writable.push(temporary.to_owned());
         }
         protected.retain(|path| is_full && !is_granted(path, &granted.writes));
-        hidden.retain(|path| path.exists() && !is_granted(path, &granted.reads));
+        hidden.retain(|path| path.exists() && !is_granted(path, &given));
         let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
         hidden.retain(|path| is_full || !is_inside(path));
         let is_open = |home: &&PathBuf| {
-            folders.iter().chain(&granted.reads).any(|folder| home.starts_with(folder)) || is_inside(home)
+            folders.iter().chain(&given).any(|folder| home.starts_with(folder)) || is_inside(home)
         };
         hidden.extend(self.home.iter().filter(|home| !is_open(home)).cloned());
-        let shown = self.shown.iter().chain(&granted.reads).chain(&self.caches).chain(&self.fetched);
+        let shown = self.shown.iter().chain(&given).chain(&self.caches).chain(&self.fetched);
+        // What can't be written is seen all the same.
+        let shown = shown.chain(folders.iter().chain(&elsewhere).filter(|_| granted.read_only));
         let fetched = granted.network.then_some(&self.fetched);
         Some(Confinement {
             level: self.level,
@@ -104,43 +135,21 @@ impl Fence {
             protected,
             shown: shown.cloned().collect(),
             hidden,
+            programs: credential.map(|credential| credential.programs.clone()),
             temporary: is_full.then(|| temporary.to_owned()),
             scratch: SCRATCH,
             network: if granted.network { Network::On } else { Network::Off },
         })
     }
 
-    /// Files of the project that hold secrets, and the settings of repositories in it, as far as they are found in a moment.
-    fn find(&self, root: &Path, hidden: &mut Vec<PathBuf>, protected: &mut Vec<PathBuf>) {
-        let mut folders = VecDeque::from([(root.to_owned(), 0)]);
-        let (mut left, mut secrets) = (LOOKED_AT, Vec::new());
-        while let Some((folder, depth)) = folders.pop_front() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                let Some(rest) = left.checked_sub(1) else { break };
-                left = rest;
-                let (name, kind) = (entry.file_name(), entry.file_type());
-                let Some(name) = name.to_str() else { continue };
-                match kind {
-                    Ok(kind) if kind.is_dir() && name == ".git" && depth > 0 => {
-                        protected.extend(in_git(&entry.path(), self.protected_in_git));
-                    }
-                    Ok(kind) if kind.is_dir() && depth < DEPTH && !NOT_LOOKED_AT.contains(&name) => {
-                        folders.push_back((entry.path(), depth + 1));
-                    }
-                    Ok(kind) if kind.is_file() && (self.is_secret)(name) => secrets.push(entry.path()),
-                    _ => {}
-                }
-            }
-        }
-        if secrets.is_empty() {
-            return;
-        }
-        let index = read_up_to(&root.join(".git/index"), MAX_INDEX).unwrap_or_default();
-        secrets.retain(|path| {
-            let inside = path.strip_prefix(root).ok().and_then(Path::to_str);
-            !inside.is_some_and(|inside| is_tracked(&index, inside))
-        });
-        hidden.extend(secrets);
+    /// What a call gets to say who the user is.
+    pub(crate) fn credential(&self, context: &Context) -> Option<&Credential> {
+        let wanted = context.granted.credentials.as_deref()?;
+        self.credentials.iter().find(|credential| credential.program == wanted)
+    }
+
+    pub(crate) fn measure<'a>(&self, context: &'a Context) -> Measure<'a> {
+        Measure { is_secret: self.is_secret, denied: &context.denied }
     }
 
     /// What decides about what may be done and can't be protected: it is not there, or it could be moved away as a whole.
@@ -182,15 +191,4 @@ fn git_elsewhere(root: &Path) -> Option<PathBuf> {
     let common = own.parent().filter(|folder| folder.ends_with("worktrees"))?.parent()?;
     let is_known = Path::new(back.trim()).canonicalize().ok()? == git.canonicalize().ok()?;
     (is_git(common) && is_known).then(|| common.to_owned())
-}
-
-/// Whether git tracks a file of the project: then it is no secret, and a commit must find it as it is.
-fn is_tracked(index: &[u8], path: &str) -> bool {
-    let name = [path.as_bytes(), b"\0"].concat();
-    let length = u16::try_from(path.len()).unwrap_or(u16::MAX).min(0xfff);
-    index.windows(name.len() + 2).any(|window| {
-        // Before a name stand its flags, with its length.
-        let flags = window.first_chunk::<2>().map_or(0, |flags| u16::from_be_bytes(*flags));
-        flags & 0xfff == length && window.get(2..) == Some(&name)
-    })
 }

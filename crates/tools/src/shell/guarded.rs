@@ -6,6 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::shell::repositories::is_harmless;
+
 /// Repositories within a repository are looked for so deep, and so many.
 const DEPTH: usize = 4;
 const MOST: usize = 200;
@@ -104,6 +106,14 @@ fn put_all_aside(before: &BTreeMap<PathBuf, Identity>) -> Vec<PathBuf> {
 /// Gives the new name of what came in the place of something, or the old name if it had to be removed.
 fn put_aside(path: &Path, was: Identity) -> Option<PathBuf> {
     identity(path).filter(|now| Some(*now) != was)?;
+    if is_harmless(path) && !path.ends_with(".helve") {
+        return None;
+    }
+    Some(put_away(path))
+}
+
+/// Gives something another name by which nothing acts on it.
+pub(crate) fn put_away(path: &Path) -> PathBuf {
     let named = |number: usize| {
         let mut name = path.as_os_str().to_owned();
         name.push(".put-aside");
@@ -114,11 +124,11 @@ fn put_aside(path: &Path, was: Identity) -> Option<PathBuf> {
     };
     let free = (1..100).map(named).find(|name| name.symlink_metadata().is_err());
     if let Some(name) = free.filter(|name| fs::rename(path, name).is_ok()) {
-        return Some(name);
+        return name;
     }
     // It was made a moment ago by a command that must not: it is nobody's work.
     let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
-    Some(path.to_owned())
+    path.to_owned()
 }
 
 #[cfg(test)]

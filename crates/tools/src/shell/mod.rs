@@ -7,10 +7,12 @@ pub(crate) mod fence;
 pub(crate) mod guarded;
 pub(crate) mod jobs;
 pub(crate) mod kept;
+pub(crate) mod repositories;
 pub(crate) mod scratch;
 pub(crate) mod shell_input;
 pub(crate) mod shell_kill;
 pub(crate) mod shell_output;
+pub(crate) mod survey;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,11 +26,13 @@ use tokio::sync::OnceCell;
 
 use crate::shell::cleaned::{Cleaner, Letters};
 use crate::shell::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
-use crate::shell::guarded::{Forbidden, Guard};
+use crate::shell::guarded::{Forbidden, Guard, is_granted_near, put_away};
 use crate::shell::jobs::{Adopted, Jobs};
 use crate::shell::kept::{Kept, Shown, shown};
+use crate::shell::repositories::is_harmless;
 use crate::shell::scratch::{Scratch, sweep};
 use crate::shell::shell_output::report;
+use crate::shell::survey::Survey;
 use crate::{Context, Done, Live, ToolFailure, TypedTool};
 
 /// Runs commands, one after the other, each where the last one went; or in the background.
@@ -42,6 +46,8 @@ pub struct Shell {
     scratch: OnceCell<Scratch>,
     /// What jobs must not make.
     forbidden: Forbidden,
+    /// What commands must not see or change.
+    survey: Survey,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -98,8 +104,14 @@ impl TypedTool for Shell {
         let mut told = notes;
         told.push_str(&back_from(gone));
         let sheet = Sheet::new(&self.commands.temporary)?;
-        let order = self.commands.order(&input.command, &at, &sheet, script.as_deref());
-        let order = self.commands.confined(order, &sheet, scratch, context);
+        if input.background {
+            self.take_own_places(context);
+        }
+        let order = match &context.granted.alone {
+            Some(words) => self.commands.alone(words, &at, context)?,
+            None => self.commands.order(&input.command, &at, &sheet, script.as_deref()),
+        };
+        let order = self.commands.confined(order, &sheet, scratch, &self.survey, context);
         let order = Connection::of(input.terminal).of_order(order);
         let guard = self.guard(&order, context);
         if input.background {
@@ -140,7 +152,9 @@ impl TypedTool for Shell {
         };
         drop(followed);
         told.push_str(&how);
-        let aside = words_about(&guard.put_aside());
+        let mut aside = guard.put_aside();
+        aside.extend(self.put_new_repositories_aside(confinement.is_some(), context));
+        let aside = words_about(&aside);
         if let Some(confinement) = confinement.filter(|_| !is_well) {
             told.push_str(why_confined(&told, &confinement));
         }
@@ -162,6 +176,7 @@ impl Shell {
             startup: OnceCell::new(),
             scratch: OnceCell::new(),
             forbidden: Forbidden::default(),
+            survey: Survey::default(),
         }
     }
 
@@ -181,6 +196,24 @@ impl Shell {
         self.forbidden.during(paths, &context.granted.writes)
     }
 
+    /// What a job could make and nobody would notice is made before, so that it can be protected.
+    fn take_own_places(&self, context: &Context) {
+        let Some(fence) = self.commands.fence.as_ref() else { return };
+        for folder in std::iter::once(&context.root).chain(&context.added) {
+            fence.protected.iter().for_each(|name| drop(std::fs::create_dir(folder.join(name))));
+        }
+    }
+
+    /// A repository that a command made, and that would run something, is put aside.
+    fn put_new_repositories_aside(&self, is_confined: bool, context: &Context) -> Vec<PathBuf> {
+        let Some(fence) = self.commands.fence.as_ref().filter(|_| is_confined) else { return Vec::new() };
+        let is_alone = !self.jobs.all().iter().any(|job| job.ended().is_none());
+        let new = self.survey.after(&fence.measure(context), is_alone);
+        let is_granted = |path: &PathBuf| is_granted_near(path, &context.granted.writes);
+        let harmful = new.iter().filter(|path| !is_granted(path) && !is_harmless(path));
+        harmful.map(|path| put_away(path)).collect()
+    }
+
     /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
     /// that every shell reads.
     async fn prepared(
@@ -191,7 +224,7 @@ impl Shell {
         let is_first = !self.startup.initialized();
         let startup = self
             .startup
-            .get_or_try_init(|| self.commands.try_startup(&context.root, scratch, context))
+            .get_or_try_init(|| self.commands.try_startup(&context.root, scratch, &self.survey, context))
             .await?;
         let note = startup.note.clone().filter(|_| is_first).unwrap_or_default();
         Ok((note, startup.script.clone()))

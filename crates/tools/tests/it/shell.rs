@@ -44,6 +44,7 @@ impl House {
         fs::create_dir(&temporary).unwrap();
         let (name, value) = mark.split_once('=').unwrap();
         let mut commands = Commands {
+            withheld: Vec::new(),
             keeper: keeper(),
             program: "bash".into(),
             startup: None,

@@ -1,0 +1,413 @@
+//! What of a project is not for commands: files with secrets, what a rule denies, and what decides what git runs.
+//!
+//! All folders are looked through once, before the first command. After that only folders that were changed are read again: each
+//! has two times that say so, one of which nobody can set. What is a secret is decided by what the user put there, not by
+//! what commands write: the index of git is read once, and files that a command makes are its own.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::shell::commands::read_up_to;
+
+/// An index of git's is not read beyond this.
+const MAX_INDEX: u64 = 256 << 20;
+/// A name that nobody gives to a file: what holds for it holds for all of a folder.
+const ANY_NAME: &str = "\u{1}any";
+/// Folders with what others wrote: keys in them are examples and certificates.
+const DEPENDENCIES: [&str; 8] =
+    ["node_modules", "site-packages", "dist-packages", "vendor", "target", ".venv", "venv", "third_party"];
+const EXAMPLES: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".crt"];
+/// Outside the project so many files and folders are looked through for what a rule denies.
+const MAX_ELSEWHERE: usize = 20_000;
+
+/// Which paths rules deny.
+#[derive(Clone, Default)]
+pub struct Denied {
+    pub reads: Option<PathTest>,
+    pub writes: Option<PathTest>,
+    /// Folders outside the project where something may be denied.
+    pub elsewhere: Vec<PathBuf>,
+    /// Changes with the rules.
+    pub key: String,
+}
+
+pub type PathTest = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
+/// What is found, for one command.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Masks {
+    /// They look empty, and can't be moved.
+    pub(crate) hidden: Vec<PathBuf>,
+    /// They can't be changed.
+    pub(crate) protected: Vec<PathBuf>,
+    /// The repositories: each a `.git`, or a folder that is one itself.
+    pub(crate) repositories: Vec<PathBuf>,
+}
+
+/// What is known of the files of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Survey(Mutex<Option<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    key: String,
+    roots: Vec<PathBuf>,
+    /// Each folder as it was when it was read.
+    folders: HashMap<PathBuf, Times>,
+    found: Found,
+    /// What git tracked when the session began, from the root on.
+    tracked: HashSet<PathBuf>,
+    /// Files by the names of secrets that commands made themselves.
+    made: HashSet<PathBuf>,
+}
+
+#[derive(Debug, Default)]
+struct Found {
+    secrets: BTreeSet<PathBuf>,
+    denied_reads: BTreeSet<PathBuf>,
+    denied_writes: BTreeSet<PathBuf>,
+    repositories: BTreeSet<PathBuf>,
+}
+
+/// When a folder was last changed. The second can't be set by anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Times {
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Times {
+    fn of(folder: &Path) -> Option<Times> {
+        let facts = fs::symlink_metadata(folder).ok().filter(fs::Metadata::is_dir)?;
+        Some(Times {
+            modified: (facts.mtime(), facts.mtime_nsec()),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        })
+    }
+}
+
+/// What decides about a file.
+pub(crate) struct Measure<'a> {
+    pub(crate) is_secret: fn(&str) -> bool,
+    pub(crate) denied: &'a Denied,
+}
+
+impl Survey {
+    /// What commands must not see or change now.
+    pub(crate) fn masks(&self, roots: &[PathBuf], measure: &Measure<'_>) -> Masks {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |state: &&mut State| state.key == measure.denied.key && state.roots == roots;
+        match state.as_mut().filter(is_same) {
+            Some(state) => {
+                // What came since the last command is not a command's work.
+                state.refresh(measure);
+            }
+            None => {
+                let before = state.take();
+                let mut first =
+                    State { key: measure.denied.key.clone(), roots: roots.to_vec(), ..State::default() };
+                match before {
+                    // Only the rules are others: what the session saw at its start stays.
+                    Some(before) => (first.tracked, first.made) = (before.tracked, before.made),
+                    None => first.tracked = roots.iter().flat_map(|root| tracked(root)).collect(),
+                }
+                first.begin(measure);
+                *state = Some(first);
+            }
+        }
+        state.as_ref().map(State::masks).unwrap_or_default()
+    }
+
+    /// Looks at what a command changed. Gives the repositories that were not there before.
+    pub(crate) fn after(&self, measure: &Measure<'_>, is_alone: bool) -> Vec<PathBuf> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(state) = state.as_mut() else { return Vec::new() };
+        let (secrets, repositories) = (state.found.secrets.clone(), state.found.repositories.clone());
+        state.refresh(measure);
+        if is_alone {
+            // A file that the command itself made holds nothing that it does not know.
+            let made: Vec<PathBuf> = state.found.secrets.difference(&secrets).cloned().collect();
+            state.found.secrets.retain(|path| !made.contains(path));
+            state.made.extend(made);
+        }
+        state.found.repositories.difference(&repositories).cloned().collect()
+    }
+}
+
+impl State {
+    fn masks(&self) -> Masks {
+        let Found { secrets, denied_reads, denied_writes, repositories } = &self.found;
+        let hidden: Vec<PathBuf> = secrets.union(denied_reads).cloned().collect();
+        Masks {
+            // What can't be moved away keeps its mask.
+            protected: hidden.iter().chain(denied_writes).cloned().collect(),
+            hidden,
+            repositories: repositories.iter().cloned().collect(),
+        }
+    }
+
+    fn begin(&mut self, measure: &Measure<'_>) {
+        for root in self.roots.clone() {
+            self.read(root, measure, usize::MAX);
+        }
+        for folder in measure.denied.elsewhere.clone() {
+            if self.notes(&folder, measure) {
+                continue;
+            }
+            let left = self.read(folder.clone(), measure, MAX_ELSEWHERE);
+            if left == 0 {
+                // It can't be known what else is there.
+                self.found.denied_reads.insert(folder);
+            }
+        }
+        self.find_other_names();
+    }
+
+    /// Reads the folders again that were changed, and drops what is gone.
+    fn refresh(&mut self, measure: &Measure<'_>) {
+        let changed: Vec<PathBuf> = self
+            .folders
+            .iter()
+            .filter(|(folder, times)| Times::of(folder) != Some(**times))
+            .map(|(folder, _)| folder.clone())
+            .collect();
+        if changed.is_empty() {
+            return;
+        }
+        for folder in &changed {
+            self.folders.remove(folder);
+        }
+        let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+        let Found { secrets, denied_reads, denied_writes, repositories } = &mut self.found;
+        [secrets, denied_reads, denied_writes, repositories]
+            .into_iter()
+            .for_each(|paths| paths.retain(is_there));
+        for folder in changed.into_iter().filter(|folder| folder.is_dir()) {
+            self.read(folder, measure, usize::MAX);
+        }
+    }
+
+    /// Reads a folder and all below it that are not known yet. Gives how many more files could have been looked at.
+    fn read(&mut self, folder: PathBuf, measure: &Measure<'_>, mut left: usize) -> usize {
+        let mut open = vec![folder];
+        while let Some(folder) = open.pop() {
+            // Before it is read: what changes meanwhile is seen the next time.
+            let Some(times) = Times::of(&folder) else { continue };
+            if self.folders.get(&folder) == Some(&times) {
+                continue;
+            }
+            let is_of_others = folder.iter().any(|name| DEPENDENCIES.iter().any(|own| name == *own));
+            let (mut has_head, mut has_objects) = (false, false);
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let Some(rest) = left.checked_sub(1) else { return 0 };
+                left = rest;
+                let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
+                has_head |= name == "HEAD";
+                has_objects |= name == "objects";
+                let path = folder.join(&name);
+                if name == ".git" {
+                    self.found.repositories.insert(path);
+                    continue;
+                }
+                let is_secret = !kind.is_dir() && self.is_secret(&path, &name, is_of_others, measure);
+                if is_secret {
+                    self.found.secrets.insert(path.clone());
+                }
+                if !self.notes(&path, measure) && kind.is_dir() {
+                    open.push(path);
+                }
+            }
+            if has_head && has_objects && !self.roots.contains(&folder) {
+                self.found.repositories.insert(folder.clone());
+            }
+            self.folders.insert(folder, times);
+        }
+        left
+    }
+
+    /// Notes what a rule denies. True if that is all of a place, so that nobody looks into it.
+    fn notes(&mut self, path: &Path, measure: &Measure<'_>) -> bool {
+        let Denied { reads, writes, .. } = measure.denied;
+        let denies = |test: &Option<PathTest>| {
+            test.as_ref().is_some_and(|test| test(path) || path.is_dir() && test(&path.join(ANY_NAME)))
+        };
+        if denies(reads) {
+            self.found.denied_reads.insert(path.to_owned());
+            return true;
+        }
+        if denies(writes) {
+            self.found.denied_writes.insert(path.to_owned());
+        }
+        false
+    }
+
+    fn is_secret(&self, path: &Path, name: &OsStr, is_of_others: bool, measure: &Measure<'_>) -> bool {
+        let Some(name) = name.to_str() else { return false };
+        let is_example = || is_of_others && EXAMPLES.iter().any(|end| name.ends_with(end));
+        (measure.is_secret)(name)
+            && !is_example()
+            && !self.tracked.contains(path)
+            && !self.made.contains(path)
+    }
+
+    /// A file that must not be read may have another name: then that must not be read either.
+    fn find_other_names(&mut self) {
+        let identity = |path: &Path| {
+            let facts = path.symlink_metadata().ok().filter(|facts| facts.is_file() && facts.nlink() > 1)?;
+            Some((facts.dev(), facts.ino()))
+        };
+        let hidden = self.found.secrets.union(&self.found.denied_reads);
+        let known: HashSet<(u64, u64)> = hidden.filter_map(|path| identity(path)).collect();
+        if known.is_empty() {
+            return;
+        }
+        let entries =
+            self.folders.keys().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let others = entries
+            .map(|entry| entry.path())
+            .filter(|path| identity(path).is_some_and(|id| known.contains(&id)));
+        let others: Vec<PathBuf> = others.collect();
+        self.found.secrets.extend(others);
+    }
+}
+
+/// The files that git tracks in a folder: those are no secrets, and a commit must find them as they are.
+fn tracked(root: &Path) -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let index = read_up_to(&root.join(".git/index"), MAX_INDEX).unwrap_or_default();
+    let mut names = Vec::new();
+    // Each entry has its length in its flags, and its name behind them. What looks like one and is none does no harm: it names
+    // a file that is not there.
+    let mut rest = index.as_slice();
+    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
+        let (piece, after) = rest.split_at(end);
+        let start = (2..=piece.len()).find(|at| {
+            let flags = piece
+                .get(at - 2..*at)
+                .and_then(|flags| flags.first_chunk::<2>())
+                .map(|flags| u16::from_be_bytes(*flags));
+            flags.is_some_and(|flags| usize::from(flags & 0xfff) == piece.len() - at && piece.len() > *at)
+        });
+        if let Some(name) = start.and_then(|start| piece.get(start..)) {
+            names.push(root.join(OsStr::from_bytes(name)));
+        }
+        rest = after.get(1..).unwrap_or_default();
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_env(name: &str) -> bool {
+        name == ".env" || name.ends_with(".pem")
+    }
+
+    fn measure(denied: &Denied) -> Measure<'_> {
+        Measure { is_secret: is_env, denied }
+    }
+
+    fn write(root: &Path, names: &[&str]) {
+        for name in names {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "x").unwrap();
+        }
+    }
+
+    fn below(root: &Path, paths: &[PathBuf]) -> Vec<String> {
+        paths.iter().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
+    }
+
+    #[test]
+    fn secrets_are_found_however_deep_and_however_many_files_there_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, &["a/b/c/d/e/f/.env", ".env", "vendor/.env", "vendor/ca.pem", "own.pem", "src/a"]);
+        for number in 0..4_000 {
+            fs::write(root.join(format!("src/{number}")), "").unwrap();
+        }
+        let (survey, denied) = (Survey::default(), Denied::default());
+        let masks = survey.masks(&[root.to_owned()], &measure(&denied));
+        assert_eq!(below(root, &masks.hidden), [".env", "a/b/c/d/e/f/.env", "own.pem", "vendor/.env"]);
+    }
+
+    #[test]
+    fn what_git_tracks_is_decided_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, &[".env", "conf/.env"]);
+        let git = |args: &[&str]| {
+            let done = std::process::Command::new("git").arg("-C").arg(root).args(args).output();
+            done.is_ok_and(|done| done.status.success())
+        };
+        if !git(&["init", "-q"]) {
+            return;
+        }
+        assert!(git(&["add", "-f", "conf/.env"]));
+        let (survey, denied) = (Survey::default(), Denied::default());
+        let masked = || below(root, &survey.masks(&[root.to_owned()], &measure(&denied)).hidden);
+        assert_eq!(masked(), [".env"]);
+        // A command says that git tracks it.
+        assert!(git(&["add", "-f", ".env"]));
+        assert_eq!(masked(), [".env"]);
+        // And what is moved is found where it went.
+        fs::create_dir(root.join("vendor")).unwrap();
+        fs::rename(root.join(".env"), root.join("vendor/.env")).unwrap();
+        assert_eq!(masked(), ["vendor/.env"]);
+    }
+
+    #[test]
+    fn rules_deny_files_and_whole_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        write(&root, &["secret.txt", "private/a", "private/b/c", "keep/a", "other"]);
+        let (reads, writes) = (root.clone(), root.clone());
+        let denied = Denied {
+            reads: Some(Arc::new(move |path| {
+                path == reads.join("secret.txt")
+                    || path.starts_with(reads.join("private")) && path != reads.join("private")
+            })),
+            writes: Some(Arc::new(move |path| path.starts_with(writes.join("keep/")))),
+            ..Denied::default()
+        };
+        let masks = Survey::default().masks(std::slice::from_ref(&root), &measure(&denied));
+        assert_eq!(below(&root, &masks.hidden), ["private", "secret.txt"]);
+        let mut protected = below(&root, &masks.protected);
+        protected.sort();
+        assert_eq!(protected, ["keep", "keep/a", "private", "secret.txt"]);
+    }
+
+    #[test]
+    fn other_names_of_a_secret_are_secrets() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, &[".env", "src/a"]);
+        fs::hard_link(root.join(".env"), root.join("src/copy")).unwrap();
+        let denied = Denied::default();
+        let masks = Survey::default().masks(&[root.to_owned()], &measure(&denied));
+        assert_eq!(below(root, &masks.hidden), [".env", "src/copy"]);
+    }
+
+    #[test]
+    fn new_repositories_are_told_and_what_a_command_made_is_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, &[".git/config", "a"]);
+        let (survey, denied) = (Survey::default(), Denied::default());
+        let roots = [root.to_owned()];
+        assert_eq!(below(root, &survey.masks(&roots, &measure(&denied)).repositories), [".git"]);
+        write(root, &["sub/deep/.git/config", ".env", "bare/HEAD", "bare/objects/x"]);
+        let new = survey.after(&measure(&denied), true);
+        assert_eq!(below(root, &new), ["bare", "sub/deep/.git"]);
+        assert!(survey.masks(&roots, &measure(&denied)).hidden.is_empty());
+        // What the user makes between commands is a secret.
+        write(root, &["later/.env"]);
+        assert_eq!(below(root, &survey.masks(&roots, &measure(&denied)).hidden), ["later/.env"]);
+    }
+}
