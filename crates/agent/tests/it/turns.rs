@@ -204,7 +204,7 @@ fn serve(bodies: Vec<String>) -> String {
                 let mut piece = [0; 4_096];
                 match stream.read(&mut piece).unwrap() {
                     0 => break,
-                    count => request.extend_from_slice(&piece[..count]),
+                    count => request.extend_from_slice(piece.get(..count).unwrap()),
                 }
             }
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";

@@ -347,7 +347,7 @@ fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
             {"functionCall": {"id": id, "name": "shell", "args": {}}}]}, "finishReason": "STOP"}]})
     };
     for second in [candidate("g2", "c2"), candidate("g1", "c1")] {
-        let answer = replayed(Wire::Gemini, &[candidate("g1", "c1")], &[second.clone()], &[]);
+        let answer = replayed(Wire::Gemini, &[candidate("g1", "c1")], std::slice::from_ref(&second), &[]);
         assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second}: {answer:?}");
     }
 
@@ -361,7 +361,7 @@ fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
         (vec![piece(0, "c1", "{\"command\":\"a\"}")], vec![piece(1, "c1", "{\"command\":\"b\"}")]),
         (vec![piece(0, "c1", "{\"command\":\"a\"}")], vec![piece(1, "c1", "")]),
     ] {
-        let answer = replayed(Wire::Chat, &first, &second, &[finish.clone()]);
+        let answer = replayed(Wire::Chat, &first, &second, std::slice::from_ref(&finish));
         assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second:?}: {answer:?}");
     }
 }
