@@ -108,7 +108,19 @@ impl<'a> Turn<'a> {
                 Asked::Answered(answered) => *answered,
                 Asked::Ended(outcome) => return Ok(outcome),
             };
-            let calls = self.write_down(&answered)?;
+            let calls = match self.write_down(&answered) {
+                Ok(calls) => calls,
+                // What the journal does not take is no answer. The session stays as it was before it.
+                Err(Error::Journal(error)) if is_no_answer(&error) => {
+                    let failure =
+                        Failure::new(FailureKind::TooLarge, format!("the answer can't be kept: {error}"));
+                    match self.give_up(&Failure { spent: answered.answer.usage, ..failure })? {
+                        Some(outcome) => return Ok(outcome),
+                        None => continue,
+                    }
+                }
+                Err(error) => return Err(error),
+            };
             let went = self.run_tools(&calls).await?;
             self.end_step(answered.answer.usage, answered.answer.stop.unwrap_or(StopReason::Other))?;
             match went {
@@ -329,6 +341,11 @@ pub(crate) fn is_steering(queued: &Queued) -> bool {
 pub(crate) fn dialogue_began(dialogue: &Dialogue) -> DialogueBegan {
     let manner = serde_json::to_value(dialogue.manner()).unwrap_or_default();
     DialogueBegan { model: dialogue.target().name.clone(), effort: dialogue.prompt().effort, manner }
+}
+
+/// Whether an answer is such that no journal keeps it, now or later.
+fn is_no_answer(error: &helve_journal::Error) -> bool {
+    matches!(error, helve_journal::Error::TooLarge { .. } | helve_journal::Error::TooDeep { .. })
 }
 
 /// How many segments two requests begin with in common.

@@ -94,7 +94,9 @@ impl Failure {
             Failure::Settings(problems) => {
                 let mistakes = count(problems.count(), "mistake", "mistakes");
                 screen::complain(&format!("{BAD}helve: the settings have {mistakes}{BAD:#}\n"));
-                screen::complain(&format!("{problems}\n"));
+                for paragraph in paragraphs(problems) {
+                    screen::complain(&format!("{paragraph}\n"));
+                }
                 screen::complain(
                     "Nothing was done. `helve reference settings` lists all settings and what they take.",
                 );
@@ -103,6 +105,24 @@ impl Failure {
         }
         self.exit()
     }
+}
+
+/// One problem each. Names of files and what they say are the project's: nothing in them is obeyed by a terminal.
+fn paragraphs(problems: &Problems) -> Vec<String> {
+    let mut paragraphs: Vec<String> = Vec::new();
+    for problem in problems.list() {
+        let place = one_line(&problem.place.to_string());
+        let mut paragraph = format!("{place}: {}", one_line(&problem.message));
+        if let Some(hint) = &problem.hint {
+            paragraph.push_str(&format!("\n  {}", one_line(hint)));
+        }
+        paragraphs.push(paragraph);
+    }
+    let more = problems.count() - problems.list().len();
+    if more > 0 {
+        paragraphs.push(format!("and {more} more"));
+    }
+    paragraphs
 }
 
 /// For the logs.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use helve_config::{Dollars, KeyStore, ModelFacts, Settings, Wire as WireName};
+use helve_config::{Dollars, KeyStore, Layer, ModelFacts, Settings, Wire as WireName};
 use helve_models::script::Script;
 use helve_models::{
     Auth, Catalogue, Client, FailureKind, JITTER, Overrides, Patience, Provider, ProviderWish, Purpose,
@@ -65,9 +65,13 @@ impl Server {
 
 impl Models {
     pub(crate) fn new(setup: &Setup) -> Result<Models, Failure> {
-        let settings = &setup.config()?.settings;
+        let config = setup.config()?;
+        let settings = &config.settings;
+        let is_chosen =
+            config.origin("limits.max_retry_time").is_some_and(|origin| origin.layer != Layer::BuiltIn);
         let patience = match settings.retry {
-            helve_config::Retry::Long => Patience::Long { budget: settings.limits.max_retry_time.into() },
+            helve_config::Retry::Long if is_chosen => Patience::Within(settings.limits.max_retry_time.into()),
+            helve_config::Retry::Long => Patience::Long,
             helve_config::Retry::Short => Patience::Short,
         };
         Models::with(setup, patience)
@@ -88,6 +92,7 @@ impl Models {
             connect: settings.timeouts.connect.into(),
             first_byte: settings.timeouts.first_byte.into(),
             idle: settings.timeouts.idle.into(),
+            keep_alive: settings.timeouts.keep_alive.into(),
         };
         let client = Client::new(Arc::new(SystemClock), Box::new(jitter), patience, timeouts);
         let effort = settings.effort;

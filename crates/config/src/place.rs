@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
+use crate::problem::escaped;
+
 /// Who sets a value, from the weakest to the strongest. What the administrator sets can't be loosened by
 /// anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -73,9 +75,12 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::BuiltIn => f.write_str("built-in"),
-            Place::File { path, at: Some(at) } => write!(f, "{}:{}:{}", path.display(), at.line, at.column),
-            Place::File { path, at: None } => write!(f, "{}", path.display()),
-            Place::Variable(name) | Place::Flag(name) => f.write_str(name),
+            // Whoever made the folder chose its name.
+            Place::File { path, at } => {
+                f.write_str(&escaped(&path.display().to_string()))?;
+                at.map_or(Ok(()), |at| write!(f, ":{}:{}", at.line, at.column))
+            }
+            Place::Variable(name) | Place::Flag(name) => f.write_str(&escaped(name)),
         }
     }
 }

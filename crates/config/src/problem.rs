@@ -42,12 +42,16 @@ impl Problem {
 
 /// Text that is safe to show in a terminal, whatever file it quotes.
 pub(crate) fn presentable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len().min(LONGEST_MESSAGE));
-    for (count, letter) in text.chars().enumerate() {
-        if count == LONGEST_MESSAGE {
-            shown.push('…');
-            break;
-        }
+    match text.char_indices().nth(LONGEST_MESSAGE) {
+        Some((end, _)) => escaped(text.get(..end).unwrap_or(text)) + "…",
+        None => escaped(text),
+    }
+}
+
+/// The same, however long it is.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
         if is_unsafe(letter) { shown.extend(letter.escape_unicode()) } else { shown.push(letter) }
     }
     shown
@@ -55,7 +59,7 @@ pub(crate) fn presentable(text: &str) -> String {
 
 /// Whether it could act on the terminal, or make text look like other text by turning it around.
 fn is_unsafe(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     letter.is_control() || turns
 }
 

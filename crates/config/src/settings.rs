@@ -148,6 +148,9 @@ pub struct Timeouts {
     pub first_byte: Span,
     /// Between two pieces of the response.
     pub idle: Span,
+    /// Between two words of the answer, while the server sends nothing but signs of life, as some do while the model thinks. Never
+    /// less than timeouts.idle.
+    pub keep_alive: Span,
 }
 
 impl Default for Timeouts {
@@ -156,6 +159,7 @@ impl Default for Timeouts {
             connect: Span::from_secs(15),
             first_byte: Span::from_secs(600),
             idle: Span::from_secs(300),
+            keep_alive: Span::from_secs(600),
         }
     }
 }
@@ -258,7 +262,8 @@ pub struct Limits {
     /// How long a turn may take.
     #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true))]
     pub max_time: Option<Span>,
-    /// How long a failed request is tried again; at most twelve hours.
+    /// How long a failed request is tried again; at most twelve hours. If you set it, it holds for rate limits too; otherwise one
+    /// that does not say when it ends is waited for up to twelve hours.
     pub max_retry_time: Span,
 }
 

@@ -355,6 +355,7 @@ mod tests {
                 "timeouts.connect",
                 "timeouts.first_byte",
                 "timeouts.idle",
+                "timeouts.keep_alive",
                 "limits.max_steps",
                 "limits.max_cost",
                 "limits.max_time",

@@ -25,7 +25,7 @@ pub struct Client {
     jitter: Jitter,
     patience: Patience,
     /// How long a server may send nothing but signs of life.
-    silence: Duration,
+    keep_alive: Duration,
 }
 
 /// Draws what is added to a wait.
@@ -50,8 +50,8 @@ pub type Ear<'a> = &'a mut (dyn FnMut(Heard<'_>) + Send);
 
 impl Client {
     pub fn new(clock: Arc<dyn Clock>, jitter: Jitter, patience: Patience, timeouts: Timeouts) -> Client {
-        let silence = timeouts.first_byte.max(timeouts.idle);
-        Client { http: Http::new(timeouts), clock, jitter, patience, silence }
+        let keep_alive = timeouts.keep_alive.max(timeouts.idle);
+        Client { http: Http::new(timeouts), clock, jitter, patience, keep_alive }
     }
 
     /// Sends a request until it is answered, or until there is no sense in it.
@@ -136,16 +136,19 @@ impl Client {
         let mut answer = Answer::default();
         let broken = |error: &StreamError, spent: Usage| Failure { spent, ..Failure::of_stream(error) };
         let mut last_word = Instant::now();
+        let mut has_begun = false;
         loop {
             match incoming.piece(stop).await {
                 Ok(Some(piece)) => {
                     let said = decoder.push(&piece).map_err(|error| broken(&error, answer.usage))?;
-                    if !said.is_empty() {
+                    // Some servers tell the counts with every sign of life. Only the first time do they begin the answer.
+                    let is_beginning = !said.is_empty() && !std::mem::replace(&mut has_begun, true);
+                    if is_beginning || said.iter().any(is_progress) {
                         last_word = Instant::now();
-                    } else if last_word.elapsed() > self.silence {
+                    } else if last_word.elapsed() > self.keep_alive {
                         let text = format!(
                             "the server sent signs of life, but no word for {}",
-                            humane(self.silence)
+                            humane(self.keep_alive)
                         );
                         return Err(Failure {
                             spent: answer.usage,
@@ -206,6 +209,11 @@ impl Incoming<'_> {
             Incoming::Script(_) => {}
         }
     }
+}
+
+/// Whether the answer gets further by it.
+fn is_progress(event: &ModelEvent) -> bool {
+    !matches!(event, ModelEvent::Usage(_))
 }
 
 fn ends_without_a_word(kind: FailureKind) -> bool {

@@ -1,10 +1,13 @@
 //! From bytes to what the model says.
 
+use std::collections::HashSet;
+
 use helve_protocol::{StopReason, Usage};
 use serde_json::Value;
 
 use crate::Wire;
 use crate::sse::{Events, Left};
+use crate::surrogates::Joiner;
 use crate::wire::{Progress, WireDecoder, error_of};
 
 /// Something that a model's response says. Blocks are numbered in the provider's order.
@@ -39,6 +42,27 @@ pub enum ModelEvent {
 }
 
 impl ModelEvent {
+    /// The block that it adds text to, and the text.
+    pub(crate) fn text_mut(&mut self) -> Option<(u32, &mut String)> {
+        match self {
+            ModelEvent::Text { block, text } | ModelEvent::Thinking { block, text } => Some((*block, text)),
+            ModelEvent::CallArguments { block, json } => Some((*block, json)),
+            _ => None,
+        }
+    }
+
+    /// How much space it takes in JSON.
+    fn json_bytes(&self) -> usize {
+        let text = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len());
+        match self {
+            ModelEvent::Text { text: said, .. } | ModelEvent::Thinking { text: said, .. } => text(said),
+            ModelEvent::CallArguments { json, .. } => text(json),
+            ModelEvent::CallStarted { id, name, .. } => text(name) + id.as_deref().map_or(0, text),
+            ModelEvent::Sealed { sealed, .. } => sealed.to_string().len(),
+            ModelEvent::Usage(_) | ModelEvent::Stopped(_) => 0,
+        }
+    }
+
     /// The block that it is about.
     fn block(&self) -> Option<u32> {
         match self {
@@ -63,8 +87,11 @@ pub enum StreamError {
     NotJson(String),
     #[error("the server sent something that is not text")]
     NotText,
-    #[error("the server sent more than any answer needs")]
+    #[error("the answer is too large: no answer may have more than {} MB or {} parts", MAX_ANSWER_BYTES >> 20, MAX_BLOCKS)]
     TooLarge,
+    /// Joining the two would run calls twice that the model made once.
+    #[error("the server began another answer within the same response: {0}")]
+    Restarted(&'static str),
     #[error("what came is no stream of events, but begins with {0:?}")]
     NotAStream(String),
 }
@@ -77,17 +104,31 @@ pub struct Decoder {
     progress: Progress,
     /// What came before the first event: an error may come instead of a stream.
     opening: Vec<u8>,
+    call_ids: HashSet<String>,
+    /// The size of what was said, written as JSON.
+    bytes: usize,
+    joiner: Joiner,
 }
 
 /// No answer has more parts.
 const MAX_BLOCKS: u32 = 10_000;
+/// No answer has more to say, written as JSON. It leaves room in the journal, where a whole answer is one event.
+const MAX_ANSWER_BYTES: usize = 6 << 20;
 /// So much is kept of what may turn out to be no stream.
 const MAX_OPENING_BYTES: usize = 64 << 10;
 
 impl Decoder {
     pub fn new(wire: Wire) -> Decoder {
         let (events, wire) = (Events::default(), wire.decoder());
-        Decoder { events, wire, progress: Progress::Expected, opening: Vec::new() }
+        Decoder {
+            events,
+            wire,
+            progress: Progress::Expected,
+            opening: Vec::new(),
+            call_ids: HashSet::new(),
+            bytes: 0,
+            joiner: Joiner::default(),
+        }
     }
 
     /// Takes the next bytes, and gives what they say.
@@ -97,8 +138,26 @@ impl Decoder {
         self.opening.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
         let Decoder { events, wire, progress, .. } = self;
         events.push(bytes, &mut |data| read(wire, progress, data, &mut said))?;
-        if said.iter().filter_map(ModelEvent::block).any(|block| block >= MAX_BLOCKS) {
-            return Err(StreamError::TooLarge);
+        self.checked(said)
+    }
+
+    /// What was said, unless no answer says that: too many parts, or one call twice.
+    fn checked(&mut self, said: Vec<ModelEvent>) -> Result<Vec<ModelEvent>, StreamError> {
+        for event in &said {
+            self.bytes = self.bytes.saturating_add(event.json_bytes());
+            if self.bytes > MAX_ANSWER_BYTES || event.block().is_some_and(|block| block >= MAX_BLOCKS) {
+                return Err(StreamError::TooLarge);
+            }
+            if let ModelEvent::CallStarted { id: Some(id), .. } = event
+                && !id.is_empty()
+                && !self.call_ids.insert(id.clone())
+            {
+                return Err(StreamError::Restarted("two calls have the same id"));
+            }
+        }
+        let mut said = self.joiner.join(said);
+        if self.has_ended() {
+            said.extend(self.joiner.finish());
         }
         Ok(said)
     }
@@ -129,7 +188,12 @@ impl Decoder {
                 return Err(self.no_answer());
             }
         }
-        if self.progress == Progress::Expected { Err(self.no_answer()) } else { Ok(said) }
+        if self.progress == Progress::Expected {
+            return Err(self.no_answer());
+        }
+        let mut said = self.checked(said)?;
+        said.extend(self.joiner.finish());
+        Ok(said)
     }
 
     /// Why there is no answer: it was cut off, or something else came in its place.

@@ -98,7 +98,9 @@ impl FailureKind {
             Network => "Check the connection, the proxy (HTTPS_PROXY) and the base URL.",
             NotRunning => "Start the server, or choose another model with -m.",
             Certificate => "If a proxy stands between, set SSL_CERT_FILE to its certificate.",
-            Timeout => "Check the connection; for a slow model raise timeouts.first_byte or timeouts.idle.",
+            Timeout => {
+                "Check the connection; for a slow model raise timeouts.first_byte, timeouts.idle or timeouts.keep_alive."
+            }
             CutOff | Garbled | TooLarge => "Try again; if it stays so, choose another model with -m.",
             NotAModel => "Check the base URL, and whether a proxy or a log-in page stands between.",
             Interrupted => "Send it again when you like.",
@@ -140,7 +142,9 @@ impl Failure {
     pub(crate) fn of_stream(error: &StreamError) -> Failure {
         let kind = match error {
             StreamError::CutOff => FailureKind::CutOff,
-            StreamError::NotJson(_) | StreamError::NotText => FailureKind::Garbled,
+            StreamError::NotJson(_) | StreamError::NotText | StreamError::Restarted(_) => {
+                FailureKind::Garbled
+            }
             StreamError::TooLarge => FailureKind::TooLarge,
             StreamError::NotAStream(_) => FailureKind::NotAModel,
             StreamError::Server { kind, message } => {

@@ -29,6 +29,7 @@ pub mod script;
 mod secret;
 pub mod spoken;
 mod sse;
+mod surrogates;
 mod target;
 mod transport;
 mod vendor;

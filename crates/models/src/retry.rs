@@ -7,18 +7,17 @@ use helve_protocol::Timestamp;
 use crate::failure::{Failure, FailureKind};
 
 /// How patient we are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Patience {
-    /// Until so much time has passed, with longer and longer waits.
-    Long { budget: Duration },
+    /// With longer and longer waits, until [`BUDGET`] has passed. A rate limit that names no time starts the budget anew, up to
+    /// [`HARD_STOP`]: such limits often pass only after minutes or hours.
+    #[default]
+    Long,
+    /// With longer and longer waits, until so much time has passed since the first failure, whatever fails. For a time that
+    /// somebody chose.
+    Within(Duration),
     /// A few tries, for what somebody waits for.
     Short,
-}
-
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience::Long { budget: BUDGET }
-    }
 }
 
 /// All the tries of one request together, rate limits aside.
@@ -81,29 +80,30 @@ impl Retry {
             return Verdict::GiveUp;
         }
         match self.patience {
-            Patience::Long { budget } => self.long(failure, now, jitter.min(JITTER), budget.min(HARD_STOP)),
+            Patience::Long => self.long(failure, now, jitter.min(JITTER)),
+            Patience::Within(limit) => self.within(limit, failure, now, jitter.min(JITTER)),
             Patience::Short => self.short(failure, now, jitter.min(JITTER)),
         }
     }
 
-    fn long(&mut self, failure: &Failure, now: Timestamp, jitter: Duration, budget: Duration) -> Verdict {
-        let is_untold_limit = failure.kind == FailureKind::RateLimited && failure.wait.is_none();
+    fn long(&mut self, failure: &Failure, now: Timestamp, jitter: Duration) -> Verdict {
+        if !is_untold_limit(failure) {
+            return self.within(BUDGET, failure, now, jitter);
+        }
+        self.counted_from = Some(now);
+        self.doublings = 0;
+        if RATE_LIMIT <= self.left(now) { Verdict::Wait(RATE_LIMIT) } else { Verdict::GiveUp }
+    }
+
+    fn within(&mut self, budget: Duration, failure: &Failure, now: Timestamp, jitter: Duration) -> Verdict {
         let counted_from = *self.counted_from.get_or_insert(now);
         let wait = match failure.wait {
+            Some(told) if !told.is_zero() => told,
+            None if is_untold_limit(failure) => RATE_LIMIT,
             // "At once" is no time to wait: a broken server would be asked a thousand times.
-            Some(Duration::ZERO) => self.doubled().min(LONGEST) + jitter,
-            Some(told) => told,
-            None if is_untold_limit => RATE_LIMIT,
-            None => self.doubled().min(LONGEST) + jitter,
+            _ => self.doubled().min(LONGEST) + jitter,
         };
-        if is_untold_limit {
-            self.counted_from = Some(now);
-            self.doublings = 0;
-        }
-        let mut patience = self.left(now);
-        if !is_untold_limit {
-            patience = patience.min(budget.saturating_sub(passed(counted_from, now)));
-        }
+        let patience = budget.saturating_sub(passed(counted_from, now)).min(self.left(now));
         match failure.wait {
             _ if wait <= patience => Verdict::Wait(wait),
             Some(told) => Verdict::TooLong { resets: later(now, told) },
@@ -127,6 +127,11 @@ impl Retry {
         self.doublings = self.doublings.saturating_add(1);
         wait
     }
+}
+
+/// A rate limit that does not say when it ends.
+fn is_untold_limit(failure: &Failure) -> bool {
+    failure.kind == FailureKind::RateLimited && failure.wait.is_none()
 }
 
 fn passed(since: Timestamp, now: Timestamp) -> Duration {
@@ -208,7 +213,7 @@ mod tests {
         }
     }
 
-    const LONG: Patience = Patience::Long { budget: BUDGET };
+    const LONG: Patience = Patience::Long;
     const RETRIED: [u16; 7] = [408, 500, 502, 503, 504, 520, 529];
 
     #[test]
@@ -292,6 +297,23 @@ mod tests {
     }
 
     #[test]
+    fn a_time_that_somebody_chose_bounds_rate_limits_too() {
+        for (limit, expected) in [(0.0, 0), (9.0, 0), (25.0, 2), (300.0, 30), (1e9, 4_320)] {
+            let (waits, end) = waits(Patience::Within(seconds(limit)), 429, &[], seconds(1.0));
+            assert_eq!((waits, end), (vec![RATE_LIMIT; expected], Verdict::GiveUp), "{limit}");
+        }
+        let mut retry = Retry::new(Patience::Within(seconds(60.0)), at(Duration::ZERO));
+        for (status, passed, expected) in [
+            (500, 0.0, Verdict::Wait(FIRST)),
+            (429, 45.0, Verdict::Wait(RATE_LIMIT)),
+            (500, 59.5, Verdict::GiveUp),
+        ] {
+            let now = at(seconds(passed));
+            assert_eq!(retry.after(&refused(status, &[], now), now, Duration::ZERO), expected, "{passed}");
+        }
+    }
+
+    #[test]
     fn a_rate_limit_starts_the_budget_anew() {
         let mut retry = Retry::new(LONG, at(Duration::ZERO));
         let first = at(Duration::ZERO);
@@ -317,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_hard_stop_bounds_any_budget() {
-        let forever = Patience::Long { budget: Duration::MAX };
+        let forever = Patience::Within(Duration::MAX);
         let (waits, end) = waits(forever, 500, &[], Duration::ZERO);
         assert!(waits.iter().sum::<Duration>() <= HARD_STOP);
         assert_eq!(end, Verdict::GiveUp);
@@ -409,16 +431,19 @@ mod tests {
             failures in prop::collection::vec((0usize..4, prop::option::of(0u64..100_000_000), 0u64..2_000), 1..200),
         ) {
             let mut now = at(Duration::ZERO);
-            let mut retry = Retry::new(Patience::Long { budget: Duration::from_millis(budget) }, now);
+            let budget = Duration::from_millis(budget);
+            let mut retry = Retry::new(Patience::Within(budget), now);
+            let mut first = None;
             for (kind, wait, jitter) in failures {
                 let kind = [FailureKind::RateLimited, FailureKind::Server, FailureKind::Network, FailureKind::Auth][kind];
                 let failure = Failure { wait: wait.map(Duration::from_millis), ..Failure::new(kind, "") };
+                let end = later(*first.get_or_insert(now), budget.min(HARD_STOP));
                 match retry.after(&failure, now, Duration::from_millis(jitter)) {
                     Verdict::Wait(wait) => now = later(now, wait),
                     Verdict::TooLong { resets } => { prop_assert!(resets > now); break }
                     Verdict::GiveUp => break,
                 }
-                prop_assert!(now <= at(HARD_STOP));
+                prop_assert!(now <= end);
             }
         }
     }

@@ -27,6 +27,9 @@ pub struct Timeouts {
     pub first_byte: Duration,
     /// Between two pieces of the response. Some models think for minutes without a sign.
     pub idle: Duration,
+    /// Between two words of the answer, while the server sends signs of life only, as some do while the model thinks. Never less
+    /// than `idle`.
+    pub keep_alive: Duration,
 }
 
 impl Default for Timeouts {
@@ -35,6 +38,7 @@ impl Default for Timeouts {
             connect: Duration::from_secs(15),
             first_byte: Duration::from_secs(10 * 60),
             idle: Duration::from_secs(5 * 60),
+            keep_alive: Duration::from_secs(10 * 60),
         }
     }
 }

@@ -331,7 +331,12 @@ pub async fn lead<W: Write, S: FnMut() -> Size>(
         tokio::select! {
             biased;
             input = device.keyboard.next() => match input {
-                Some(input) => guide.input(&input, (helper.now)()),
+                Some(input) => {
+                    if matches!(input, Input::Resize(..)) {
+                        device.screen.resized();
+                    }
+                    guide.input(&input, (helper.now)());
+                }
                 None => return Ok(Led::Told),
             },
             notice = notices.next() => match notice {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use helve_widgets::Screen;
+use ratatui::crossterm::event::Event;
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
 
@@ -83,6 +84,9 @@ pub async fn run<W: Write, S: FnMut() -> Size>(
             biased;
             key = device.keyboard.next() => {
                 let Some(key) = key else { return Ok(Ending::Told) };
+                if matches!(key, Event::Resize(..)) {
+                    device.screen.resized();
+                }
                 app.input(&key, (world.now)());
                 clock.ask(AFTER_KEY);
             }

@@ -71,7 +71,13 @@ impl Frame {
         let distance = self.row.abs_diff(row);
         match row.cmp(&self.row) {
             std::cmp::Ordering::Less => self.sequence(distance, 'A'),
-            std::cmp::Ordering::Greater => self.sequence(distance, 'B'),
+            // A line feed makes room at the bottom of the window, where the sequence that goes down would stop short and
+            // everything after it would be drawn too high: over finished lines, if the window has moved unnoticed.
+            std::cmp::Ordering::Greater => {
+                self.plain();
+                (0..distance).for_each(|_| self.raw("\n"));
+                self.column = None;
+            }
             std::cmp::Ordering::Equal => {}
         }
         if self.column != Some(column) {

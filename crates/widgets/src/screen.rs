@@ -73,6 +73,8 @@ struct Shown {
     lost: Lost,
     /// The window changed while it was drawn: nobody knows at which width.
     is_torn: bool,
+    /// The window was resized since it was drawn, perhaps there and back.
+    was_resized: bool,
 }
 
 /// A terminal: `W` takes the bytes, `S` says how large the window is.
@@ -111,6 +113,15 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
     pub fn size(&mut self) -> Size {
         let Size { width, height } = (self.size)();
         Size::new(width.clamp(1, MOST.width), height.clamp(1, MOST.height))
+    }
+
+    /// To be called when the terminal says that its window was resized, though it may have the old size again: rows at the
+    /// bottom may be gone, and the others elsewhere.
+    pub fn resized(&mut self) {
+        self.live.was_resized = true;
+        if let Some(full) = &mut self.full {
+            full.was_resized = true;
+        }
     }
 
     /// Finished lines. They appear above the live area with the next frame, wrapped to the window, and are never touched
@@ -183,7 +194,7 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
     fn print_behind(&mut self, window: Size) -> io::Result<()> {
         self.close_full()?;
         let height = self.live.buffer.area.height.min(window.height);
-        let is_same = self.live.window == window;
+        let is_same = self.live.window == window && !self.live.was_resized;
         let buffer = if is_same { self.live.buffer.clone() } else { blank(window, height) };
         let lines = std::mem::take(&mut self.waiting);
         let frame = self.live.below(&lines, window, buffer, self.options.narrowing);
@@ -223,7 +234,7 @@ impl Shown {
 
     /// A frame in which lines are printed, and the live area follows them.
     fn below(&mut self, lines: &[Line<'_>], window: Size, buffer: Buffer, narrowing: Narrowing) -> Frame {
-        let is_resized = self.window != window;
+        let is_resized = std::mem::take(&mut self.was_resized) || self.window != window;
         let top =
             if is_resized { self.top_after_resize(window, narrowing) } else { Top::RowsAbove(self.at.y) };
         let mut frame = match top {
@@ -249,7 +260,7 @@ impl Shown {
     /// A frame of a full screen.
     fn whole(&mut self, window: Size, buffer: Buffer) -> Frame {
         let mut frame = Frame::at(self.at);
-        if self.window != window {
+        if std::mem::take(&mut self.was_resized) || self.window != window {
             frame = Frame::at(Position::ORIGIN);
             frame.raw(CLEAR_FULL);
             self.buffer = Buffer::empty(Rect::ZERO);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use helve_agent::{Gate, Limits, Session};
 use helve_journal::MemoryJournal;
-use helve_models::Target;
 use helve_models::script::Script;
+use helve_models::{Auth, Catalogue, ProviderWish, Router, Target, Wire, Wishes};
 use helve_protocol::*;
 use helve_tools::{ShellOutput, Tool};
 use tokio_util::sync::CancellationToken;
@@ -188,6 +188,99 @@ fn a_model_that_fails_ends_the_turn_with_a_reason() {
         _ => None,
     });
     assert!(raised.unwrap().contains("bad key"));
+}
+
+/// A server that answers each request with the next of some bodies.
+fn serve(bodies: Vec<String>) -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for body in bodies {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            // Requests are small, and sent at once; this is the end of each.
+            while !request.ends_with(b"}") {
+                let mut piece = [0; 4_096];
+                match stream.read(&mut piece).unwrap() {
+                    0 => break,
+                    count => request.extend_from_slice(piece.get(..count).unwrap()),
+                }
+            }
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            // Whoever has heard enough hangs up.
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+        }
+    });
+    url
+}
+
+/// An answer with one block that comes in many pieces.
+fn answer_in_pieces(block: &serde_json::Value, piece: &serde_json::Value, count: usize) -> String {
+    use serde_json::json;
+    let event = |event: serde_json::Value| format!("data: {event}\n\n");
+    let start = event(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+    let piece = event(json!({"type": "content_block_delta", "index": 0, "delta": piece}));
+    let end = [
+        event(json!({"type": "content_block_stop", "index": 0})),
+        event(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})),
+        event(json!({"type": "message_stop"})),
+    ];
+    start + &piece.repeat(count) + &end.concat()
+}
+
+/// A whole answer is one event of the journal, which takes 16 MB at most.
+#[test]
+fn an_answer_that_is_too_large_to_keep_ends_the_turn_and_not_the_session() {
+    use serde_json::json;
+    const PIECE: usize = 64 << 10;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let text = json!({"type": "text", "text": ""});
+    let small = answer_in_pieces(&text, &json!({"type": "text_delta", "text": "Here I am."}), 1);
+    // No larger than others, but nested as deeply as arguments may be.
+    let deep = (0..98).fold(json!(1), |inner, _| json!({"a": inner}));
+    let deep = json!({"type": "tool_use", "id": "c1", "name": "write", "input": deep});
+    for (block, piece) in [
+        (&deep, json!({"type": "text_delta", "text": ""})),
+        (&text, json!({"type": "text_delta", "text": "x".repeat(PIECE)})),
+        // Little text, but much as JSON.
+        (&text, json!({"type": "text_delta", "text": "\u{1}".repeat(PIECE / 6)})),
+        (
+            &json!({"type": "thinking", "thinking": ""}),
+            json!({"type": "thinking_delta", "thinking": "x".repeat(PIECE)}),
+        ),
+        (
+            &json!({"type": "tool_use", "id": "c1", "name": "write"}),
+            json!({"type": "input_json_delta", "partial_json": "x".repeat(PIECE)}),
+        ),
+    ] {
+        let url = serve(vec![answer_in_pieces(block, &piece, (17 << 20) / PIECE), small.clone()]);
+        let wish = ProviderWish {
+            wire: Some(Wire::Messages),
+            base_url: Some(url),
+            key_env: None,
+            auth: Some(Auth::None),
+            headers: Vec::new(),
+        };
+        let wishes = Wishes { providers: [("test".to_owned(), wish)].into(), ..Wishes::default() };
+        let router = Router::new(wishes, Catalogue::built_in(), &|_| None, &|_| None);
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Arc::new(MemoryJournal::default());
+        let house = house(&journal, folder.path(), tools());
+        let dialogue = dialogue_of(vec![router.find("test/model").unwrap()], &house);
+        let mut session = Session::create(house, dialogue).unwrap();
+        let outcome = runtime.block_on(session.submit(said("go"), &CancellationToken::new())).unwrap();
+        assert_eq!(outcome, Outcome::Error, "{block}");
+        let raised = events(&journal, session.id()).into_iter().find_map(|event| match event.body {
+            Body::ErrorRaised(error) => Some(error.why),
+            _ => None,
+        });
+        let words = if *block == deep { "can't be kept" } else { "too large" };
+        assert!(raised.as_deref().unwrap().contains(words), "{block}: {raised:?}");
+        let outcome = runtime.block_on(session.submit(said("and now?"), &CancellationToken::new())).unwrap();
+        assert_eq!(outcome, Outcome::EndTurn, "{block}");
+        assert_well_formed(&session, &journal, &tools());
+    }
 }
 
 #[test]

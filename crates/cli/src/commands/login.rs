@@ -11,7 +11,7 @@ use crate::failure::{Exit, Failure};
 use crate::models::{Models, stored_keys};
 use crate::screen::{self, GOOD, Screen, WARN};
 use crate::setup::Setup;
-use crate::text;
+use crate::text::{self, one_line};
 
 /// No key is longer.
 const MAX_KEY_BYTES: u64 = 16 << 10;
@@ -40,11 +40,11 @@ pub(crate) fn logout(name: &str, setup: &Setup, screen: &mut Screen) -> Result<E
     let provider = known(name, setup);
     let name = provider.as_ref().map_or(name, |provider| &provider.name);
     if let (None, Err(failure)) = (keys.get(name), provider.as_ref()) {
-        screen::complain(&format!("{WARN}helve: {failure}{WARN:#}"));
+        screen::complain(&format!("{WARN}helve: {}{WARN:#}", one_line(&failure.to_string())));
         return Ok(Exit::Usage);
     }
     if keys.get(name).is_none() {
-        writeln!(screen, "There is no stored key for {}.", text::one_line(name))?;
+        writeln!(screen, "There is no stored key for {}.", one_line(name))?;
     } else {
         let forgotten = keys.forget(name);
         forgotten.map_err(|error| Failure::keys("the key is still stored", &error))?;

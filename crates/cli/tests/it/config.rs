@@ -156,3 +156,39 @@ fn what_the_administrator_set_cant_be_loosened() {
     let refused = run(&["config", "show"]);
     assert!(refused.code == 2 && refused.err.contains("/etc/helve/config.toml"), "{refused:?}");
 }
+
+/// Whoever makes a project names its folder, and a terminal obeys what is in the name.
+#[test]
+fn a_folder_whose_name_steers_terminals_is_shown_and_not_obeyed() {
+    let home = Home::new();
+    let name = "x\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\ny";
+    let project = home.project().join(name);
+    std::fs::create_dir_all(project.join(".git")).unwrap();
+    std::fs::create_dir_all(project.join(".helve")).unwrap();
+    let settings = project.join(".helve/config.toml");
+    let commands: [&[&str]; 7] = [
+        &["config", "show"],
+        &["config", "path"],
+        &["doctor"],
+        &["trust"],
+        &["trust", "--list"],
+        &["sessions", "list"],
+        &["models", "list"],
+    ];
+    // A mistake, something that needs trust, and both in a value.
+    for text in [
+        "modle = 'a'\n",
+        "[providers.x]\nwire = 'chat'\nbase_url = 'http://x'\n",
+        "[limits]\nmax_steps = \"\\u001b[2J\\u009b\\u202e\"\n",
+    ] {
+        std::fs::write(&settings, text).unwrap();
+        for words in commands {
+            let mut command = home.helve(words);
+            command.current_dir(&project);
+            let ran = home.run_command(command);
+            let all = ran.out.clone() + &ran.err;
+            assert!(!all.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{words:?} {text:?}: {all:?}");
+            assert!(!all.contains("\ny"), "{words:?} {text:?}: {all:?}");
+        }
+    }
+}

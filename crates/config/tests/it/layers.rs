@@ -146,6 +146,7 @@ fn the_entries_show_everything_in_order() {
     timeouts.connect = "15s" [built-in]
     timeouts.first_byte = "10m" [built-in]
     timeouts.idle = "5m" [built-in]
+    timeouts.keep_alive = "10m" [built-in]
     tools.remove = [] [built-in]
     ui.color = "auto" [built-in]
     web.allow = [] [built-in]

@@ -124,7 +124,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     let speaking = (
         option::of(select(vec![Effort::Off, Effort::Low, Effort::Max])),
         select(vec![Retry::Long, Retry::Short]),
-        (span(), span(), span()),
+        (span(), span(), span(), span()),
     );
     let lists = (
         vec(rule(), 0..4),
@@ -152,7 +152,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             (permission, hooks, remove, allow, (program, startup)),
             ((status, keys), mode, color, level),
         )| {
-            let (connect, first_byte, idle) = times;
+            let (connect, first_byte, idle, keep_alive) = times;
             Settings {
                 model,
                 models,
@@ -160,7 +160,7 @@ fn settings() -> impl Strategy<Value = Settings> {
                 providers,
                 catalogue,
                 retry,
-                timeouts: Timeouts { connect, first_byte, idle },
+                timeouts: Timeouts { connect, first_byte, idle, keep_alive },
                 limits,
                 tools: Tools { remove },
                 web: Web { allow },

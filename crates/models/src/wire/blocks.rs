@@ -1,19 +1,33 @@
 //! Numbers for blocks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::ModelEvent;
+use crate::{ModelEvent, StreamError};
 
-/// Numbers for blocks that the provider names itself. Its names are not relied upon: one that is used again is another
-/// block.
+/// Numbers for blocks that the provider names itself. Its names are not relied upon: one that is used again after its
+/// block has ended is another block.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     known: HashMap<String, u32>,
     begun: u32,
+    /// The names of blocks whose beginning was told, and whose end was not.
+    open: HashSet<String>,
 }
 
 impl Numbers {
-    pub(crate) fn begin(&mut self, name: String) -> u32 {
+    /// Begins a block. It is an error if the one of the same name has not ended: whatever follows could belong to both.
+    pub(crate) fn begin(&mut self, name: String) -> Result<u32, StreamError> {
+        if !name.is_empty() && !self.open.insert(name.clone()) {
+            return Err(StreamError::Restarted("a part of the answer begins twice"));
+        }
+        Ok(self.next(name))
+    }
+
+    pub(crate) fn end(&mut self, name: &str) {
+        self.open.remove(name);
+    }
+
+    fn next(&mut self, name: String) -> u32 {
         let block = self.begun;
         self.begun = self.begun.saturating_add(1);
         self.known.insert(name, block);
@@ -24,7 +38,7 @@ impl Numbers {
     pub(crate) fn of(&mut self, name: String) -> u32 {
         match self.known.get(&name) {
             Some(block) => *block,
-            None => self.begin(name),
+            None => self.next(name),
         }
     }
 

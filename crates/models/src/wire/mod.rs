@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::request::{Dialect, Prompt};
-use crate::{ModelEvent, StreamError};
+use crate::{ModelEvent, StreamError, surrogates};
 use said::{Before, Said};
 
 /// A protocol. A vendor is data; a wire is code.
@@ -125,7 +125,9 @@ impl WireDecoder {
 }
 
 fn parse(data: &str) -> Result<Value, StreamError> {
-    serde_json::from_str(data).map_err(|_| StreamError::NotJson(data.chars().take(200).collect()))
+    let read = serde_json::from_str(data).ok();
+    let mended = || serde_json::from_str(&surrogates::with_stand_ins(data)?).ok();
+    read.or_else(mended).ok_or_else(|| StreamError::NotJson(data.chars().take(200).collect()))
 }
 
 /// The error that an object tells of in its field `error`, as all the wires write it.
@@ -134,6 +136,7 @@ pub(crate) fn server_error(object: &Value) -> Option<StreamError> {
     let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let message =
         text("message").or_else(|| error.as_str().map(str::to_owned)).unwrap_or_else(|| error.to_string());
+    let message = with_cause(message, error.get("metadata"));
     let code = error.get("code").filter(|code| code.is_string() || code.is_number());
     let code = code.map(|code| code.to_string().replace('"', ""));
     // One is general, the other particular, and servers do not agree which is which.
@@ -142,6 +145,33 @@ pub(crate) fn server_error(object: &Value) -> Option<StreamError> {
     let kind = (!kinds.is_empty()).then(|| kinds.join("/"));
     Some(StreamError::Server { kind, message })
 }
+
+/// An error's message with what lies behind it: a service that passes requests on, such as OpenRouter, puts the words of the
+/// provider that failed beside its own, which say nothing.
+fn with_cause(message: String, metadata: Option<&Value>) -> String {
+    let raw = metadata.and_then(|metadata| metadata.get("raw")).filter(|raw| !raw.is_null());
+    let body = raw.and_then(|raw| match raw {
+        Value::String(text) => serde_json::from_str(text).ok(),
+        whole => Some(whole.clone()),
+    });
+    let told = body.as_ref().and_then(error_of).and_then(|error| match error {
+        StreamError::Server { message, .. } => Some(message),
+        _ => None,
+    });
+    let cause = told.or_else(|| raw.map(|raw| raw.as_str().map_or_else(|| raw.to_string(), str::to_owned)));
+    let Some(cause) = cause.map(|cause| cause.trim().to_owned()).filter(|cause| !cause.is_empty()) else {
+        return message;
+    };
+    let cause: String = cause.chars().take(MAX_CAUSE_CHARS).collect();
+    let provider = metadata.and_then(|metadata| metadata.get("provider_name")).and_then(Value::as_str);
+    match provider.filter(|provider| !provider.is_empty()) {
+        Some(provider) => format!("{message}: {provider}: {cause}"),
+        None => format!("{message}: {cause}"),
+    }
+}
+
+/// More of another server's words nobody reads.
+const MAX_CAUSE_CHARS: usize = 500;
 
 /// The error that a whole body tells of, in whichever form.
 pub(crate) fn error_of(body: &Value) -> Option<StreamError> {

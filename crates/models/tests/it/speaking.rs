@@ -39,6 +39,7 @@ fn client(patience: Patience) -> Arc<Client> {
         connect: Duration::from_secs(5),
         first_byte: Duration::from_millis(700),
         idle: Duration::from_millis(700),
+        keep_alive: Duration::from_millis(700),
     };
     Arc::new(Client::new(Arc::new(Still), Box::new(|| Duration::ZERO), patience, timeouts))
 }
@@ -601,7 +602,12 @@ fn chatty(sign: &'static str) -> std::net::SocketAddr {
 
 #[test]
 fn signs_of_life_alone_do_not_last_for_ever() {
-    for sign in [": ping\n\n", "event: ping\ndata: {\"type\": \"ping\"}\n\n", "x"] {
+    for sign in [
+        ": ping\n\n",
+        "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+        "data: {\"type\": \"message_delta\", \"delta\": {}, \"usage\": {\"output_tokens\": 1}}\n\n",
+        "x",
+    ] {
         let address = chatty(sign);
         let failure =
             asked(target(&format!("http://{address}/v1"), Wire::Messages, Auth::Bearer)).unwrap_err();

@@ -1,6 +1,6 @@
 //! Streams of our own, one of each wire, that all say the same.
 
-use helve_models::{Answer, Block, StreamError, Wire};
+use helve_models::{Answer, Block, StreamError, Wire, error_in};
 use helve_protocol::StopReason;
 use serde_json::{Value, json};
 
@@ -275,4 +275,209 @@ fn an_answer_of_countless_parts_is_refused() {
     let pair = events(&[choice(json!({"content": "a"})), choice(json!({"reasoning_content": "b"}))]);
     let body = pair.repeat(10_000);
     assert_eq!(decode(Wire::Chat, [body.as_bytes()]).unwrap_err(), StreamError::TooLarge);
+}
+
+/// What a server says whose answer comes twice, because something between it and us began anew.
+fn replayed(wire: Wire, first: &[Value], second: &[Value], end: &[Value]) -> Result<Answer, StreamError> {
+    let done = if wire == Wire::Chat { "data: [DONE]\n\n" } else { "" };
+    let body = [events(first), events(second), events(end), done.to_owned()].concat();
+    decode(wire, [body.as_bytes()])
+}
+
+/// A call that came twice would run twice.
+#[test]
+fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
+    let start =
+        |id: &str| json!({"type": "message_start", "message": {"id": id, "usage": {"input_tokens": 3}}});
+    let block = |kind: &str, index: u32, fields: Value| {
+        let mut event = json!({"type": format!("content_block_{kind}"), "index": index});
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        event
+    };
+    let call = |index: u32, id: &str| {
+        let content = json!({"type": "tool_use", "id": id, "name": "shell", "input": {"command": "make"}});
+        [block("start", index, json!({"content_block": content})), block("stop", index, json!({}))]
+    };
+    let text = block("start", 0, json!({"content_block": {"type": "text", "text": "So "}}));
+    let stop = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}});
+    let end = [stop.clone(), json!({"type": "message_stop"})];
+    let [open, close] = call(0, "c1");
+    for (first, second) in [
+        // The same message again, another one, one without an id, after a call and after half of a text.
+        (vec![start("m1"), open.clone(), close.clone()], vec![start("m1"), open.clone(), close.clone()]),
+        (vec![start("m1"), open.clone(), close.clone()], vec![start("m2")]),
+        (vec![start("m1"), text.clone()], vec![start("m2"), open.clone(), close.clone()]),
+        (vec![json!({"type": "message_start"}), text.clone()], vec![json!({"type": "message_start"})]),
+        (vec![start("m1")], vec![start("m2"), open.clone(), close.clone()]),
+        // A block that begins while it is open, an id of a call that was used, a block after the end.
+        (vec![start("m1"), text.clone()], vec![text.clone()]),
+        (vec![start("m1"), open.clone()], vec![open.clone(), close.clone()]),
+        (vec![start("m1"), open.clone(), close.clone()], call(1, "c1").to_vec()),
+        (vec![start("m1"), open.clone(), close.clone(), stop.clone()], call(1, "c2").to_vec()),
+    ] {
+        let answer = replayed(Wire::Messages, &first, &second, &end);
+        assert!(matches!(answer, Err(StreamError::Restarted(_))), "{first:?} {second:?}: {answer:?}");
+    }
+    // An announcement that comes twice, before anything is said, harms nobody; nor does what comes after the end.
+    let answer = replayed(Wire::Messages, &[start("m1"), start("m1")], &call(0, "c1"), &end).unwrap();
+    assert_eq!(answer.calls().count(), 1);
+    let answer = replayed(Wire::Messages, &[start("m1"), open, close], &end, &[end[1].clone(), start("m2")]);
+    assert_eq!(answer.unwrap().calls().count(), 1);
+
+    let created = |id: &str| json!({"type": "response.created", "response": {"id": id}});
+    let item = |kind: &str, place: u32, id: &str| {
+        json!({"type": format!("response.output_item.{kind}"), "output_index": place,
+        "item": {"type": "function_call", "id": id, "call_id": id, "name": "shell", "arguments": "{}"}})
+    };
+    let end = [json!({"type": "response.completed", "response": {"status": "completed"}})];
+    for second in [
+        vec![created("r1")],
+        vec![created("r2"), item("added", 0, "c1"), item("done", 0, "c1")],
+        vec![item("added", 1, "c1"), item("done", 1, "c1")],
+        vec![item("done", 1, "c1")],
+        vec![item("added", 1, "c2"), item("added", 1, "c3")],
+    ] {
+        let first = [created("r1"), item("added", 0, "c1"), item("done", 0, "c1")];
+        let answer = replayed(Wire::Responses, &first, &second, &end);
+        assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second:?}: {answer:?}");
+    }
+
+    let candidate = |response: &str, id: &str| {
+        json!({"responseId": response, "candidates": [{"content": {"parts": [
+            {"functionCall": {"id": id, "name": "shell", "args": {}}}]}, "finishReason": "STOP"}]})
+    };
+    for second in [candidate("g2", "c2"), candidate("g1", "c1")] {
+        let answer = replayed(Wire::Gemini, &[candidate("g1", "c1")], std::slice::from_ref(&second), &[]);
+        assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second}: {answer:?}");
+    }
+
+    let piece = |index: u32, id: &str, arguments: &str| {
+        let function = json!({"name": "shell", "arguments": arguments});
+        json!({"choices": [{"delta": {"tool_calls": [{"index": index, "id": id, "function": function}]}}]})
+    };
+    let finish = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+    for (first, second) in [
+        (vec![piece(0, "c1", "{}"), finish.clone()], vec![piece(0, "c2", "{}")]),
+        (vec![piece(0, "c1", "{\"command\":\"a\"}")], vec![piece(1, "c1", "{\"command\":\"b\"}")]),
+        (vec![piece(0, "c1", "{\"command\":\"a\"}")], vec![piece(1, "c1", "")]),
+    ] {
+        let answer = replayed(Wire::Chat, &first, &second, std::slice::from_ref(&finish));
+        assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second:?}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_call_that_is_repeated_whole_is_one_call() {
+    let chunk = |call: Value, finish: Value| json!({"choices": [{"delta": {"tool_calls": [call]}, "finish_reason": finish}]});
+    let piece =
+        |arguments: &str| chunk(json!({"index": 0, "function": {"arguments": arguments}}), Value::Null);
+    let begin = || {
+        let call = json!({"index": 0, "id": "c1", "function": {"name": "read", "arguments": ""}});
+        chunk(call, Value::Null)
+    };
+    for (pieces, last) in [
+        (vec!["{\"path\":", "\"a.rs\"}"], json!("{\"path\":\"a.rs\"}")),
+        (vec!["{\"path\":", "\"a.rs\"}"], json!("{ \"path\": \"a.rs\" }")),
+        (vec!["{\"path\":", "\"a.rs\"}"], json!({"path": "a.rs"})),
+        // The last piece comes in the repetition only.
+        (vec!["{\"path\":\"a"], json!("{\"path\":\"a.rs\"}")),
+        (vec![], json!("{\"path\":\"a.rs\"}")),
+    ] {
+        let whole = json!({"index": 0, "id": "c1", "function": {"name": "read", "arguments": last}});
+        let mut list = vec![begin()];
+        list.extend(pieces.iter().map(|json| piece(json)));
+        list.push(chunk(whole, json!("tool_calls")));
+        if pieces.len() == 2 {
+            // Under another id, and without any.
+            for again in [json!({"index": 0, "id": "c2"}), json!({})] {
+                let mut again = again;
+                again["function"] = json!({"name": "read", "arguments": last});
+                list.push(chunk(again, json!("tool_calls")));
+            }
+        }
+        let body = format!("{}data: [DONE]\n\n", events(&list));
+        let answer = self::whole(Wire::Chat, &body);
+        let calls: Vec<Value> =
+            answer.calls().map(|call| serde_json::from_str(&call.arguments).unwrap()).collect();
+        assert_eq!(calls, [json!({"path": "a.rs"})], "{pieces:?} {last}");
+    }
+    // Braces that meet between two pieces are no repetition.
+    let nested =
+        [begin(), piece("{\"a\":"), piece("{\"a\":1}"), piece("}"), chunk(json!({}), json!("tool_calls"))];
+    let body = format!("{}data: [DONE]\n\n", events(&nested));
+    let answer = whole(Wire::Chat, &body);
+    assert_eq!(answer.calls().next().unwrap().arguments, "{\"a\":{\"a\":1}}");
+}
+
+#[test]
+fn halves_of_a_character_are_joined_or_replaced() {
+    let texts = |wire: Wire, pieces: &[&str]| -> String {
+        let event = |text: &&str| match wire {
+            Wire::Messages => format!(
+                r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
+            ),
+            Wire::Chat => format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#),
+            Wire::Responses => {
+                format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{text}"}}"#)
+            }
+            Wire::Gemini => {
+                format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}]}}}}]}}"#)
+            }
+        };
+        let end = match wire {
+            Wire::Messages => {
+                let stop = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
+                events(&[stop, json!({"type": "message_stop"})])
+            }
+            Wire::Chat => {
+                let finish = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
+                format!("{}data: [DONE]\n\n", events(&[finish]))
+            }
+            Wire::Responses => {
+                events(&[json!({"type": "response.completed", "response": {"status": "completed"}})])
+            }
+            Wire::Gemini => events(&[json!({"candidates": [{"finishReason": "STOP"}]})]),
+        };
+        let said: String = pieces.iter().map(|text| format!("data: {}\n\n", event(text))).collect();
+        whole(wire, &(said + &end)).text()
+    };
+    for (wire, _, _) in WIRES {
+        for (pieces, expected) in [
+            (vec![r"a\ud83d", r"\ude00b"], "a😀b"),
+            (vec![r"\uD83D", r"\uDE00\ud83d", r"\ude01"], "😀😁"),
+            (vec![r"\ud83d\ude00"], "😀"),
+            (vec![r"a\ud83d", "b"], "a\u{fffd}b"),
+            (vec![r"a\ude00b"], "a\u{fffd}b"),
+            (vec![r"a\ud83d"], "a\u{fffd}"),
+            (vec![r"\ud83d\ud83d", r"\ude00"], "\u{fffd}😀"),
+            // A backslash that is escaped itself begins no escape.
+            (vec![r"\\ud83d\ud83d", r"\ude00"], r"\ud83d😀"),
+        ] {
+            assert_eq!(texts(wire, &pieces), expected, "{wire:?} {pieces:?}");
+        }
+    }
+}
+
+/// What a service says that passes requests on, and what the provider behind it said.
+#[test]
+fn the_words_of_the_provider_behind_are_told() {
+    for (metadata, expected) in [
+        (
+            json!({"raw": "{\"error\":{\"message\":\"Slow down\"}}", "provider_name": "Acme"}),
+            "returned error: Acme: Slow down",
+        ),
+        (json!({"raw": {"error": {"message": "Slow down"}}}), "returned error: Slow down"),
+        (json!({"raw": "upstream is busy"}), "returned error: upstream is busy"),
+        (json!({"raw": {"odd": 1}}), "returned error: {\"odd\":1}"),
+        (json!({"raw": ""}), "returned error"),
+        (json!({"raw": null}), "returned error"),
+        (json!({}), "returned error"),
+    ] {
+        let error =
+            json!({"error": {"message": "Provider returned error", "code": 429, "metadata": metadata}});
+        let StreamError::Server { message, .. } = error_in(&error.to_string()).unwrap() else { panic!() };
+        assert!(message.ends_with(expected), "{message}");
+        let told = decode(Wire::Chat, [events(&[error]).as_bytes()]).unwrap_err().to_string();
+        assert!(told.ends_with(expected), "{told}");
+    }
 }

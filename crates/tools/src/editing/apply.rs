@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use helve_workspace::{Sheet, main_ending};
 
 use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
+use super::form::line_in_other_form;
 use super::nearest::{Near, nearest, shown};
 use super::patch::{Hunk, Mark, Operation, Patch, PatchError, PatchProblem};
-use super::replace::Rung;
+use super::replace::{Hint, Rung};
 use super::shift::Shift;
 use super::squeeze::Mistyped;
 
@@ -258,8 +259,20 @@ impl<'a> File<'a> {
             return Ok(Placed { hunk, count: count - 1, start, fit });
         }
         let nearest = nearest(&self.blocks.lines, &old);
-        Err(PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: hunk.is_at_end, nearest }
+        let form = self.other_form(hunk);
+        Err(PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: hunk.is_at_end, form, nearest }
             .at(hunk.line))
+    }
+
+    /// Whether the old lines are there in another Unicode form.
+    fn other_form(&self, hunk: &Hunk) -> Option<Hint> {
+        let lines = |lines: &mut dyn Iterator<Item = &str>| -> String {
+            lines.flat_map(|line| [line, "\n"]).collect()
+        };
+        let old = hunk.lines.iter().filter(|line| line.mark != Mark::Add);
+        let old = lines(&mut old.map(|line| line.content.as_str()));
+        let text = lines(&mut self.blocks.lines.iter().map(|line| line.content));
+        line_in_other_form(&text, &old).map(Hint::OtherForm)
     }
 
     /// The line after the anchors, if the hunk has any.
@@ -292,7 +305,8 @@ impl<'a> File<'a> {
         };
         if start > end {
             let nearest = shown(&self.blocks.lines, end.saturating_sub(SHOWN), SHOWN);
-            let problem = PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: false, nearest };
+            let problem =
+                PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: false, form: None, nearest };
             return Err(problem.at(hunk.line));
         }
         Ok(start)

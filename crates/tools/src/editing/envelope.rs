@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::patch::{Hunk, HunkLine, Lines, Mark, Operation, PatchError, PatchProblem, hunk_header, quote};
+use super::patch::{
+    Hunk, HunkLine, Lines, Mark, Operation, PatchError, PatchProblem, hunk_header, is_unseen, quote,
+};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -16,7 +18,7 @@ const END_OF_FILE: &str = "*** End of File";
 /// left aside.
 pub(super) fn bounds(lines: &Lines<'_>) -> Result<Option<Range<usize>>, PatchError> {
     let is_wrapping = |line: &str| line.is_empty() || line.starts_with("```") || line.contains("<<");
-    let said = (0..lines.len()).filter_map(|at| Some((at, lines.get(at)?.trim())));
+    let said = (0..lines.len()).filter_map(|at| Some((at, bare(lines.get(at)?))));
     let Some((begin, BEGIN)) = said.clone().find(|(_, line)| !is_wrapping(line)) else { return Ok(None) };
     let goes_elsewhere =
         |line: &str| line.split([';', '&', '(']).any(|part| part.trim_start().starts_with("cd "));
@@ -34,6 +36,11 @@ pub(super) fn bounds(lines: &Lines<'_>) -> Result<Option<Range<usize>>, PatchErr
         Some(end) => Ok(Some(begin + 1..end)),
         None => Err(PatchProblem::NoEnd.at(lines.len())),
     }
+}
+
+/// A line without what nobody sees around it.
+fn bare(line: &str) -> &str {
+    line.trim_matches(|letter: char| letter.is_whitespace() || is_unseen(letter))
 }
 
 pub(super) fn parse(lines: &Lines<'_>, bounds: Range<usize>) -> Result<Vec<Operation>, PatchError> {
@@ -82,6 +89,8 @@ impl<'a> Reader<'a, '_> {
             Ok(Operation::Delete { line, path: path(rest)?, hunks: Vec::new() })
         } else if let Some(rest) = header.strip_prefix(UPDATE) {
             self.update(line, path(rest)?)
+        } else if header == END {
+            Err(PatchProblem::AfterEnd.at(line))
         } else {
             Err(PatchProblem::UnknownHeader(quote(header)).at(line))
         }

@@ -8,6 +8,7 @@
 mod apply;
 mod blocks;
 mod envelope;
+pub(crate) mod form;
 mod nearest;
 mod patch;
 mod rebuild;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::nearest::Near;
+use super::replace::Hint;
 use super::{envelope, unified};
 
 /// Changes to files, in order.
@@ -93,6 +94,10 @@ pub enum PatchProblem {
     )]
     UnknownHeader(String),
     #[error(
+        "the patch goes on after `*** End Patch`. Put all changes between one `*** Begin Patch` and one `*** End Patch`"
+    )]
+    AfterEnd,
+    #[error(
         "files of mode {0} can't be made by a patch. Leave that file out, and use the shell for it (ln -s, chmod)"
     )]
     Mode(String),
@@ -120,8 +125,8 @@ pub enum PatchProblem {
     NotText { path: String, reason: String },
     #[error("{path} has no line `{anchor}` after line {after}.{}", nearest_words(.nearest))]
     NoAnchor { path: String, anchor: String, after: usize, nearest: Vec<Near> },
-    #[error("{path} does not have the lines that this hunk keeps and removes{}.{}", if *.is_at_end { " at its end" } else { "" }, nearest_words(.nearest))]
-    NoMatch { path: String, is_at_end: bool, nearest: Vec<Near> },
+    #[error("{path} does not have the lines that this hunk keeps and removes{}.{}{}", if *.is_at_end { " at its end" } else { "" }, .form.map(Hint::words).unwrap_or_default(), nearest_words(.nearest))]
+    NoMatch { path: String, is_at_end: bool, form: Option<Hint>, nearest: Vec<Near> },
     #[error("{path} has the lines of this hunk more than once. Add lines around them, or an `@@ line before it`. They are at:{}", listed(.places))]
     Ambiguous { path: String, places: Vec<Near> },
     #[error("{0} has other lines than those that the patch deletes")]
@@ -166,7 +171,22 @@ impl PatchProblem {
 
 /// As much of a line as an error shows.
 pub(super) fn quote(line: &str) -> String {
-    line.chars().take(QUOTED).collect()
+    let mut quoted = String::new();
+    for letter in line.chars().take(QUOTED) {
+        if is_unseen(letter) { quoted.extend(letter.escape_unicode()) } else { quoted.push(letter) }
+    }
+    quoted
+}
+
+/// Whether nobody sees this letter, so that two lines with and without it look the same.
+pub(super) fn is_unseen(letter: char) -> bool {
+    let has_no_width = matches!(
+        letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+    );
+    let is_odd_space = letter != ' ' && letter.is_whitespace();
+    has_no_width || (letter.is_control() && letter != '\t') || (is_odd_space && letter != '\t')
 }
 
 /// The lines of a patch.

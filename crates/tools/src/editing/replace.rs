@@ -14,6 +14,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
+use super::form::line_in_other_form;
 use super::nearest::{Near, nearest, shown};
 use super::rebuild::{kept, rebuild};
 use super::shift::Shift;
@@ -118,12 +119,19 @@ pub enum Hint {
     AlreadyThere(usize),
     /// Every line begins with a number and a tab, as `read` shows them.
     LineNumbers,
+    /// The text stands at this line, in another Unicode form: an accent is a character of its own in one of them.
+    OtherForm(usize),
 }
 
 impl Hint {
-    fn words(self) -> String {
+    pub(super) fn words(self) -> String {
         match self {
             Hint::AlreadyThere(line) => format!(" The new text is already there, at line {line}."),
+            Hint::OtherForm(line) => format!(
+                " The same text is there, at line {line}, but in another Unicode form: letters with accents are one character \
+                 in one of them and two in the other (NFC and NFD), which looks the same. Give an old text without these \
+                 letters, or change the line with the shell."
+            ),
             Hint::LineNumbers => " Leave out the line numbers: they are not part of the file.".to_owned(),
         }
     }
@@ -416,6 +424,8 @@ impl<'a> Search<'a> {
         let there = || self.text.find(new.as_str()).filter(|_| new.trim().len() > 3);
         let hint = if block(old).iter().all(has_number) {
             Some(Hint::LineNumbers)
+        } else if let Some(line) = line_in_other_form(self.text, old) {
+            Some(Hint::OtherForm(line))
         } else {
             there().map(|at| Hint::AlreadyThere(self.line_of(at)))
         };

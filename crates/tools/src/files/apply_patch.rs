@@ -9,10 +9,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
-use crate::editing::{FileResult, Found, Operation, Patch, PatchError, Rung, apply_patch, parse_patch};
+use crate::editing::{
+    FileResult, Found, Operation, Patch, PatchError, PatchProblem, Rung, apply_patch, parse_patch,
+};
 use crate::files::atomic::{Change, Content};
 use crate::files::telling;
-use crate::files::{Draft, Extent, Files, Place, Settled, Standing, Text, with_endings_of};
+use crate::files::{
+    Draft, Extent, Files, Place, Settled, Standing, Text, hint_of_form, unmixed, with_endings_of,
+};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Applies patches.
@@ -185,10 +189,22 @@ impl Desk {
         let apply = |base| apply_patch(patch, |path| self.find(path, base));
         let (results, base) = match apply(Base::Known) {
             Ok(results) => (results, Base::Known),
-            Err(_) => (apply(Base::There).map_err(refused)?, Base::There),
+            Err(_) => (apply(Base::There).map_err(|error| self.refused(error))?, Base::There),
         };
         self.must_be_different(&results)?;
         results.iter().map(|result| self.work_on(result, &results, base)).collect()
+    }
+
+    fn refused(&self, error: PatchError) -> ToolFailure {
+        let form = match &error.problem {
+            PatchProblem::Missing(path) => self.sheets.get(path).map(|sheet| hint_of_form(&sheet.place.path)),
+            _ => None,
+        };
+        let ToolFailure(why) = refused(error);
+        ToolFailure(match form.filter(|form| !form.is_empty()) {
+            Some(form) => format!("{why}.{form}"),
+            None => why,
+        })
     }
 
     /// Two names of one file would get two contents.
@@ -232,9 +248,12 @@ impl Desk {
             (There::File(standing, file), is_whole) => {
                 let file = file.as_ref().map_err(Clone::clone)?;
                 let settled = match (is_whole, base) {
-                    (true, _) => file.settle(with_endings_of(file.known(), text.to_owned()))?,
-                    (false, Base::Known) => file.settle(text.to_owned())?,
-                    (false, Base::There) => file.settle_there(text.to_owned()),
+                    (true, _) => {
+                        let text = with_endings_of(file.known(), text.to_owned());
+                        file.settle(unmixed(file.known(), text))?
+                    }
+                    (false, Base::Known) => file.settle(unmixed(file.known(), text.to_owned()))?,
+                    (false, Base::There) => file.settle_there(unmixed(&file.there.text, text.to_owned())),
                 };
                 Made::from(settled, standing, file)
             }
@@ -242,7 +261,13 @@ impl Desk {
         };
         let name = &target.place.name;
         let did = match (&result.moved_from, result.was_there) {
-            (Some(from), _) => format!("{from} was moved to {name}."),
+            (Some(from), true) => {
+                format!("{from} was moved to {name}, and replaced the file that was there.")
+            }
+            (Some(from), false) => format!("{from} was moved to {name}."),
+            (None, true) if target.text() == Some(&made.settled.text) => {
+                format!("{name} says that already: nothing was changed.")
+            }
             (None, true) => format!("{name} was changed."),
             (None, false) => format!("{name} was made: {}.", telling::counted_lines(text.lines().count())),
         };

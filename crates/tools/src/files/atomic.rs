@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use helve_workspace::{NotText, TextFile};
 use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 use thiserror::Error;
@@ -33,6 +34,11 @@ pub(crate) struct Change {
 impl Change {
     pub(crate) fn is_too_large(&self) -> bool {
         self.after.as_ref().is_some_and(|after| after.bytes.len() as u64 > MAX_CHANGED_BYTES)
+    }
+
+    /// Why the file would be no text any more.
+    pub(crate) fn no_text(&self) -> Option<NotText> {
+        TextFile::read(&self.after.as_ref()?.bytes).err()
     }
 }
 

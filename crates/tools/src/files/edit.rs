@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::aside::aside;
 use crate::editing::{Applied, Edit as Replacement, Refusal, Refused, Replaced, Rung, replace};
 use crate::files::telling;
-use crate::files::{Draft, Files, Place, Settled, Text};
+use crate::files::{Draft, Files, Place, Settled, Text, hint_of_form, unmixed};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Edits files by search and replace.
@@ -62,7 +62,9 @@ impl Edit {
         let place = Place::find(&input.path, context)?;
         let name = &input.path;
         let standing = self.files.open(&place, context)?.ok_or_else(|| {
-            ToolFailure(format!("There is no file {name}. Use write to make it, or read its folder."))
+            let form = hint_of_form(&place.path);
+            let hint = if form.is_empty() { " Use write to make it, or read its folder." } else { &form };
+            ToolFailure(format!("There is no file {name}.{hint}"))
         })?;
         let file = standing.text()?;
         let (settled, applied) = settle(&file, &input.edits)
@@ -88,10 +90,10 @@ impl Edit {
 fn settle(file: &Text, edits: &[Replacement]) -> Result<(Settled, Vec<Applied>), ToolFailure> {
     let refused = |refused: Refused| ToolFailure(format!("Nothing was changed: {refused}"));
     match replace(file.known(), edits) {
-        Ok(Replaced { text, applied }) => Ok((file.settle(text)?, applied)),
+        Ok(Replaced { text, applied }) => Ok((file.settle(unmixed(file.known(), text))?, applied)),
         Err(Refused { reason: Refusal::NotFound { .. }, .. }) if file.seen.is_some() => {
             let Replaced { text, applied } = replace(&file.there.text, edits).map_err(refused)?;
-            Ok((file.settle_there(text), applied))
+            Ok((file.settle_there(unmixed(&file.there.text, text)), applied))
         }
         Err(error) => Err(refused(error)),
     }

@@ -23,9 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::{BlobId, Blobs};
-use helve_workspace::{Hunk, Merged, TextFile, lines, main_ending, merge};
+use helve_workspace::{Endings, Hunk, Merged, TextFile, lines, main_ending, merge};
 use similar::DiffOp;
 
+use crate::editing::form::is_other_form;
 use crate::files::atomic::{Change, Content, commit};
 use crate::files::likeness::Likeness;
 use crate::files::read::is_long;
@@ -167,6 +168,13 @@ impl Files {
             return Err(ToolFailure(format!(
                 "{name} would have more than {} MiB, which could not be edited any more. Nothing was changed.",
                 MAX_CHANGED_BYTES >> 20
+            )));
+        }
+        if let Some((change, reason)) = changes.iter().find_map(|change| Some((change, change.no_text()?))) {
+            let name = walk::shown(&context.root, &change.place);
+            return Err(ToolFailure(format!(
+                "{name} could not be edited any more: {reason}. Write such a character as an escape (`\\0`) where the language has \
+                 one, or use the shell. Nothing was changed."
             )));
         }
         let told = |change| [other_names(change, &context.root), other_owner(change, &context.root)];
@@ -501,6 +509,36 @@ pub(crate) fn with_endings_of(old: &str, new: String) -> String {
         [line.content, ending].concat()
     };
     after.iter().zip(endings).map(ended).collect()
+}
+
+/// A text with the line endings of the one that it comes from, if they were all the same and are not any more: a model that
+/// writes `\r\n` in a part of a file seldom knows what the rest of it has.
+pub(crate) fn unmixed(before: &str, after: String) -> String {
+    match (Endings::of(before), Endings::of(&after)) {
+        (Endings::Lf, Endings::Mixed) => after.replace("\r\n", "\n"),
+        (Endings::CrLf, Endings::Mixed) => after.replace("\r\n", "\n").replace('\n', "\r\n"),
+        _ => after,
+    }
+}
+
+/// What explains that a file is not there though its name is in the folder's list: it is written in another Unicode form.
+pub(crate) fn hint_of_form(path: &Path) -> String {
+    const COMPARED: usize = 10_000;
+    let there = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    let missing = there.and_then(|folder| path.strip_prefix(folder).ok()?.iter().next()?.to_str());
+    let (Some(folder), Some(missing)) = (there, missing.filter(|name| !name.is_ascii())) else {
+        return String::new();
+    };
+    let mut entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).take(COMPARED);
+    match entries.find(|entry| entry.file_name().to_str().is_some_and(|name| is_other_form(name, missing))) {
+        Some(entry) => format!(
+            " There is {:?} with the same name in another Unicode form: letters with accents are one character in one of them \
+             and two in the other (NFC and NFD). Use the shell for it with a pattern (`?` and `*` for these letters), or \
+             rename it so.",
+            entry.file_name()
+        ),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

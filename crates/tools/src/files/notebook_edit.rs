@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::aside::aside;
 use crate::files::cells::{CellKind, Notebook, Wrong};
 use crate::files::telling;
-use crate::files::{Draft, Files, Place, Settled, Text};
+use crate::files::{Draft, Files, Place, Settled, Text, hint_of_form};
 use crate::{Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Changes cells of notebooks.
@@ -75,10 +75,11 @@ impl NotebookEdit {
         let _alone = self.files.change();
         let place = Place::find(&input.path, context)?;
         let name = &input.path;
-        let standing = self
-            .files
-            .open(&place, context)?
-            .ok_or_else(|| ToolFailure(format!("There is no file {name}. Read its folder.")))?;
+        let standing = self.files.open(&place, context)?.ok_or_else(|| {
+            let form = hint_of_form(&place.path);
+            let hint = if form.is_empty() { " Read its folder." } else { &form };
+            ToolFailure(format!("There is no file {name}.{hint}"))
+        })?;
         // Numbers mean nothing to whoever has not seen the cells.
         standing.must_be_seen()?;
         let file = standing.text()?;

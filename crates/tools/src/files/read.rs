@@ -15,7 +15,7 @@ use crate::aside::aside;
 use crate::files::notebook;
 use crate::files::picture;
 use crate::files::telling::counted_lines;
-use crate::files::{Files, Shown, read_bounded};
+use crate::files::{Files, Shown, hint_of_form, read_bounded};
 use crate::{Context, Done, ToolFailure, TypedTool};
 
 /// Reads files.
@@ -164,7 +164,9 @@ fn content(name: &str, path: &Path) -> Result<Vec<u8>, ToolFailure> {
 fn failure(name: &str, path: &Path, error: &std::io::Error) -> ToolFailure {
     ToolFailure(match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            format!("There is no file {name}.{}", nearest(name, path))
+            let form = hint_of_form(path);
+            let hint = if form.is_empty() { nearest(name, path) } else { form };
+            format!("There is no file {name}.{hint}")
         }
         ErrorKind::PermissionDenied => format!("{name} may not be read by this user."),
         _ => format!("{name} can't be read: {error}."),

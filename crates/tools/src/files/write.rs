@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::aside::aside;
 use crate::files::atomic::{Change, Content};
 use crate::files::telling;
-use crate::files::{Draft, Extent, Files, Place, Standing, with_endings_of};
+use crate::files::{Draft, Extent, Files, Place, Standing, unmixed, with_endings_of};
 use crate::{Context, Done, Touches, TypedTool};
 
 /// Writes files.
@@ -77,11 +77,14 @@ impl Write {
         let (name, file) = (&standing.place.name, standing.text()?);
         // The mark of its encoding is not part of a text.
         let content = content.strip_prefix('\u{feff}').unwrap_or(&content).to_owned();
-        let settled = file.settle(with_endings_of(file.known(), content))?;
+        let settled = file.settle(unmixed(file.known(), with_endings_of(file.known(), content)))?;
         let names = self.files.commit(vec![Draft::of(standing, &file.there, &settled)], context)?;
         let count = telling::counted_lines(settled.text.lines().count());
-        let text =
-            format!("{name} was replaced: {count}.{names}{}", telling::by_others(name, &settled.by_user));
+        let did = match settled.text == file.there.text {
+            true => format!("{name} says that already: nothing was changed."),
+            false => format!("{name} was replaced: {count}."),
+        };
+        let text = format!("{did}{names}{}", telling::by_others(name, &settled.by_user));
         let display = Some(telling::diff(name, Some(&file.there.text), Some(&settled.text)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }

@@ -757,3 +757,113 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn it_is_not_told_that_something_changed_where_nothing_did() {
+    let world = known("one\ntwo\n");
+    let told = world.write("f", "one\ntwo\n").unwrap().text;
+    assert!(told.contains("nothing was changed") && !told.contains("replaced"), "{told}");
+    // What the patch takes away it puts back.
+    let told = world.patch(&enveloped("*** Update File: f\n@@\n-two\n+two\n")).unwrap().text;
+    assert!(told.contains("nothing was changed") && !told.contains("f was changed"), "{told}");
+    let told = world.patch(&enveloped("*** Add File: f\n+one\n+two\n")).unwrap().text;
+    assert!(told.contains("nothing was changed") && !told.contains("f was changed"), "{told}");
+    assert_eq!(world.text("f"), "one\ntwo\n");
+}
+
+#[test]
+fn a_move_onto_a_file_says_that_it_replaced_it() {
+    let world = known("one\n");
+    world.put("g", "precious\n");
+    let patch = enveloped("*** Update File: f\n*** Move to: g\n");
+    let refused = world.patch(&patch).unwrap_err();
+    assert!(refused.contains("Read it first"), "{refused}");
+    assert_eq!((world.text("f"), world.text("g")), ("one\n".to_owned(), "precious\n".to_owned()));
+    world.read("g").unwrap();
+    let told = world.patch(&patch).unwrap().text;
+    assert!(told.contains("f was moved to g, and replaced the file that was there."), "{told}");
+    assert_eq!(world.text("g"), "one\n");
+}
+
+/// With a NUL in it a file counts as binary, and no tool would edit it any more.
+#[test]
+fn a_zero_byte_is_not_written() {
+    let world = known("one\ntwo\n");
+    for refused in [
+        world.edit("f", "one", "o\0ne").unwrap_err(),
+        world.write("f", "o\0ne\n").unwrap_err(),
+        world.write("new", "\0").unwrap_err(),
+        world.patch(&enveloped("*** Update File: f\n@@\n-two\n+t\0wo\n")).unwrap_err(),
+        world.patch(&enveloped("*** Add File: new\n+\0\n")).unwrap_err(),
+    ] {
+        assert!(refused.contains("byte") && refused.contains("Nothing was changed"), "{refused}");
+    }
+    assert_eq!(world.all().into_iter().collect::<Vec<_>>(), [("f".to_owned(), "one\ntwo\n".to_owned())]);
+    world.edit("f", "one", "1").unwrap();
+}
+
+#[test]
+fn line_endings_do_not_become_mixed() {
+    for (before, old, new, after) in [
+        ("a\nb\nc\n", "b", "x\r\ny", "a\nx\ny\nc\n"),
+        ("a\nb\nc\n", "b\n", "x\r\ny\r\n", "a\nx\ny\nc\n"),
+        ("a\r\nb\r\nc\r\n", "b", "x\r\ny\nz", "a\r\nx\r\ny\r\nz\r\nc\r\n"),
+        ("a\r\nb\r\nc\r\n", "b\r\n", "x\ny\n", "a\r\nx\r\ny\r\nc\r\n"),
+        // Where they are mixed already, nobody knows better than the model.
+        ("a\nb\r\nc\n", "a\n", "x\r\n", "x\r\nb\r\nc\n"),
+    ] {
+        let world = known(before);
+        world.edit("f", old, new).unwrap();
+        assert_eq!(world.text("f"), after, "{before:?} {old:?} {new:?}");
+    }
+    let world = known("a\nb\n");
+    world.write("f", "a\r\nb\nc\r\n").unwrap();
+    assert_eq!(world.text("f"), "a\nb\nc\n");
+    world.patch("*** Begin Patch\n*** Update File: f\n@@\n-b\n+x\r\n+y\n*** End Patch\n").unwrap();
+    assert_eq!(world.text("f"), "a\nx\ny\nc\n");
+    world.write("f", "a\r\nb\r\n").unwrap();
+    assert_eq!(world.text("f"), "a\r\nb\r\n", "who writes them everywhere means it");
+}
+
+/// Both look the same: é as one character, and as e with an accent of its own.
+#[test]
+fn another_unicode_form_is_named() {
+    const ONE: &str = "caf\u{e9}";
+    const TWO: &str = "cafe\u{301}";
+    for (there, said) in [(ONE, TWO), (TWO, ONE)] {
+        let world = known(format!("first\n{there} = 1\n"));
+        let patch = format!("*** Update File: f\n@@\n-{said} = 1\n+{said} = 2\n");
+        for refused in [
+            world.edit("f", &format!("{said} = 1"), "x").unwrap_err(),
+            world.patch(&enveloped(&patch)).unwrap_err(),
+        ] {
+            assert!(refused.contains("at line 2") && refused.contains("Unicode form"), "{refused}");
+        }
+        world.put(&format!("{there}/x"), "1\n");
+        let name = format!("{said}/x");
+        for refused in [
+            world.read(&name).unwrap_err(),
+            world.edit(&name, "1", "2").unwrap_err(),
+            world.patch(&enveloped(&format!("*** Update File: {name}\n@@\n-1\n+2\n"))).unwrap_err(),
+            world.cell(json!({ "path": name, "cell": 1, "action": "delete" })).unwrap_err(),
+        ] {
+            assert!(refused.contains("Unicode form"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn ends_of_patches_that_look_right_are_taken_or_explained() {
+    for end in ["*** End Patch\u{200b}", "\u{feff}*** End Patch ", "*** End Patch\u{a0}", " *** End Patch\t"]
+    {
+        let world = known("one\n");
+        world.patch(&format!("*** Begin Patch\n*** Update File: f\n@@\n-one\n+1\n{end}\n")).unwrap();
+        assert_eq!(world.text("f"), "1\n", "{end:?}");
+    }
+    let world = known("one\n");
+    let twice = enveloped("*** Update File: f\n@@\n-one\n+1\n") + &enveloped("*** Add File: g\n+x\n");
+    let refused = world.patch(&twice).unwrap_err();
+    assert!(refused.contains("goes on after `*** End Patch`"), "{refused}");
+    let refused = world.patch(&enveloped("*** Update\u{a0}File: f\n@@\n-one\n+1\n")).unwrap_err();
+    assert!(refused.contains("found `*** Update\\u{a0}File: f`"), "{refused}");
+}

@@ -232,6 +232,35 @@ fn what_left_a_small_window_is_erased_when_it_comes_back() {
     assert_eq!(shown(&terminal), ["one", "two", "LIVE", "AREA OF FOUR", "ROWS", ">"]);
 }
 
+/// Four printed rows and five live ones are one more than the window has. It becomes smaller and larger again between two
+/// frames, and the terminal gives up the last row, which is below the cursor, for the one that had left at the top.
+#[test]
+fn a_window_that_was_smaller_for_a_moment_loses_no_finished_line() {
+    for is_told in [false, true] {
+        let (terminal, mut screen) = terminal(10, 8, Options::default());
+        screen.print(lines(&["one", "two", "three", "four"]));
+        let live = ["A", "B", "C", "D", "E"].map(str::to_owned);
+        let draw_all = |screen: &mut Screen<Tap, _>| {
+            screen
+                .draw(5, |buffer| {
+                    fill(buffer, &live);
+                    Some(Cursor::at(Position::ORIGIN))
+                })
+                .unwrap();
+        };
+        draw_all(&mut screen);
+        terminal.borrow_mut().resize(10, 8);
+        assert_eq!(shown(&terminal), ["one", "two", "three", "four", "A", "B", "C", "D"]);
+        if is_told {
+            screen.resized();
+            draw_all(&mut screen);
+            assert_eq!(shown(&terminal), ["one", "two", "three", "four", "A", "B", "C", "D", "E"]);
+        }
+        draw(&mut screen, &["A", "B", "C", "Z"]);
+        assert_eq!(shown(&terminal), ["one", "two", "three", "four", "A", "B", "C", "Z"]);
+    }
+}
+
 #[test]
 fn the_smallest_window_works() {
     let (terminal, mut screen) = terminal(1, 1, Options::default());
@@ -354,6 +383,7 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
                 // What leaves a window that is too small for the live area can't be called back.
                 may_haunt |= rows >= usize::from(*height);
                 terminal.borrow_mut().resize(*width, *height);
+                screen.resized();
             }
             Step::Resize(..) => {}
             Step::OpenFull => {

@@ -67,6 +67,35 @@ struct KnownCall {
     block: u32,
     number: Option<u64>,
     id: Option<String>,
+    name: String,
+    /// What has come of its arguments.
+    arguments: String,
+}
+
+impl KnownCall {
+    /// Whether the last chunk tells this call once more, whole, though it gives it another id, or neither id nor number.
+    fn is_repeated_by(&self, number: Option<u64>, id: Option<&str>, name: Option<&str>, piece: &str) -> bool {
+        let is_same_number = number.is_some() && number == self.number;
+        let is_nameless = number.is_none() && id.is_none() && (self.number.is_some() || self.id.is_some());
+        let is_same_call = (is_same_number || is_nameless) && name == Some(self.name.as_str());
+        is_same_call && !piece.is_empty() && self.added(piece, true).is_empty()
+    }
+
+    /// What a piece adds to the arguments. Some servers repeat the whole call at the end, which adds nothing, or only what
+    /// had not come before.
+    fn added<'a>(&self, piece: &'a str, is_last: bool) -> &'a str {
+        let come = self.arguments.trim();
+        // Cheap to find out first: most pieces are a few letters.
+        if come.is_empty() || !piece.trim_start().starts_with('{') || !piece.trim_end().ends_with('}') {
+            return piece;
+        }
+        let Ok(whole) = serde_json::from_str::<Value>(piece) else { return piece };
+        match serde_json::from_str::<Value>(come) {
+            Ok(known) if known == whole => "",
+            Err(_) if is_last => piece.trim_start().strip_prefix(come).unwrap_or(piece),
+            _ => piece,
+        }
+    }
 }
 
 impl Reader {
@@ -103,12 +132,14 @@ impl Reader {
     }
 
     fn choice(&mut self, choice: &Value, said: &mut Vec<ModelEvent>) -> Result<(), StreamError> {
+        let is_last = text_at(choice, "/finish_reason").is_some_and(|reason| !reason.is_empty());
         if let Some(delta) = choice.get("delta") {
             self.thinking(delta, said);
             self.content(delta.get("content"), said);
             self.blocks.text(text_at(delta, "/refusal"), said);
-            let calls = delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
-            calls.for_each(|call| self.call(call, said));
+            for call in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+                self.call(call, is_last, said)?;
+            }
         }
         if let Some(reason) = text_at(choice, "/finish_reason").filter(|reason| !reason.is_empty()) {
             if BROKEN.contains(&reason) {
@@ -151,43 +182,66 @@ impl Reader {
         }
     }
 
-    fn call(&mut self, call: &Value, said: &mut Vec<ModelEvent>) {
+    fn call(&mut self, call: &Value, is_last: bool, said: &mut Vec<ModelEvent>) -> Result<(), StreamError> {
         let number = call.get("index").and_then(Value::as_u64);
         let id = text_at(call, "/id").filter(|id| !id.is_empty());
         let name = text_at(call, "/function/name").filter(|name| !name.is_empty());
-        let block = match self.known(number, id, name) {
-            Some(block) => block,
+        let piece = match call.pointer("/function/arguments") {
+            Some(Value::String(json)) => json.clone(),
+            // Some servers send the object itself.
+            Some(object @ Value::Object(_)) => object.to_string(),
+            _ => String::new(),
+        };
+        if is_last && self.calls.iter().any(|known| known.is_repeated_by(number, id, name, &piece)) {
+            return Ok(());
+        }
+        let place = match self.known(number, id, name) {
+            Some(place) => place,
+            None if self.finish == Finish::Told => {
+                return Err(StreamError::Restarted("it goes on after its end"));
+            }
             None => {
                 let block = self.blocks.begin();
-                self.calls.push(KnownCall { block, number, id: id.map(str::to_owned) });
-                let name = name.unwrap_or_default().to_owned();
-                said.push(ModelEvent::CallStarted { block, id: id.map(str::to_owned), name });
-                block
+                let (id, name) = (id.map(str::to_owned), name.unwrap_or_default().to_owned());
+                self.calls.push(KnownCall {
+                    block,
+                    number,
+                    id: id.clone(),
+                    name: name.clone(),
+                    arguments: String::new(),
+                });
+                said.push(ModelEvent::CallStarted { block, id, name });
+                self.calls.len() - 1
             }
         };
-        match call.pointer("/function/arguments") {
-            Some(Value::String(json)) if !json.is_empty() => {
-                said.push(ModelEvent::CallArguments { block, json: json.clone() });
-            }
-            // Some servers send the object itself.
-            Some(object @ Value::Object(_)) => {
-                said.push(ModelEvent::CallArguments { block, json: object.to_string() })
-            }
-            _ => {}
+        let Some(known) = self.calls.get_mut(place) else { return Ok(()) };
+        let json = known.added(&piece, is_last).to_owned();
+        let is_other_number = number.is_some() && known.number.is_some() && known.number != number;
+        // Only a call that is repeated whole may come under another number.
+        let is_repeated = json.is_empty() && !piece.is_empty();
+        if is_other_number && name.is_some() && !is_repeated {
+            return Err(StreamError::Restarted("two calls have the same id"));
         }
+        if !json.is_empty() {
+            known.arguments.push_str(&json);
+            said.push(ModelEvent::CallArguments { block: known.block, json });
+        }
+        Ok(())
     }
 
     /// The call that a piece belongs to: by its number, else by its id, else the last one. A new id with a name begins a
     /// new call, even under an old number: some servers number all calls 0.
-    fn known(&self, number: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<u32> {
-        let is_new = |known: &&KnownCall| {
+    fn known(&self, number: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+        let is_new = |known: &KnownCall| {
             id.is_some() && known.id.is_some() && known.id.as_deref() != id && name.is_some()
         };
-        let by_number = || self.calls.iter().rev().find(|known| number.is_some() && known.number == number);
-        let by_id = || self.calls.iter().rev().find(|known| id.is_some() && known.id.as_deref() == id);
-        let last = || self.calls.last().filter(|_| number.is_none() && id.is_none() && name.is_none());
-        let known = by_id().or_else(by_number).or_else(last);
-        known.filter(|known| !is_new(known)).map(|known| known.block)
+        let find = |is_it: &dyn Fn(&KnownCall) -> bool| self.calls.iter().rposition(is_it);
+        let by_number = || find(&|known| number.is_some() && known.number == number);
+        let by_id = || find(&|known| id.is_some() && known.id.as_deref() == id);
+        let is_bare = number.is_none() && id.is_none() && name.is_none();
+        let last = || self.calls.len().checked_sub(1).filter(|_| is_bare);
+        let place = by_id().or_else(by_number).or_else(last)?;
+        self.calls.get(place).filter(|known| !is_new(known)).map(|_| place)
     }
 }
 

@@ -13,6 +13,8 @@ pub(crate) struct Reader {
     calls: Calls,
     /// A call whose arguments come piece by piece.
     open: Option<Open>,
+    /// The id of the response that these events belong to.
+    response: Option<String>,
 }
 
 #[derive(Debug)]
@@ -29,6 +31,13 @@ impl Reader {
     ) -> Result<Progress, StreamError> {
         if let Some(error) = server_error(event) {
             return Err(error);
+        }
+        if let Some(id) = text_at(event, "/responseId").filter(|id| !id.is_empty()) {
+            let is_another = self.response.as_deref().is_some_and(|response| response != id);
+            if is_another && !self.blocks.is_empty() {
+                return Err(StreamError::Restarted("a second response begins"));
+            }
+            self.response = Some(id.to_owned());
         }
         let parts =
             event.pointer("/candidates/0/content/parts").and_then(Value::as_array).into_iter().flatten();

@@ -12,6 +12,8 @@ pub(crate) struct Reader {
     blocks: Numbers,
     usage: Usage,
     has_stopped: bool,
+    /// The id of the message that has begun.
+    begun: Option<String>,
     /// The input of a call that came whole at its start; pieces that come later are the input instead.
     whole_input: Option<(u32, String)>,
 }
@@ -24,10 +26,16 @@ impl Reader {
     ) -> Result<Progress, StreamError> {
         let index = event.get("index").map(Value::to_string).unwrap_or_default();
         match text_at(event, "/type") {
-            Some("message_start") => self.count(event.pointer("/message/usage"), said),
+            Some("message_start") => {
+                self.start(text_at(event, "/message/id").unwrap_or_default())?;
+                self.count(event.pointer("/message/usage"), said);
+            }
             Some("content_block_start") => {
+                if self.has_stopped {
+                    return Err(StreamError::Restarted("it goes on after its end"));
+                }
                 if let Some(content) = event.get("content_block") {
-                    let block = self.blocks.begin(index);
+                    let block = self.blocks.begin(index)?;
                     self.begin(block, content, said);
                 }
             }
@@ -38,6 +46,7 @@ impl Reader {
                 }
             }
             Some("content_block_stop") => {
+                self.blocks.end(&index);
                 let block = self.blocks.of(index);
                 self.end(block, said);
             }
@@ -60,6 +69,20 @@ impl Reader {
             }
         }
         Ok(Progress::Expected)
+    }
+
+    /// A response holds one message. Some proxies announce it twice, which harms nobody before anything is said.
+    fn start(&mut self, id: &str) -> Result<(), StreamError> {
+        let is_harmless = self.blocks.is_empty() && !self.has_stopped;
+        match &self.begun {
+            Some(begun) if !is_harmless || begun != id => {
+                Err(StreamError::Restarted("a second message begins"))
+            }
+            _ => {
+                self.begun = Some(id.to_owned());
+                Ok(())
+            }
+        }
     }
 
     /// Blocks of tools that the server runs itself are not ours to run.

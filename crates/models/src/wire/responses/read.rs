@@ -15,6 +15,7 @@ pub(crate) struct Reader {
     /// What has come of each item's text, thinking or arguments, so that a whole that comes at the end adds only the rest.
     grown: BTreeMap<u32, usize>,
     calls: Calls,
+    has_begun: bool,
 }
 
 impl Reader {
@@ -25,6 +26,12 @@ impl Reader {
     ) -> Result<Progress, StreamError> {
         let name = name_of(event);
         match text_at(event, "/type") {
+            // Its id says nothing: some proxies give the same response another one in every event.
+            Some("response.created") => {
+                if std::mem::replace(&mut self.has_begun, true) {
+                    return Err(StreamError::Restarted("a second response begins"));
+                }
+            }
             Some("response.output_text.delta" | "response.refusal.delta") => {
                 let block = self.items.of(name);
                 self.text(block, text_at(event, "/delta").unwrap_or_default(), said);
@@ -46,12 +53,13 @@ impl Reader {
             }
             Some("response.output_item.added") => {
                 if let Some(item) = event.get("item") {
-                    let block = self.items.begin(name);
+                    let block = self.items.begin(name)?;
                     self.begin(block, item, said);
                 }
             }
             Some("response.output_item.done") => {
                 if let Some(item) = event.get("item") {
+                    self.items.end(&name);
                     let block = self.items.of(name);
                     self.end(block, item, said);
                 }
@@ -173,7 +181,7 @@ impl Reader {
         if self.items.is_empty() {
             let items = response.get("output").and_then(Value::as_array).into_iter().flatten();
             for (place, item) in items.enumerate() {
-                let block = self.items.begin(place.to_string());
+                let block = self.items.begin(place.to_string())?;
                 self.end(block, item, said);
             }
         }
