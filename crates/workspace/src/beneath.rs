@@ -102,6 +102,23 @@ impl ResolvedPath {
         self.is_link
     }
 
+    /// Makes the folders that are missing. One that is a link by now is not followed.
+    pub fn make_folders(mut self) -> io::Result<ResolvedPath> {
+        for name in std::mem::take(&mut self.missing) {
+            match fs::mkdirat(&self.folder, &name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.folder = Arc::new(fs::openat(&self.folder, &name, FOLDER, Mode::empty())?);
+        }
+        Ok(self)
+    }
+
+    /// The folder, opened once more, so that it can be locked or listed.
+    pub fn reopen_folder(&self) -> io::Result<File> {
+        Ok(File::from(fs::openat(&self.folder, ".", LISTING, Mode::empty())?))
+    }
+
     /// Opens what is there. A link there now was not there before, and is not followed.
     pub fn open(&self) -> io::Result<OpenedPath> {
         if !self.missing.is_empty() {

@@ -162,8 +162,9 @@ impl Arena {
 
     /// Everything that no tool may change, as it is now: outside, and what git obeys.
     fn forbidden(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let mut all = Vec::new();
-        let mut folders = vec![self.path("outside"), self.path("project/.git")];
+        let config = self.path("project/.git/config");
+        let mut all = vec![(config.clone(), fs::read(config).unwrap())];
+        let mut folders = vec![self.path("outside"), self.path("project/.git/hooks")];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
                 let path = entry.path();
