@@ -3,7 +3,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing,
     clippy::print_stderr,
     reason = "a test fails by panicking"
 )]

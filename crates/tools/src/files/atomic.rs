@@ -21,6 +21,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::files::MAX_CHANGED_BYTES;
+use crate::files::lease;
 use crate::files::likeness::Likeness;
 use crate::tool::became_another;
 
@@ -127,7 +128,7 @@ enum Beside {
     Nothing,
     /// The new one, locked as long as somebody works on it.
     New {
-        _locked: File,
+        _locked: Option<File>,
     },
     /// The old one.
     Old,
@@ -143,7 +144,11 @@ impl<'c> Staged<'c> {
         if let Some(content) = &change.after {
             let mut file = claim(&staged.folder, &staged.aside, content.like.is_some())?;
             let filled = fill(&mut file, content);
-            staged.beside = Beside::New { _locked: file };
+            // From now on it is only read, so that it can be known whether somebody else writes it.
+            let locked = open_for_reading(&staged.folder, &staged.aside);
+            drop(file);
+            let locked = locked.inspect(|file| drop(file.try_lock()));
+            staged.beside = Beside::New { _locked: locked.ok() };
             filled?;
         }
         Ok(staged)
@@ -202,7 +207,7 @@ impl<'c> Staged<'c> {
             Err(Errno::NOENT) => return Err(touched()),
             moved => moved?,
         }
-        if is_this(&self.folder, &self.aside, expected) {
+        if self.came_out(expected) {
             return Ok(());
         }
         self.rename(&self.aside, &self.name, RenameFlags::NOREPLACE)?;
@@ -216,11 +221,24 @@ impl<'c> Staged<'c> {
             Err(Errno::NOENT) => return Err(touched()),
             exchanged => exchanged?,
         }
-        if is_this(&self.folder, &self.aside, expected) {
+        if self.came_out(expected) {
             return Ok(());
         }
         self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE)?;
+        // Whoever opened the file in between and saved it saved it last.
+        let ours = [&self.change.before, &self.change.after];
+        if !ours.iter().filter_map(|content| content.as_ref()).any(|content| self.came_out(content)) {
+            self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE)?;
+        }
         Err(touched())
+    }
+
+    /// Whether the file that came out is what is expected, and stays that. Whoever opened it to save it before it came out may
+    /// still be writing: that is waited for. By its old name nobody opens it any more.
+    fn came_out(&self, expected: &Content) -> bool {
+        let is_written =
+            open_for_reading(&self.folder, &self.aside).is_ok_and(|file| lease::is_written(&file));
+        !is_written && is_this(&self.folder, &self.aside, expected)
     }
 
     /// Where files can't change places, one replaces the other, a moment after a look at it.
@@ -278,13 +296,17 @@ fn is_unknown(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Whether a file has these bytes.
-fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
+fn open_for_reading(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     const FLAGS: OFlags =
         OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+    Ok(File::from(fs::openat(folder, name, FLAGS, Mode::empty())?))
+}
+
+/// Whether a file has these bytes.
+fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
     let length = content.bytes.len() as u64;
     let read = || -> io::Result<bool> {
-        let file = File::from(fs::openat(folder, name, FLAGS, Mode::empty())?);
+        let file = open_for_reading(folder, name)?;
         let facts = file.metadata()?;
         if !facts.is_file() || facts.len() != length {
             return Ok(false);

@@ -7,6 +7,7 @@ pub(crate) mod apply_patch;
 pub(crate) mod atomic;
 pub(crate) mod cells;
 pub(crate) mod edit;
+mod lease;
 pub(crate) mod likeness;
 pub(crate) mod notebook;
 pub(crate) mod notebook_edit;

@@ -17,7 +17,7 @@ const SECRET: &[u8] = b"the-key-that-nobody-may-see";
 
 /// A project with `a/d/f`, a link `other` that leads to where `d/f` is too, and somebody who lets `a` and `other` change places.
 fn swapped(work: impl FnOnce(&mut Place, usize)) -> (Place, usize) {
-    let mut place = Place::new();
+    let mut place = Place::plain();
     let outside = tempfile::tempdir().unwrap();
     fs::create_dir(outside.path().join("d")).unwrap();
     fs::write(outside.path().join("d/f"), SECRET).unwrap();
