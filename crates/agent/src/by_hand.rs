@@ -1,4 +1,4 @@
-//! One call without a conversation: for people and scripts. It passes the same checks, the same gate and the same watch.
+//! One call without a conversation: for people and scripts. It passes the same gate and the same watch.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

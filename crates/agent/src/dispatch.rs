@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_protocol::{
-    Blobs, CallId, Interruption, Needs, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta,
+    Action, Blobs, CallId, Interruption, Needs, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta,
     ToolPart, ToolStarted, ToolState,
 };
-use helve_tools::{Context, Denied, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
+use helve_tools::{Allows, Context, Denied, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
@@ -17,6 +17,7 @@ use tracing::Instrument;
 use crate::desk::Desk;
 use crate::gate::{Decision, Judged, Opened, Question, Weight};
 use crate::record::Error;
+use crate::scope;
 use crate::toolbox::Ready;
 use crate::turn::Work;
 use crate::watching::{NoWatch, Told, Watcher};
@@ -138,11 +139,12 @@ impl Dispatch {
     /// Runs calls side by side, those that may run.
     async fn group(&mut self, calls: Vec<Ready>, work: &Work<'_>) -> Result<Went, Error> {
         let mut waiting = Vec::with_capacity(calls.len());
-        let mut granted: HashMap<CallId, Needs> = HashMap::new();
+        let mut granted: HashMap<CallId, (Needs, Allows)> = HashMap::new();
         for ready in calls {
-            match self.may_run(&ready, work).await? {
+            let judged = scope::with_real_paths(&ready.tool.actions(&ready.input, &work.house.root));
+            match self.may_run(&ready, &judged, work).await? {
                 Decision::Allowed(needs) => {
-                    granted.insert(ready.call, needs);
+                    granted.insert(ready.call, (needs, work.allows(&ready, judged)));
                     waiting.push(ready);
                 }
                 Decision::Vain(message) => {
@@ -167,9 +169,12 @@ impl Dispatch {
             {
                 let Some(watched) = self.start(&ready, work).await? else { continue };
                 let call = ready.call;
-                let granted = granted.remove(&call).unwrap_or_default();
                 let around = work.context(pieces.clone(), watched.ground.clone());
-                let task = running.spawn(perform(ready, Surroundings { granted, ..around }));
+                let around = match granted.remove(&call) {
+                    Some((granted, allows)) => Surroundings { granted, allows, ..around },
+                    None => around,
+                };
+                let task = running.spawn(perform(ready, around));
                 begun.insert(task.id(), (call, watched));
             }
             tokio::select! {
@@ -255,7 +260,7 @@ impl Dispatch {
         Ok(has_changed_files)
     }
 
-    async fn may_run(&self, ready: &Ready, work: &Work<'_>) -> Result<Decision, Error> {
+    async fn may_run(&self, ready: &Ready, judged: &[Action], work: &Work<'_>) -> Result<Decision, Error> {
         if work.stop.is_cancelled() {
             return Ok(Decision::Interrupted);
         }
@@ -265,6 +270,7 @@ impl Dispatch {
             tool: &ready.name,
             intent: ready.tool.intent(&ready.input),
             actions: ready.tool.actions(&ready.input, &house.root),
+            real_actions: judged,
             weight: if self.is_doomed(ready) { Weight::DoomLoop } else { Weight::Ordinary },
             root: &house.root,
             added: &house.added,
@@ -277,7 +283,7 @@ impl Dispatch {
         let tried = tokio::select! {
             biased;
             () = work.stop.cancelled() => return Ok(Decision::Interrupted),
-            tried = try_out(ready, &opened, work) => tried,
+            tried = try_out(ready, &opened, judged, work) => tried,
         };
         let diff = match tried {
             Ok(diff) => diff,
@@ -334,6 +340,11 @@ impl Dispatch {
 }
 
 impl Work<'_> {
+    fn allows(&self, ready: &Ready, judged: Vec<Action>) -> Allows {
+        let places = (self.house.root.as_path(), self.house.added.as_slice());
+        self.house.gate.allows(self.record, &ready.name, judged, places)
+    }
+
     fn context(&self, pieces: mpsc::Sender<(CallId, String)>, ground: Ground) -> Surroundings {
         Surroundings {
             ground,
@@ -345,6 +356,8 @@ impl Work<'_> {
             blobs: self.record.blobs(),
             pieces,
             granted: Needs::default(),
+            // Whoever was not judged may do nothing.
+            allows: Arc::new(|_, _| false),
             hides: self.house.gate.hides(self.record, &self.house.root, &self.house.added),
             denied: self.house.gate.denied(self.record, &self.house.root, &self.house.added),
             is_trial: false,
@@ -363,6 +376,7 @@ struct Surroundings {
     blobs: Arc<dyn Blobs>,
     pieces: mpsc::Sender<(CallId, String)>,
     granted: Needs,
+    allows: Allows,
     hides: Hides,
     denied: Denied,
     is_trial: bool,
@@ -380,6 +394,7 @@ impl Surroundings {
             ground,
             host,
             granted,
+            allows,
             hides,
             denied,
             is_trial,
@@ -396,6 +411,7 @@ impl Surroundings {
             ground,
             host,
             granted,
+            allows,
             hides,
             denied,
             is_trial,
@@ -404,14 +420,19 @@ impl Surroundings {
 }
 
 /// What a call would change, if that can be found without doing it.
-async fn try_out(ready: &Ready, opened: &Opened, work: &Work<'_>) -> Result<Option<String>, ToolFailure> {
+async fn try_out(
+    ready: &Ready,
+    opened: &Opened,
+    judged: &[Action],
+    work: &Work<'_>,
+) -> Result<Option<String>, ToolFailure> {
     if !ready.tool.can_be_tried() {
         return Ok(None);
     }
     let (pieces, _) = mpsc::channel(1);
     let around = work.context(pieces, Ground::default());
-    let granted = opened.needs().clone();
-    let context = Surroundings { granted, is_trial: true, ..around }.of_call(ready.call);
+    let (granted, allows) = (opened.needs().clone(), work.allows(ready, judged.to_vec()));
+    let context = Surroundings { granted, allows, is_trial: true, ..around }.of_call(ready.call);
     Ok(ready.tool.run(ready.input.clone(), &context).await?.display)
 }
 

@@ -9,7 +9,7 @@ use helve_protocol::{
     Action, Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, ErrorRaised, Mode, Needs,
     SessionState,
 };
-use helve_tools::{Denied, Hides, PathTest};
+use helve_tools::{Access, Allows, Denied, Hides, PathTest};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -117,6 +117,8 @@ pub(crate) struct Question<'a> {
     pub(crate) tool: &'a str,
     pub(crate) intent: String,
     pub(crate) actions: Vec<Action>,
+    /// The same, and what they amount to where a path leads elsewhere.
+    pub(crate) real_actions: &'a [Action],
     pub(crate) weight: Weight,
     pub(crate) root: &'a Path,
     pub(crate) added: &'a [PathBuf],
@@ -306,16 +308,46 @@ impl Gate {
         }
     }
 
+    /// What a call may do with what it finds: what was judged before, and what needs no asking. A path may lead elsewhere by
+    /// the time it is opened.
+    pub(crate) fn allows(
+        &self,
+        record: &Recorder,
+        tool: &str,
+        judged: Vec<Action>,
+        (root, added): (&Path, &[PathBuf]),
+    ) -> Allows {
+        let Judge::Rules(ruled) = &self.judge else { return Arc::new(|_, _| true) };
+        let rights = record.state(|state| ruled.rights(state, root, added));
+        let tool = tool.to_owned();
+        Arc::new(move |access, path| {
+            let (action, is_judged) = match access {
+                Access::Read => {
+                    let read = Action::Read(path.to_owned());
+                    let is_judged = judged.contains(&read);
+                    (read, is_judged)
+                }
+                Access::Write => {
+                    let write = Action::Write(path.to_owned());
+                    let is_judged =
+                        judged.contains(&write) || judged.contains(&Action::Delete(path.to_owned()));
+                    (write, is_judged)
+                }
+            };
+            is_judged || rights.decide(&tool, &[action]).verdict == Verdict::Allow
+        })
+    }
+
     /// What the rules say of a call.
     pub(crate) fn judge(&self, question: &Question<'_>, record: &Recorder) -> Judged {
         let ruled = match &self.judge {
             Judge::Tape(tape) => return Judged::Settled(tape.decision(question.call)),
             Judge::Rules(ruled) => ruled,
         };
-        let actions = scope::with_real_paths(&question.actions);
         let rights = record.state(|state| ruled.rights(state, question.root, question.added));
-        let rights = rights.in_folder_of(scope::is_in_nested_repository(&actions, question.root));
-        let mut decision = rights.decide(question.tool, &actions);
+        let is_nested = scope::is_in_nested_repository(question.real_actions, question.root);
+        let rights = rights.in_folder_of(is_nested);
+        let mut decision = rights.decide(question.tool, question.real_actions);
         let is_free = rights.mode() == Mode::Bypass;
         let most = ruled.read().max_deletes;
         if decision.verdict != Verdict::Deny && !is_free && scope::is_more_than(&decision.deletes, most) {

@@ -1,11 +1,10 @@
 //! The ground that a call stands on: the workspace, in which everything that the call changes is kept before and known after.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::ToolClass;
-use helve_workspace::{Effects, Workspace, WorkspaceError, Writing};
+use helve_workspace::{Effects, ResolvedPath, Workspace, WorkspaceError, Writing};
 
 use crate::ToolFailure;
 
@@ -77,17 +76,18 @@ impl Ground {
     /// Makes a change to these places. What is there now is kept first, or the change is not made.
     pub(crate) fn change<T>(
         &self,
-        places: &[&Path],
+        places: &[&ResolvedPath],
         change: impl FnOnce() -> Result<T, ToolFailure>,
     ) -> Result<T, ToolFailure> {
         let mut workspaces: Vec<MutexGuard<'_, Workspace>> =
             self.workspaces.iter().map(|shared| lock(shared)).collect();
         let mut writings: Vec<(usize, Writing)> = Vec::new();
         for place in places {
-            let of = workspaces.iter().rposition(|workspace| place.starts_with(workspace.root().folder()));
+            let of =
+                workspaces.iter().rposition(|workspace| place.path().starts_with(workspace.root().folder()));
             let of = of.unwrap_or_default();
             let Some(workspace) = workspaces.get_mut(of) else { continue };
-            writings.push((of, workspace.about_to_write(place).map_err(not_kept)?));
+            writings.push((of, workspace.about_to_write_at(place).map_err(not_kept)?));
         }
         // Before the first file is touched, what it was is on the disk.
         workspaces.iter().try_for_each(|workspace| workspace.sync_kept()).map_err(not_kept)?;

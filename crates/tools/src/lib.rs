@@ -46,5 +46,5 @@ pub use shell::shell_kill::ShellKill;
 pub use shell::shell_output::ShellOutput;
 pub use shell::survey::{Denied, PathTest};
 pub use todo::Todo;
-pub use tool::{Context, Done, Hides, Live, Running, Tool, ToolFailure, TypedTool};
+pub use tool::{Access, Allows, Context, Done, Hides, Live, Running, Tool, ToolFailure, TypedTool};
 pub use web::web_fetch::WebFetch;

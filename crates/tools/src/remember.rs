@@ -1,20 +1,20 @@
 //! `remember`
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use helve_protocol::{Action, ToolClass, ToolOutput};
-use helve_workspace::{TextFile, main_ending};
+use helve_workspace::{OpenedPath, ResolvedPath, TextFile, main_ending};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::aside::aside;
 use crate::files::atomic::{Change, Content, commit};
 use crate::files::likeness::Likeness;
-use crate::files::{read_bounded, real_path};
-use crate::{Context, Done, ToolFailure, Touches, TypedTool};
+use crate::files::{read_bounded, real_path, told as told_of};
+use crate::{Access, Context, Done, ToolFailure, Touches, TypedTool};
 
 /// Adds lines to the files that people and later sessions read.
 #[derive(Clone, Debug)]
@@ -91,15 +91,21 @@ impl Remember {
             Scope::User => &self.user,
         };
         let cannot = |error| ToolFailure(format!("{} can't be used: {error}.", path.display()));
-        let real = real_path(path).map_err(cannot)?;
-        let root = context.root.canonicalize().map_err(cannot)?;
-        if scope == Scope::Project && !real.starts_with(root) {
-            return Err(ToolFailure(format!(
-                "{} leads out of the project, so nothing was written. Tell the person.",
-                path.display()
-            )));
+        let place = ResolvedPath::new(path).map_err(cannot)?;
+        if scope == Scope::Project {
+            let root = real_path(&context.root).map_err(cannot)?;
+            // Where the file itself is was decided when this tool was offered; where a link leads was not.
+            let own = path.strip_prefix(&context.root).map(|inside| root.join(inside));
+            let is_own = own.is_ok_and(|own| own == place.path());
+            if !place.path().starts_with(root) || !is_own && !(context.allows)(Access::Write, place.path()) {
+                return Err(ToolFailure(format!(
+                    "{} leads out of the project, or where nothing may be written, so nothing was written. Tell the person.",
+                    path.display()
+                )));
+            }
         }
-        Ok(MemoryFile { path: real, scope })
+        let place = place.make_folders().map_err(cannot)?;
+        Ok(MemoryFile { path: place.path().to_owned(), place, scope })
     }
 }
 
@@ -150,6 +156,7 @@ fn with_bullet(text: &str, line: &str) -> String {
 /// A file of memories, where it really is.
 struct MemoryFile {
     path: PathBuf,
+    place: ResolvedPath,
     scope: Scope,
 }
 
@@ -163,7 +170,7 @@ impl MemoryFile {
         }
         let after = with_bullet(text, line);
         self.must_have_room(text, &after)?;
-        context.ground.change(&[&self.path], || self.write(before.as_ref(), after))?;
+        context.ground.change(&[&self.place], || self.write(before.as_ref(), after))?;
         Ok(told(format!("Added to {}.", self.path.display())))
     }
 
@@ -172,17 +179,16 @@ impl MemoryFile {
     }
 
     fn read(&self) -> Result<Option<(Content, TextFile)>, ToolFailure> {
-        let facts = match fs::metadata(&self.path) {
+        let file = match self.place.open() {
+            Ok(OpenedPath::File(file)) => file,
+            Ok(_) => return Err(self.cannot("it is no ordinary file")),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            facts => facts.map_err(|error| self.cannot(error))?,
+            Err(error) => return Err(self.cannot(told_of(error))),
         };
-        if !facts.is_file() {
-            return Err(self.cannot("it is no ordinary file"));
-        }
         // A file that is much too large is not read to the end.
-        let bytes = read_bounded(&self.path, 1 << 20).map_err(|error| self.cannot(error))?;
+        let bytes = read_bounded(&file, 1 << 20).map_err(|error| self.cannot(error))?;
         let text = TextFile::read(&bytes).map_err(|error| self.cannot(error))?;
-        let like = Some(Likeness::of(&self.path, facts));
+        let like = Some(Likeness::of(&file).map_err(|error| self.cannot(error))?);
         Ok(Some((Content { bytes, like }, text)))
     }
 
@@ -209,7 +215,7 @@ impl MemoryFile {
         };
         let like = before.and_then(|(content, _)| content.like.clone());
         let change = Change {
-            place: self.path.clone(),
+            place: self.place.clone(),
             before: before.map(|(content, _)| content.clone()),
             after: Some(Content { bytes, like }),
         };
@@ -219,9 +225,7 @@ impl MemoryFile {
 
 /// Holds the folder of the file, so that no other process adds to the file at the same time. Nothing is left behind.
 async fn lock(file: &MemoryFile, context: &Context) -> Result<Option<File>, ToolFailure> {
-    let folder = file.path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder).map_err(|error| file.cannot(error))?;
-    let folder = File::open(folder).map_err(|error| file.cannot(error))?;
+    let folder = file.place.reopen_folder().map_err(|error| file.cannot(error))?;
     for _ in 0..ATTEMPTS {
         match folder.try_lock() {
             Ok(()) => return Ok(Some(folder)),

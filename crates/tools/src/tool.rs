@@ -1,11 +1,13 @@
 //! What every tool is.
 
 use std::future::Future;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use helve_protocol::{Action, Blobs, CallId, Needs, ToolClass, ToolOutput};
+use helve_workspace::ResolvedPath;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Deserialize;
@@ -95,9 +97,23 @@ pub struct Context {
     pub hides: Hides,
     /// Which paths rules deny to commands.
     pub denied: Denied,
+    /// What the call may do with a file that it has found, by its real path. Before the call, the path was judged as it was
+    /// then; what was found may be something else.
+    pub allows: Allows,
     /// Nothing is to be changed: only what would come of it is wanted.
     pub is_trial: bool,
 }
+
+/// What a call does with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    /// Also to delete it.
+    Write,
+}
+
+/// What may be done with which real paths.
+pub type Allows = Arc<dyn Fn(Access, &Path) -> bool + Send + Sync>;
 
 /// Which files are not to be shown.
 pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
@@ -134,14 +150,22 @@ impl Context {
             granted: Needs::default(),
             hides: Arc::new(|_| false),
             denied: Denied::default(),
+            allows: Arc::new(|_, _| true),
             is_trial: false,
         }
     }
 
-    /// The place that a path of the model's means: in the project, unless it is absolute.
-    pub fn place(&self, path: &str) -> PathBuf {
-        self.root.join(Path::new(path))
+    /// Finds what a path of the model's means, in the project unless it is absolute. Everything that is done with it from now
+    /// on is done with what was found.
+    pub(crate) fn resolve(&self, path: &str, access: Access) -> io::Result<ResolvedPath> {
+        let resolved = ResolvedPath::new(&self.root.join(path))?;
+        if (self.allows)(access, resolved.path()) { Ok(resolved) } else { Err(became_another()) }
     }
+}
+
+/// A path leads to something else than what was judged, or to a link where there was none.
+pub(crate) fn became_another() -> io::Error {
+    io::Error::other("it changed while it was being opened; try again")
 }
 
 /// What the model is told when a tool could not do its work: what happened, and what to do next.

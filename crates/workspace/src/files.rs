@@ -1,18 +1,18 @@
 //! How files below the root are reached: never through a link, and never by opening what is not a file.
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags};
+use rustix::fs::{self, AtFlags, OFlags};
 use rustix::io::Errno;
 
+use crate::beneath::{CONTENT, OpenedPath, open_exactly, open_in};
 use crate::error::{Result, WorkspaceError};
 use crate::stat::{Kind, Stat};
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-/// A pipe opened so does not wait for its other end.
-const CONTENT: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 /// What reading a path gave.
 pub(crate) enum Content {
@@ -64,21 +64,9 @@ impl Files {
         Ok((self.open_folder(folder)?, name))
     }
 
-    /// Opens a folder step by step, so that no link on the way leads elsewhere.
+    /// Opens a folder, unless a link is on the way: it would lead elsewhere.
     pub(crate) fn open_folder(&self, folder: &str) -> io::Result<OwnedFd> {
-        if folder.starts_with('/') {
-            return Ok(fs::openat(CWD, folder, FOLDER - OFlags::NOFOLLOW, Mode::empty())?);
-        }
-        let mut at = fs::openat(CWD, &self.root, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
-        for name in folder.split('/').filter(|name| !name.is_empty()) {
-            at = fs::openat(&at, name, FOLDER, Mode::empty())?;
-        }
-        Ok(at)
-    }
-
-    /// Opens a folder whose parents were just seen to be folders.
-    pub(crate) fn open_seen_folder(&self, folder: &str) -> io::Result<OwnedFd> {
-        Ok(fs::openat(CWD, self.absolute(folder), FOLDER, Mode::empty())?)
+        open_exactly(&self.absolute(folder), FOLDER)
     }
 
     /// What is there now; nothing if there is none, or a folder on the way is no folder any more.
@@ -91,29 +79,48 @@ impl Files {
         }
     }
 
-    /// Reads a file or a link whose parents were just seen to be folders.
+    /// Reads a file or a link.
     pub(crate) fn read(&self, path: &str, stat: &Stat, max_bytes: u64) -> Content {
-        let absolute = self.absolute(path);
         let read = match stat.kind() {
-            Kind::File => read_file(&absolute, max_bytes),
-            Kind::Link => read_link(&absolute),
+            Kind::File => {
+                open_exactly(&self.absolute(path), CONTENT).and_then(|file| read_file(file, max_bytes))
+            }
+            Kind::Link => self.open_parent(path).and_then(|(folder, name)| read_link(&folder, name)),
             Kind::Folder | Kind::Special => Ok(Content::Special),
         };
-        read.unwrap_or_else(|error| if is_absence(&error) { Content::Gone } else { Content::Unreadable })
+        read.unwrap_or_else(content_of_failure)
     }
+}
+
+/// Reads a file or a link in a folder that is open.
+pub(crate) fn read_in(folder: &OwnedFd, name: &OsStr, stat: &Stat, max_bytes: u64) -> Content {
+    let read = match stat.kind() {
+        Kind::File => match open_in(folder, name) {
+            Ok(OpenedPath::File(file)) => read_file(file.into(), max_bytes),
+            Ok(_) => Ok(Content::Special),
+            Err(error) => Err(error),
+        },
+        Kind::Link => read_link(folder, name),
+        Kind::Folder | Kind::Special => Ok(Content::Special),
+    };
+    read.unwrap_or_else(content_of_failure)
+}
+
+fn content_of_failure(error: io::Error) -> Content {
+    if is_absence(&error) { Content::Gone } else { Content::Unreadable }
 }
 
 pub(crate) fn stat_in(folder: &OwnedFd, name: impl rustix::path::Arg) -> io::Result<Stat> {
     Ok(fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
 }
 
-fn is_absence(error: &io::Error) -> bool {
+pub(crate) fn is_absence(error: &io::Error) -> bool {
     // A link where a folder was: what was below it is not there any more.
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
-fn read_file(path: &Path, max_bytes: u64) -> io::Result<Content> {
-    let file = std::fs::File::from(fs::open(path, CONTENT, Mode::empty())?);
+fn read_file(file: OwnedFd, max_bytes: u64) -> io::Result<Content> {
+    let file = std::fs::File::from(file);
     let stat = Stat::from(fs::fstat(&file)?);
     if stat.kind() != Kind::File {
         return Ok(Content::Special);
@@ -128,9 +135,9 @@ fn read_file(path: &Path, max_bytes: u64) -> io::Result<Content> {
     Ok(if is_within { Content::Read(stat, bytes) } else { Content::TooLarge })
 }
 
-fn read_link(path: &Path) -> io::Result<Content> {
-    let stat = Stat::from(fs::lstat(path)?);
-    let target = fs::readlink(path, Vec::new())?;
+fn read_link(folder: &OwnedFd, name: impl rustix::path::Arg + Copy) -> io::Result<Content> {
+    let stat = stat_in(folder, name)?;
+    let target = fs::readlinkat(folder, name, Vec::new())?;
     Ok(Content::Read(stat, target.into_bytes()))
 }
 

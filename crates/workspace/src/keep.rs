@@ -1,6 +1,8 @@
 //! Reads contents, keeps them in the blobs, and gets them back from git.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -8,8 +10,8 @@ use helve_protocol::BlobId;
 
 use crate::diff::{Patience, count_lines};
 use crate::effects::{Effect, Image, NotKept, WhyNotKept};
-use crate::error::{Result, WorkspaceError};
-use crate::files::Content;
+use crate::error::{At, Result};
+use crate::files::{Content, is_absence, read_in, stat_in};
 use crate::git::Object;
 use crate::index::{Entry, Pair, Source};
 use crate::stat::{Kind, Moment, Stat};
@@ -97,11 +99,17 @@ impl Workspace {
 
     fn read(&self, wanted: &Wanted, now: Moment) -> Result<Option<Entry>> {
         let Wanted { path, stat, keep } = wanted;
-        let nowhere = |why| Ok(Some(Entry::new(*stat, now, Source::Nowhere(why))));
         if *keep == Keep::Nothing {
-            return nowhere(WhyNotKept::NotUnicode);
+            return Ok(Some(Entry::new(*stat, now, Source::Nowhere(WhyNotKept::NotUnicode))));
         }
-        match self.files.read(path, stat, self.limits.max_file_bytes) {
+        let content = self.files.read(path, stat, self.limits.max_file_bytes);
+        self.entry_of(content, *stat, *keep, now)
+    }
+
+    /// What becomes of a content that was read, or could not be.
+    fn entry_of(&self, content: Content, stat: Stat, keep: Keep, now: Moment) -> Result<Option<Entry>> {
+        let nowhere = |why| Ok(Some(Entry::new(stat, now, Source::Nowhere(why))));
+        match content {
             Content::Gone => Ok(None),
             Content::TooLarge => nowhere(WhyNotKept::TooLarge),
             Content::Special => nowhere(WhyNotKept::Special),
@@ -110,7 +118,7 @@ impl Workspace {
                 let hash = BlobId::from_hash(*blake3::hash(&bytes).as_bytes());
                 let source = match keep {
                     Keep::Hash | Keep::Nothing => Source::Unread,
-                    Keep::Unless(known) if *known == hash => Source::Unread,
+                    Keep::Unless(known) if known == hash => Source::Unread,
                     Keep::InBlobs | Keep::Unless(_) => self.put(&bytes)?,
                 };
                 Ok(Some(Entry { hash: Some(hash), ..Entry::new(stat, now, source) }))
@@ -133,22 +141,33 @@ impl Workspace {
 
     /// What a path holds now, with its content kept; none if there is neither a file nor a link.
     pub(crate) fn see(&self, path: &str) -> Result<Option<Entry>> {
-        let Some(Entry { stat, seen: now, .. }) = self.glance(path)? else { return Ok(None) };
-        let known = self.index.entries.get(path);
-        match known {
-            Some(known) if known.source == Source::Blobs && !known.is_in_doubt(&stat) => {
-                Ok(Some(known.clone()))
-            }
-            _ => self.read(&Wanted { path: path.to_owned(), stat, keep: Keep::InBlobs }, now),
+        match self.files.open_parent(path) {
+            Ok((folder, _)) => self.see_in(&folder, path),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(error) => Err(error).at(self.files.absolute(path)),
         }
     }
 
-    /// What a path holds now, without its content.
-    pub(crate) fn glance(&self, path: &str) -> Result<Option<Entry>> {
-        let stat = self
-            .files
-            .stat(path)
-            .map_err(|source| WorkspaceError::Disk { path: self.files.absolute(path), source })?;
+    /// The same for a path whose folder is open.
+    pub(crate) fn see_in(&self, folder: &OwnedFd, path: &str) -> Result<Option<Entry>> {
+        let Some(Entry { stat, seen: now, .. }) = self.glance_in(folder, path)? else { return Ok(None) };
+        match self.index.entries.get(path) {
+            Some(known) if known.source == Source::Blobs && !known.is_in_doubt(&stat) => {
+                Ok(Some(known.clone()))
+            }
+            _ => {
+                let content = read_in(folder, name_in_folder(path), &stat, self.limits.max_file_bytes);
+                self.entry_of(content, stat, Keep::InBlobs, now)
+            }
+        }
+    }
+
+    /// What a path holds now whose folder is open, without its content.
+    pub(crate) fn glance_in(&self, folder: &OwnedFd, path: &str) -> Result<Option<Entry>> {
+        let stat = match stat_in(folder, name_in_folder(path)) {
+            Err(error) if is_absence(&error) => None,
+            stat => Some(stat.at(self.files.absolute(path))?),
+        };
         let stat = stat.filter(|stat| stat.kind() != Kind::Folder);
         Ok(stat.map(|stat| Entry::new(stat, self.now(), Source::Unread)))
     }
@@ -245,6 +264,11 @@ impl Workspace {
         };
         Ok(count_lines(&content(before)?, &content(after)?, patience))
     }
+}
+
+/// The last name of a path.
+fn name_in_folder(path: &str) -> &OsStr {
+    OsStr::new(path.rsplit('/').next().unwrap_or(path))
 }
 
 fn image_of(entry: &Entry, from_git: &HashMap<ObjectId, BlobId>) -> Image {

@@ -7,6 +7,7 @@
 //!   same for one path, without a walk.
 //! - [`Workspace::refresh`] looks for what others changed meanwhile, and [`Workspace::outside_to_tell`] tells it.
 //! - [`Workspace::restore`] puts a path back to what it was.
+//! - [`ResolvedPath`] is a path that was opened so that nobody can lead it elsewhere afterwards.
 //!
 //! What is seen: all files below the root but `.git` and what is ignored (`.ignore`, `.gitignore`, `info/exclude`), unless
 //! git tracks it. Of an ignored file it is noticed that it changed, of an ignored folder only that it is gone. Links are not
@@ -17,6 +18,7 @@
 //! could make git forget it; every other file is put into the blobs, up to [`Limits`]. What is not kept is known, and said
 //! when it changes.
 
+mod beneath;
 mod diff;
 mod effects;
 mod error;
@@ -37,6 +39,11 @@ mod tracked;
 mod walk;
 mod workspace;
 
+#[doc(hidden)]
+pub use beneath::do_without_openat2;
+pub use beneath::{
+    OpenedPath, ResolvedPath, metadata_without_links, names_in, open_without_links, read_link_without_links,
+};
 pub use diff::one_line;
 pub use effects::{Effect, Effects, Image, NotKept, WhyNotKept};
 pub use error::WorkspaceError;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
@@ -33,11 +34,17 @@ impl Workspace {
         let key = self.files.key(path)?;
         self.check(&key, guard)?;
         let content = self.content_of(&key, image)?;
-        let writing = self.about_to_write(&key)?;
-        match content {
-            None => remove(&self.files, &key),
-            Some((mode, content)) => put(&self.files, &key, mode, &content),
-        }?;
+        let folder = match &content {
+            None => open_parent(&self.files, &key)?,
+            Some(_) => Some(make_parents(&self.files, &key)?),
+        };
+        let folder = folder.map(Arc::new);
+        let writing = self.keep_before_writing(key.clone(), folder.clone())?;
+        match (content, folder) {
+            (None, Some(folder)) => remove(&self.files, &folder, &key)?,
+            (Some((mode, content)), Some(folder)) => put(&folder, &key, mode, &content)?,
+            (_, None) => {}
+        }
         self.note_written(writing)
     }
 
@@ -107,20 +114,28 @@ impl Workspace {
     }
 }
 
+/// The folder that a path is in; none if there is none.
+fn open_parent(files: &Files, path: &str) -> Result<Option<OwnedFd>> {
+    match files.open_parent(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(|(folder, _)| Some(folder)).at(path),
+    }
+}
+
 /// Takes a file or a link away, and the folders that have nothing in them then.
-fn remove(files: &Files, path: &str) -> Result<()> {
-    let (folder, name) = match files.open_parent(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.at(path)?,
-    };
-    match fs::unlinkat(&folder, name, AtFlags::empty()) {
+fn remove(files: &Files, folder: &OwnedFd, path: &str) -> Result<()> {
+    match fs::unlinkat(folder, name_of(path), AtFlags::empty()) {
         // Nothing is there, or a folder: what was to go has gone.
         Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
         Err(error) => return Err(error).at(path),
     }
-    fs::fsync(&folder).at(path)?;
+    fs::fsync(folder).at(path)?;
     remove_empty_parents(files, path);
     Ok(())
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn remove_empty_parents(files: &Files, path: &str) {
@@ -137,21 +152,20 @@ fn remove_empty_parents(files: &Files, path: &str) {
 }
 
 /// Makes a new file or link beside the path, and then gives it the name.
-fn put(files: &Files, path: &str, mode: FileMode, content: &[u8]) -> Result<()> {
-    let folder = make_parents(files, path)?;
-    let name = path.rsplit('/').next().unwrap_or(path);
-    clear_folder(&folder, name, path)?;
+fn put(folder: &OwnedFd, path: &str, mode: FileMode, content: &[u8]) -> Result<()> {
+    let name = name_of(path);
+    clear_folder(folder, name, path)?;
     let new = match mode.kind() {
-        Kind::Link => new_link(&folder, name, content),
-        _ => new_file(&folder, name, mode, content),
+        Kind::Link => new_link(folder, name, content),
+        _ => new_file(folder, name, mode, content),
     };
     let new = new.at(path)?;
-    let renamed = fs::renameat(&folder, &new, &folder, name);
+    let renamed = fs::renameat(folder, &new, folder, name);
     if renamed.is_err() {
-        let _ = fs::unlinkat(&folder, &new, AtFlags::empty());
+        let _ = fs::unlinkat(folder, &new, AtFlags::empty());
     }
     renamed.at(path)?;
-    fs::fsync(&folder).at(path)
+    fs::fsync(folder).at(path)
 }
 
 fn make_parents(files: &Files, path: &str) -> Result<OwnedFd> {

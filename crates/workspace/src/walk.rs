@@ -14,7 +14,7 @@ use std::thread;
 use rustix::fs::{FileType, RawDir};
 
 use crate::error::{Result, WorkspaceError};
-use crate::files::{Files, folders_of, join, name_of, stat_in};
+use crate::files::{Files, folders_of, is_absence, join, name_of, stat_in};
 use crate::git::ATTRIBUTES;
 use crate::rules::{RULE_FILES, Rules};
 use crate::stat::{Kind, Stat};
@@ -190,7 +190,7 @@ impl Walker<'_> {
 
     /// Takes note of what is in a folder, and gives the folders within and the files.
     fn look_into(&self, job: &Job, only: Option<&Tracked>, walk: &mut Walk) -> (Vec<Job>, Vec<Found>) {
-        let listed = self.files.open_seen_folder(&job.folder).and_then(|folder| {
+        let listed = self.files.open_folder(&job.folder).and_then(|folder| {
             let names = Names::of(&folder)?;
             Ok((folder, names))
         });
@@ -209,9 +209,7 @@ impl Walker<'_> {
                 (look.folders, look.found)
             }
             // It went away, or became something else, since it was seen: then there is nothing in it.
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                (Vec::new(), Vec::new())
-            }
+            Err(error) if is_absence(&error) => (Vec::new(), Vec::new()),
             Err(error) => {
                 walk.unseen.push(Unseen { folder: job.folder.clone(), reason: error.to_string() });
                 (Vec::new(), Vec::new())

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use helve_protocol::{Blobs, Clock};
 
+use crate::beneath::{ResolvedPath, names_in};
 use crate::diff::{self, Side};
 use crate::effects::{Effect, Effects, Image, NotKept, WhyNotKept};
 use crate::error::Result;
@@ -63,6 +65,8 @@ pub struct Watch(());
 pub struct Writing {
     pub(crate) path: String,
     pub(crate) before: Option<Entry>,
+    /// The folder that it is in; none if there is none yet.
+    folder: Option<Arc<OwnedFd>>,
 }
 
 pub struct Workspace {
@@ -176,9 +180,8 @@ impl Workspace {
             }
         }
         seen.extend(stat(".git/config").map(|stat| (".git/config".to_owned(), Some(stat))));
-        let hooks =
-            std::fs::read_dir(self.files.absolute(".git/hooks")).into_iter().flatten().take(MAX_HOOKS);
-        for name in hooks.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+        let hooks = self.files.open_folder(".git/hooks").and_then(names_in).unwrap_or_default();
+        for name in hooks.into_iter().take(MAX_HOOKS).filter_map(|(name, _)| name.into_string().ok()) {
             let path = format!(".git/hooks/{name}");
             let stat = stat(&path);
             seen.insert(path, stat);
@@ -252,13 +255,31 @@ impl Workspace {
     /// Keeps what a path holds, before a tool writes it.
     pub fn about_to_write(&mut self, path: impl AsRef<Path>) -> Result<Writing> {
         let path = self.files.key(path)?;
-        let before = self.see(&path)?;
+        let folder = self.files.open_parent(&path).ok().map(|(folder, _)| Arc::new(folder));
+        self.keep_before_writing(path, folder)
+    }
+
+    /// The same for a path that the tool has resolved: what it has before it is what is kept, whatever becomes of the path
+    /// meanwhile.
+    pub fn about_to_write_at(&mut self, place: &ResolvedPath) -> Result<Writing> {
+        let path = self.files.key(place.path())?;
+        let folder = place.missing_folders().is_empty().then(|| place.folder().clone());
+        self.keep_before_writing(path, folder)
+    }
+
+    /// Keeps what is in a folder by the last name of a path. There is nothing if there is no folder.
+    pub(crate) fn keep_before_writing(
+        &mut self,
+        path: String,
+        folder: Option<Arc<OwnedFd>>,
+    ) -> Result<Writing> {
+        let before = folder.as_ref().map(|folder| self.see_in(folder, &path)).transpose()?.flatten();
         if let Some(pair) = self.difference_to_index(&path, before.as_ref()) {
             let (changes, _) = self.effects_of(vec![pair])?;
             self.note_outside(changes);
         }
         self.set(&path, before.clone());
-        Ok(Writing { path, before })
+        Ok(Writing { path, before, folder })
     }
 
     /// Makes what is kept survive the end of the machine.
@@ -268,9 +289,13 @@ impl Workspace {
 
     /// What a tool did to the path that it said it would write.
     pub fn note_written(&mut self, writing: Writing) -> Result<Effects> {
-        let Writing { path, before } = writing;
-        // Where what is there now can't be kept, it is told all the same.
-        let after = self.see(&path).or_else(|_| self.glance(&path))?;
+        let Writing { path, before, folder } = writing;
+        let folder = folder.or_else(|| Some(Arc::new(self.files.open_parent(&path).ok()?.0)));
+        let after = match folder {
+            // Where what is there now can't be kept, it is told all the same.
+            Some(folder) => self.see_in(&folder, &path).or_else(|_| self.glance_in(&folder, &path))?,
+            None => None,
+        };
         self.set(&path, after.clone());
         self.note();
         if !differ(before.as_ref(), after.as_ref()) {

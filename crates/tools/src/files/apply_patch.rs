@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use helve_protocol::{Action, ToolClass, ToolOutput};
+use helve_workspace::OpenedPath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -154,7 +155,7 @@ impl Desk {
         let mut sheets = HashMap::new();
         for path in paths(patch).into_iter().map(plain) {
             let place = Place::find(path, context)?;
-            let there = if place.path.is_dir() {
+            let there = if matches!(place.at.open(), Ok(OpenedPath::Folder(_))) {
                 There::Folder
             } else if let Some(standing) = files.open(&place, context)? {
                 let text = standing.text();
@@ -282,7 +283,7 @@ impl Desk {
             _ => String::new(),
         };
         let (before, after) = (target.content(), Some(made.content));
-        let change = Change { place: target.place.path.clone(), before, after };
+        let change = Change { place: target.place.at.clone(), before, after };
         Ok(Work {
             told: Some(did + &how + &telling::by_others(name, &made.settled.by_user) + &lines),
             diff: telling::diff(name, source.text(), Some(&made.settled.text)),
@@ -350,7 +351,7 @@ impl Sheet {
                 standing.must_be_as_seen()?;
             }
         }
-        let change = Change { place: self.place.path.clone(), before: self.content(), after: None };
+        let change = Change { place: self.place.at.clone(), before: self.content(), after: None };
         Ok(Work {
             told: (!is_moved).then(|| format!("{name} was deleted.")),
             diff: if is_moved { String::new() } else { telling::diff(name, self.text(), None) },

@@ -4,7 +4,7 @@
 //! with what is there. What came out is looked at: if it is not what was expected, somebody else was there a moment before,
 //! and both change places again. What came out of the others is put back too, which takes no room on the disk.
 //!
-//! Folders are held open from the first look on, so that no link can lead elsewhere in between.
+//! Everything is done in the folder that was opened when the path was resolved, so that no link can lead elsewhere in between.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, TryLockError};
@@ -12,19 +12,22 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use helve_workspace::{NotText, TextFile};
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags};
+use helve_workspace::{NotText, ResolvedPath, TextFile};
+use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::files::MAX_CHANGED_BYTES;
+use crate::files::lease;
 use crate::files::likeness::Likeness;
+use crate::tool::became_another;
 
-/// What shall happen to one file. Its place is where the file really is: no link leads further.
+/// What shall happen to one file. Its place was resolved and judged, and is used as it was found.
 pub(crate) struct Change {
-    pub(crate) place: PathBuf,
+    pub(crate) place: ResolvedPath,
     /// What is there now; nothing if there is no file.
     pub(crate) before: Option<Content>,
     /// What shall be there; nothing if there shall be no file.
@@ -63,7 +66,8 @@ fn listed(places: &[PathBuf]) -> String {
 
 /// Makes all changes or none. A kill between two files leaves each of them old or new.
 pub(crate) fn commit(changes: &[Change]) -> Result<(), CommitError> {
-    let refused = |change: &Change, error| CommitError::Refused { place: change.place.clone(), error };
+    let refused =
+        |change: &Change, error| CommitError::Refused { place: change.place.path().to_owned(), error };
     let mut stage = Stage::default();
     for change in changes {
         stage.0.push(Staged::new(change).map_err(|error| refused(change, error))?);
@@ -71,7 +75,7 @@ pub(crate) fn commit(changes: &[Change]) -> Result<(), CommitError> {
     for at in 0..stage.0.len() {
         let Some(Err(error)) = stage.0.get_mut(at).map(Staged::go_live) else { continue };
         let left = stage.put_back(at);
-        let place = changes.get(at).map(|change| change.place.clone()).unwrap_or_default();
+        let place = changes.get(at).map(|change| change.place.path().to_owned()).unwrap_or_default();
         return Err(match left.is_empty() {
             true => CommitError::Refused { place, error },
             false => CommitError::Torn { place, error, left },
@@ -89,7 +93,8 @@ impl Stage<'_> {
     /// Undoes all changes before this one, the last first, and tells which could not be undone.
     fn put_back(&mut self, end: usize) -> Vec<PathBuf> {
         let done = self.0.iter_mut().take(end).rev();
-        done.filter_map(|staged| staged.go_back().is_err().then(|| staged.change.place.clone())).collect()
+        done.filter_map(|staged| staged.go_back().is_err().then(|| staged.change.place.path().to_owned()))
+            .collect()
     }
 
     /// Everything is in its place, and shall be there after a power cut.
@@ -114,13 +119,13 @@ impl Drop for Stage<'_> {
 struct Staged<'c> {
     change: &'c Change,
     /// The folder of the file.
-    folder: OwnedFd,
+    folder: Arc<OwnedFd>,
     /// The file's name, and the one beside it.
     name: OsString,
     aside: OsString,
     beside: Beside,
     /// The folders that were made for it, each in the one before.
-    made: Vec<(OwnedFd, OsString)>,
+    made: Vec<(Arc<OwnedFd>, OsString)>,
 }
 
 /// What stands beside the file.
@@ -128,7 +133,7 @@ enum Beside {
     Nothing,
     /// The new one, locked as long as somebody works on it.
     New {
-        _locked: File,
+        _locked: Option<File>,
     },
     /// The old one.
     Old,
@@ -137,21 +142,18 @@ enum Beside {
 impl<'c> Staged<'c> {
     fn new(change: &'c Change) -> io::Result<Staged<'c>> {
         let place = &change.place;
-        let (Some(parent), Some(name)) = (place.parent(), place.file_name()) else {
-            return Err(io::Error::other("it has no name"));
-        };
         let mut made = Vec::new();
-        let folder = match change.after {
-            Some(_) => open_or_make(parent, &mut made),
-            None => open_folder(parent),
-        };
-        let folder = folder.inspect_err(|_| remove_folders(&mut made))?;
-        let (name, aside) = (name.to_owned(), beside(name));
+        let folder = make_folders(place, &mut made).inspect_err(|_| remove_folders(&mut made))?;
+        let (name, aside) = (place.name().to_owned(), beside(place.name()));
         let mut staged = Staged { change, folder, name, aside, beside: Beside::Nothing, made };
         if let Some(content) = &change.after {
             let mut file = claim(&staged.folder, &staged.aside, content.like.is_some())?;
             let filled = fill(&mut file, content);
-            staged.beside = Beside::New { _locked: file };
+            // From now on it is only read, so that it can be known whether somebody else writes it.
+            let locked = open_for_reading(&staged.folder, &staged.aside);
+            drop(file);
+            let locked = locked.inspect(|file| drop(file.try_lock()));
+            staged.beside = Beside::New { _locked: locked.ok() };
             filled?;
         }
         Ok(staged)
@@ -210,7 +212,7 @@ impl<'c> Staged<'c> {
             Err(Errno::NOENT) => return Err(touched()),
             moved => moved?,
         }
-        if is_this(&self.folder, &self.aside, expected) {
+        if self.came_out(expected) {
             return Ok(());
         }
         self.rename(&self.aside, &self.name, RenameFlags::NOREPLACE)?;
@@ -224,11 +226,24 @@ impl<'c> Staged<'c> {
             Err(Errno::NOENT) => return Err(touched()),
             exchanged => exchanged?,
         }
-        if is_this(&self.folder, &self.aside, expected) {
+        if self.came_out(expected) {
             return Ok(());
         }
         self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE)?;
+        // Whoever opened the file in between and saved it saved it last.
+        let ours = [&self.change.before, &self.change.after];
+        if !ours.iter().filter_map(|content| content.as_ref()).any(|content| self.came_out(content)) {
+            self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE)?;
+        }
         Err(touched())
+    }
+
+    /// Whether the file that came out is what is expected, and stays that. Whoever opened it to save it before it came out may
+    /// still be writing: that is waited for. By its old name nobody opens it any more.
+    fn came_out(&self, expected: &Content) -> bool {
+        let is_written =
+            open_for_reading(&self.folder, &self.aside).is_ok_and(|file| lease::is_written(&file));
+        !is_written && is_this(&self.folder, &self.aside, expected)
     }
 
     /// Where files can't change places, one replaces the other, a moment after a look at it.
@@ -286,13 +301,17 @@ fn is_unknown(error: Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Whether a file has these bytes.
-fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
+fn open_for_reading(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
     const FLAGS: OFlags =
         OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
+    Ok(File::from(fs::openat(folder, name, FLAGS, Mode::empty())?))
+}
+
+/// Whether a file has these bytes.
+fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
     let length = content.bytes.len() as u64;
     let read = || -> io::Result<bool> {
-        let file = File::from(fs::openat(folder, name, FLAGS, Mode::empty())?);
+        let file = open_for_reading(folder, name)?;
         let facts = file.metadata()?;
         if !facts.is_file() || facts.len() != length {
             return Ok(false);
@@ -306,36 +325,25 @@ fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
 
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens a folder whose path has no links in it. One that has some by now leads somewhere else.
-fn open_folder(path: &Path) -> io::Result<OwnedFd> {
-    match fs::openat2(CWD, path, FOLDER, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // Older kernels know only about the last name.
-        Err(Errno::NOSYS) => Ok(fs::openat(CWD, path, FOLDER, Mode::empty())?),
-        Err(Errno::LOOP | Errno::NOTDIR) => {
-            Err(io::Error::other("a folder on the way to it became something else; look again"))
+/// The folder that a file is in. Those that are missing are made, each in the one before.
+fn make_folders(place: &ResolvedPath, made: &mut Vec<(Arc<OwnedFd>, OsString)>) -> io::Result<Arc<OwnedFd>> {
+    let mut at = place.folder().clone();
+    for name in place.missing_folders() {
+        match fs::mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) => made.push((at.clone(), name.clone())),
+            // Another change of the same patch, or somebody else, made it first.
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
         }
-        opened => Ok(opened?),
-    }
-}
-
-/// Opens a folder, and makes it and those around it first where there are none.
-fn open_or_make(path: &Path, made: &mut Vec<(OwnedFd, OsString)>) -> io::Result<OwnedFd> {
-    let missing: Vec<&OsStr> = path
-        .ancestors()
-        .take_while(|folder| !folder.exists())
-        .filter_map(|folder| folder.file_name())
-        .collect();
-    let mut at = open_folder(path.ancestors().nth(missing.len()).unwrap_or(path))?;
-    for name in missing.into_iter().rev() {
-        fs::mkdirat(&at, name, Mode::from_raw_mode(0o777))?;
-        let inner = fs::openat(&at, name, FOLDER, Mode::empty());
-        made.push((at, name.to_owned()));
-        at = inner?;
+        at = match fs::openat(&at, name, FOLDER, Mode::empty()) {
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(became_another()),
+            opened => Arc::new(opened?),
+        };
     }
     Ok(at)
 }
 
-fn remove_folders(made: &mut Vec<(OwnedFd, OsString)>) {
+fn remove_folders(made: &mut Vec<(Arc<OwnedFd>, OsString)>) {
     for (parent, name) in made.drain(..).rev() {
         let _ = fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
     }
@@ -419,6 +427,7 @@ fn fill(file: &mut File, content: &Content) -> io::Result<()> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use super::*;
 
@@ -427,6 +436,7 @@ mod tests {
     }
 
     fn change(place: PathBuf, before: Option<&str>, after: Option<&str>) -> Change {
+        let place = ResolvedPath::new(&place).unwrap();
         Change { place, before: before.and_then(content), after: after.and_then(content) }
     }
 
@@ -466,8 +476,7 @@ mod tests {
         fs::write(at("last"), "the user's").unwrap();
         fs::set_permissions(at("gone"), fs::Permissions::from_mode(0o640)).unwrap();
         let mut gone = change(at("gone"), Some("2"), None);
-        gone.before.as_mut().unwrap().like =
-            Some(Likeness::of(&at("gone"), fs::metadata(at("gone")).unwrap()));
+        gone.before.as_mut().unwrap().like = Some(Likeness::of(&File::open(at("gone")).unwrap()).unwrap());
         let error = commit(&[
             change(at("old"), Some("1"), Some("one")),
             gone,
@@ -525,8 +534,8 @@ mod tests {
     fn who_is_still_writing_is_not_disturbed() {
         let root = tempfile::tempdir().unwrap();
         let place = root.path().join("file");
-        let theirs =
-            claim(&open_folder(root.path()).unwrap(), &beside(place.file_name().unwrap()), false).unwrap();
+        let resolved = ResolvedPath::new(&place).unwrap();
+        let theirs = claim(resolved.folder(), &beside(resolved.name()), false).unwrap();
         let error = commit(&[change(place.clone(), None, Some("ours"))]).unwrap_err();
         assert!(error.to_string().contains("try again"), "{error}");
         assert!(!place.exists());
@@ -584,7 +593,6 @@ mod tests {
         staged.go_live().unwrap();
         drop(staged);
         assert_eq!((names(&at("out")), names(&at("was"))), (vec![], vec!["f".to_owned()]));
-        assert!(commit(&[new]).unwrap_err().to_string().contains("became something else"));
         assert_eq!(names(&at("out")), Vec::<String>::new());
     }
 

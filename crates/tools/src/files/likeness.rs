@@ -3,9 +3,8 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, fchown};
-use std::path::Path;
 
-use rustix::fs::{XattrFlags, fremovexattr, fsetxattr, getxattr, listxattr};
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 
 /// The kernel lets names and a value be no larger.
 const MAX_BYTES: usize = 64 << 10;
@@ -30,9 +29,9 @@ struct Attribute {
 }
 
 impl Likeness {
-    /// Of the file at a path, whose facts are known.
-    pub(crate) fn of(path: &Path, facts: Metadata) -> Likeness {
-        Likeness { facts, attributes: attributes(path) }
+    /// Of a file that is open.
+    pub(crate) fn of(file: &File) -> io::Result<Likeness> {
+        Ok(Likeness { facts: file.metadata()?, attributes: attributes(file) })
     }
 
     /// Makes a new file like this one. Only the mode must work: not every file system has the rest, and not everybody may
@@ -53,15 +52,15 @@ impl Likeness {
 }
 
 /// What can be read of the attributes.
-fn attributes(path: &Path) -> Vec<Attribute> {
+fn attributes(file: &File) -> Vec<Attribute> {
     let mut buffer = vec![0; MAX_BYTES];
-    let names = listxattr(path, buffer.as_mut_slice()).unwrap_or_default();
+    let names = flistxattr(file, buffer.as_mut_slice()).unwrap_or_default();
     let names = buffer.get(..names).unwrap_or_default().to_vec();
     let mut room = MAX_BYTES_OF_VALUES;
     let mut attributes = Vec::new();
     for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let is_wanted = !OF_THE_BYTES.contains(&name);
-        let Ok(size) = getxattr(path, name, buffer.as_mut_slice()) else { continue };
+        let Ok(size) = fgetxattr(file, name, buffer.as_mut_slice()) else { continue };
         let value = buffer.get(..size).filter(|value| is_wanted && value.len() <= room);
         if let Some(value) = value {
             room -= value.len();

@@ -7,6 +7,7 @@ pub(crate) mod apply_patch;
 pub(crate) mod atomic;
 pub(crate) mod cells;
 pub(crate) mod edit;
+mod lease;
 pub(crate) mod likeness;
 pub(crate) mod notebook;
 pub(crate) mod notebook_edit;
@@ -16,14 +17,17 @@ pub(crate) mod telling;
 pub(crate) mod write;
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::{BlobId, Blobs};
-use helve_workspace::{Endings, Hunk, Merged, TextFile, lines, main_ending, merge};
+use helve_workspace::{
+    Endings, Hunk, Merged, OpenedPath, ResolvedPath, TextFile, lines, main_ending, merge,
+};
+use rustix::io::Errno;
 use similar::DiffOp;
 
 use crate::editing::form::is_other_form;
@@ -31,14 +35,13 @@ use crate::files::atomic::{Change, Content, commit};
 use crate::files::likeness::Likeness;
 use crate::files::read::is_long;
 use crate::search::walk;
-use crate::{Context, ToolFailure};
+use crate::tool::became_another;
+use crate::{Access, Context, ToolFailure};
 
 /// Larger files are neither remembered nor changed.
 pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;
 /// So many files are remembered; of more, those that were seen last.
 const MAX_REMEMBERED: usize = 10_000;
-/// Links that lead to links are followed so far.
-const MAX_LINKS: usize = 40;
 
 /// What was seen of the files of a session. All its file tools share one.
 #[derive(Debug, Default)]
@@ -133,19 +136,24 @@ impl Files {
     /// The file at a place in the project, as it stands and as it was seen; nothing if there is none.
     pub(crate) fn open(&self, place: &Place, context: &Context) -> Result<Option<Standing>, ToolFailure> {
         let name = &place.name;
-        let facts = match fs::metadata(&place.path) {
-            Ok(facts) => facts,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(ToolFailure(format!("{name} can't be read: {error}."))),
+        let cannot = |error: io::Error| {
+            ToolFailure(format!("{name} can't be read: {}. Nothing was changed.", told(error)))
         };
-        if !facts.is_file() {
-            let what = if facts.is_dir() { "a folder" } else { "no ordinary file" };
-            return Err(ToolFailure(format!("{name} is {what}. Nothing was changed.")));
-        }
-        let bytes = read_bounded(&place.path, MAX_CHANGED_BYTES)
+        let file = match place.at.open() {
+            Ok(OpenedPath::File(file)) => file,
+            Ok(OpenedPath::Folder(_)) => {
+                return Err(ToolFailure(format!("{name} is a folder. Nothing was changed.")));
+            }
+            Ok(OpenedPath::Special) => {
+                return Err(ToolFailure(format!("{name} is no ordinary file. Nothing was changed.")));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(cannot(error)),
+        };
+        let like = Likeness::of(&file).map_err(cannot)?;
+        let bytes = read_bounded(&file, MAX_CHANGED_BYTES)
             .map_err(|error| ToolFailure(format!("{name} can't be changed: {error}. Use the shell.")))?;
         let seen = self.seen(&place.path, &bytes, &*context.blobs);
-        let like = Likeness::of(&place.path, facts);
         Ok(Some(Standing { place: place.clone(), bytes, like, seen }))
     }
 
@@ -164,7 +172,7 @@ impl Files {
         let (changes, extents): (Vec<Change>, Vec<Extent>) =
             drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
         if let Some(change) = changes.iter().find(|change| change.is_too_large()) {
-            let name = walk::shown(&context.root, &change.place);
+            let name = walk::shown(&context.root, change.place.path());
             return Err(ToolFailure(format!(
                 "{name} would have more than {} MiB, which could not be edited any more. Nothing was changed.",
                 MAX_CHANGED_BYTES >> 20
@@ -182,13 +190,13 @@ impl Files {
         if context.is_trial {
             return Ok(told);
         }
-        let places: Vec<&Path> = changes.iter().map(|change| change.place.as_path()).collect();
+        let places: Vec<&ResolvedPath> = changes.iter().map(|change| &change.place).collect();
         let make = || commit(&changes).map_err(|error| ToolFailure(error.to_string()));
         context.ground.change(&places, make)?;
         for (change, extent) in changes.iter().zip(extents) {
             match &change.after {
-                Some(after) => self.wrote(&change.place, &after.bytes, extent, &*context.blobs),
-                None => self.forget(&change.place),
+                Some(after) => self.wrote(change.place.path(), &after.bytes, extent, &*context.blobs),
+                None => self.forget(change.place.path()),
             }
         }
         Ok(told)
@@ -199,7 +207,7 @@ impl Files {
 fn other_names(change: &Change, root: &Path) -> Option<String> {
     change.after.as_ref()?;
     let names = change.before.as_ref()?.like.as_ref()?.facts.nlink();
-    let name = walk::shown(root, &change.place);
+    let name = walk::shown(root, change.place.path());
     (names > 1).then(|| format!("\n{name} has {names} names (hard links); the others keep the old text."))
 }
 
@@ -208,7 +216,7 @@ fn other_owner(change: &Change, root: &Path) -> Option<String> {
     change.after.as_ref()?;
     let owner = change.before.as_ref()?.like.as_ref()?.facts.uid();
     let user = rustix::process::geteuid();
-    let name = walk::shown(root, &change.place);
+    let name = walk::shown(root, change.place.path());
     let is_others = owner != user.as_raw() && !user.is_root();
     is_others
         .then(|| format!("\n{name} belonged to another user (number {owner}); now it belongs to this one."))
@@ -252,6 +260,8 @@ pub(crate) struct Place {
     pub(crate) name: String,
     /// Where it really is: no link leads further.
     pub(crate) path: PathBuf,
+    /// What was found there, open.
+    pub(crate) at: ResolvedPath,
     /// Whether the name is that of a link.
     pub(crate) is_link: bool,
 }
@@ -259,16 +269,17 @@ pub(crate) struct Place {
 impl Place {
     /// The place that a path of the model's means, if it is in the project or in a folder that was added to it.
     pub(crate) fn find(name: &str, context: &Context) -> Result<Place, ToolFailure> {
-        let cannot = |error: io::Error| ToolFailure(format!("{name} can't be written: {error}."));
         if name.is_empty() || name.ends_with('/') || name == "~" || name.starts_with("~/") {
             return Err(ToolFailure(format!(
                 "{name:?} is no name of a file. Give a path in the project, or a whole one. Nothing was changed."
             )));
         }
-        let root = context.root.canonicalize().map_err(cannot)?;
-        let given = root.join(name);
-        let path = real_path(&given).map_err(cannot)?;
-        let added = context.added.iter().filter_map(|folder| folder.canonicalize().ok());
+        let cannot =
+            |error: io::Error| ToolFailure(format!("{name} can't be written: {error}. Nothing was changed."));
+        let at = context.resolve(name, Access::Write).map_err(cannot)?;
+        let root = real_path(&context.root).map_err(cannot)?;
+        let path = at.path().to_owned();
+        let added = context.added.iter().filter_map(|folder| real_path(folder).ok());
         let is_inside = |folder: PathBuf| path != folder && path.starts_with(&folder);
         let is_granted = context.granted.writes.contains(&path);
         if !is_granted && !is_inside(root.clone()) && !added.into_iter().any(is_inside) {
@@ -278,36 +289,25 @@ impl Place {
                 root.display()
             )));
         }
-        Ok(Place { name: name.to_owned(), path, is_link: given.is_symlink() })
+        Ok(Place { name: name.to_owned(), path, is_link: at.is_link(), at })
     }
 }
 
 /// Where a file really is or would be, whichever links lead there.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
-    followed(path, MAX_LINKS)
+    Ok(ResolvedPath::new(path)?.path().to_owned())
 }
 
-fn followed(path: &Path, links: usize) -> io::Result<PathBuf> {
-    match path.canonicalize() {
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        real => return real,
-    }
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::Error::other("it leads through a folder that does not exist"));
-    };
-    match fs::read_link(path) {
-        Ok(target) => {
-            let links = links.checked_sub(1).ok_or_else(|| io::Error::other("too many links lead to it"))?;
-            followed(&folder.join(target), links)
-        }
-        Err(_) => Ok(followed(folder, links)?.join(name)),
-    }
+/// What is told of an error: a link where there was none a moment ago has a name of its own.
+pub(crate) fn told(error: io::Error) -> io::Error {
+    let is_link = Errno::from_io_error(&error) == Some(Errno::LOOP);
+    if is_link { became_another() } else { error }
 }
 
 /// The bytes of a file, if they are not too many.
-pub(crate) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_bounded(file: &File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         return Err(io::Error::other(format!("it has more than {} MiB", most >> 20)));
     }
@@ -480,7 +480,7 @@ impl Draft {
         let bytes = file.with(settled.text.clone()).to_bytes();
         Draft {
             change: Change {
-                place: standing.place.path.clone(),
+                place: standing.place.at.clone(),
                 before: Some(standing.content()),
                 after: Some(Content { bytes, like: Some(standing.like.clone()) }),
             },

@@ -1,13 +1,14 @@
 //! `read`
 
 use std::borrow::Cow;
-use std::fs;
-use std::io::ErrorKind;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
 use helve_protocol::{Action, BlobId, FilePart, ToolClass, ToolOutput};
-use helve_workspace::{Encoding, Endings, TextFile, lines, read_lossily};
+use helve_workspace::{Encoding, Endings, OpenedPath, ResolvedPath, TextFile, lines, names_in, read_lossily};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -15,8 +16,8 @@ use crate::aside::aside;
 use crate::files::notebook;
 use crate::files::picture;
 use crate::files::telling::counted_lines;
-use crate::files::{Files, Shown, hint_of_form, read_bounded};
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::files::{Files, Shown, hint_of_form, read_bounded, told};
+use crate::{Access, Context, Done, ToolFailure, TypedTool};
 
 /// Reads files.
 #[derive(Clone, Debug, Default)]
@@ -77,19 +78,35 @@ impl Read {
         if let Some(id) = input.path.strip_prefix(OUTPUT) {
             return output(id, input, context);
         }
-        let path = context.place(&input.path);
-        if path.is_dir() {
-            let text = listing(&path).map_err(|error| failure(&input.path, &path, &error))?;
-            return Ok(ToolOutput { text, ..ToolOutput::default() });
+        let place =
+            context.resolve(&input.path, Access::Read).map_err(|error| failure(&input.path, None, error))?;
+        let path = place.path();
+        let failed = |error| failure(&input.path, Some(&place), error);
+        let file = match place.open().map_err(failed)? {
+            OpenedPath::File(file) => file,
+            OpenedPath::Folder(folder) => {
+                let text = listing(&folder).map_err(failed)?;
+                return Ok(ToolOutput { text, ..ToolOutput::default() });
+            }
+            OpenedPath::Special => {
+                return Err(ToolFailure(format!("{} is neither a file nor a folder.", input.path)));
+            }
+        };
+        let length = file.metadata().map_err(failed)?.len();
+        if length > MAX_FILE_BYTES {
+            return Err(ToolFailure(format!(
+                "{} has {length} bytes, which is too much. Use the shell to look at a part of it.",
+                input.path
+            )));
         }
-        let bytes = content(&input.path, &path)?;
+        let bytes = read_bounded(&file, MAX_FILE_BYTES).map_err(failed)?;
         if let Some(format) = picture::format_of(&bytes) {
             return picture::output(&input.path, format, &bytes, context);
         }
         if bytes.starts_with(b"%PDF-") {
-            return document(&input.path, &path, &bytes, context);
+            return document(&input.path, path, &bytes, context);
         }
-        self.text(input, &path, &bytes, context)
+        self.text(input, path, &bytes, context)
     }
 
     fn text(&self, input: &Input, path: &Path, bytes: &[u8], context: &Context) -> Done {
@@ -109,9 +126,7 @@ impl Read {
         }
         told.push_str(&notes(bytes, &text, shown));
         // What is outside the project is never changed, but remembering it does no harm.
-        if let Ok(real) = path.canonicalize() {
-            self.files.saw(&real, bytes, shown, &*context.blobs);
-        }
+        self.files.saw(path, bytes, shown, &*context.blobs);
         Ok(ToolOutput { text: told, ..ToolOutput::default() })
     }
 }
@@ -147,38 +162,25 @@ pub(crate) fn wrapped(text: &str) -> Cow<'_, str> {
     Cow::Owned(wrapped)
 }
 
-fn content(name: &str, path: &Path) -> Result<Vec<u8>, ToolFailure> {
-    let facts = path.metadata().map_err(|error| failure(name, path, &error))?;
-    if !facts.is_file() {
-        return Err(ToolFailure(format!("{name} is neither a file nor a folder.")));
-    }
-    if facts.len() > MAX_FILE_BYTES {
-        return Err(ToolFailure(format!(
-            "{name} has {} bytes, which is too much. Use the shell to look at a part of it.",
-            facts.len()
-        )));
-    }
-    read_bounded(path, MAX_FILE_BYTES).map_err(|error| failure(name, path, &error))
-}
-
-fn failure(name: &str, path: &Path, error: &std::io::Error) -> ToolFailure {
+fn failure(name: &str, place: Option<&ResolvedPath>, error: io::Error) -> ToolFailure {
     ToolFailure(match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            let form = hint_of_form(path);
-            let hint = if form.is_empty() { nearest(name, path) } else { form };
+            let form = place.map(|place| hint_of_form(&place.path())).unwrap_or_default();
+            let nearest = place.map(|place| nearest(name, place)).unwrap_or_default();
+            let hint = if form.is_empty() { nearest } else { form };
             format!("There is no file {name}.{hint}")
         }
         ErrorKind::PermissionDenied => format!("{name} may not be read by this user."),
-        _ => format!("{name} can't be read: {error}."),
+        _ => format!("{name} can't be read: {}.", told(error)),
     })
 }
 
 /// What may have been meant by a path where nothing is.
-fn nearest(name: &str, path: &Path) -> String {
+fn nearest(name: &str, place: &ResolvedPath) -> String {
     const COMPARED: usize = 2_000;
     const ALIKE: f32 = 0.6;
-    let there = path.ancestors().skip(1).find(|folder| folder.is_dir());
-    let Some(folder) = there else { return String::new() };
+    let path = place.path();
+    let Some(folder) = path.ancestors().nth(place.missing_folders().len() + 1) else { return String::new() };
     // Whoever names a path in the project gets one.
     let root = path.ancestors().nth(Path::new(name).components().count()).filter(|_| !name.starts_with('/'));
     let shown = |path: &Path| match root.and_then(|root| path.strip_prefix(root).ok()) {
@@ -186,10 +188,10 @@ fn nearest(name: &str, path: &Path) -> String {
         Some(inside) => inside.display().to_string(),
         None => path.display().to_string(),
     };
-    let missing = path.strip_prefix(folder).ok().and_then(|rest| rest.iter().next());
-    let wanted = missing.unwrap_or_default().to_string_lossy().to_lowercase();
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).take(COMPARED);
-    let names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let missing = place.missing_folders().first().map_or(place.name(), OsString::as_os_str);
+    let wanted = missing.to_string_lossy().to_lowercase();
+    let names = names_in(place.folder()).unwrap_or_default().into_iter().take(COMPARED);
+    let names: Vec<String> = names.map(|(name, _)| name.to_string_lossy().into_owned()).collect();
     let small: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
     let small: Vec<&str> = small.iter().map(String::as_str).collect();
     let near = similar::get_close_matches(wanted.as_str(), &small, 3, ALIKE);
@@ -201,12 +203,11 @@ fn nearest(name: &str, path: &Path) -> String {
     }
 }
 
-fn listing(path: &Path) -> std::io::Result<String> {
-    let name = |entry: fs::DirEntry| {
-        let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
-        format!("{}{slash}", entry.file_name().to_string_lossy())
+fn listing(folder: &OwnedFd) -> io::Result<String> {
+    let name = |(name, is_folder): (OsString, bool)| {
+        format!("{}{}", name.to_string_lossy(), if is_folder { "/" } else { "" })
     };
-    let mut names: Vec<String> = fs::read_dir(path)?.filter_map(Result::ok).map(name).collect();
+    let mut names: Vec<String> = names_in(folder)?.into_iter().map(name).collect();
     names.sort();
     let more = names.len().saturating_sub(MAX_ENTRIES);
     names.truncate(MAX_ENTRIES);

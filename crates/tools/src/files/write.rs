@@ -63,7 +63,7 @@ impl Write {
     fn make(&self, place: Place, content: String, context: &Context) -> Done {
         let was_deleted = self.files.knows(&place.path);
         let after = Content { bytes: content.clone().into_bytes(), like: None };
-        let change = Change { place: place.path, before: None, after: Some(after) };
+        let change = Change { place: place.at, before: None, after: Some(after) };
         self.files.commit(vec![Draft { change, extent: Extent::Whole }], context)?;
         let deleted = if was_deleted { " It had been deleted since you last saw it." } else { "" };
         let text =

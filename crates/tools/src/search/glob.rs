@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::aside::aside;
 use crate::search::missed;
 use crate::search::walk::{
-    BYTES, counted, elsewhere, filter, held, is_searched, output, shown, start, visit, walk,
+    BYTES, Start, counted, elsewhere, filter, held, is_searched, met, output, shown, start, visit, walk,
 };
 use crate::{Context, Done, TypedTool};
 
@@ -57,8 +57,8 @@ impl TypedTool for Glob {
     async fn run(&self, input: Input, context: &Context) -> Done {
         let (path, pattern) = from_here(&input);
         let start = start(context, path.as_deref())?;
-        let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
-        aside(context, move |context| find(&root, &start, &pattern, ignores.as_deref(), &context.stop)).await
+        let ignores = self.user_ignores.clone();
+        aside(context, move |context| find(&start, &pattern, ignores.as_deref(), &context.stop)).await
     }
 }
 
@@ -71,14 +71,16 @@ fn from_here(input: &Input) -> (Option<String>, String) {
     }
 }
 
-fn find(root: &Path, start: &Path, pattern: &str, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
-    let mut walk = walk(root, start, ignores);
-    let filter = filter(start, pattern)?;
-    walk.overrides(filter.clone());
+fn find(start: &Start, pattern: &str, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
+    let mut walk = walk(start, ignores, |_| true)?;
+    let filter = filter(&start.path, pattern)?;
+    walk.builder.overrides(filter.clone());
     let found = Mutex::new(Found::default());
     let look = |entry: DirEntry| {
-        if is_searched(&entry) {
-            let changed = entry.metadata().ok().and_then(|facts| facts.modified().ok());
+        if is_searched(&entry)
+            && let Some(facts) = met(&entry)
+        {
+            let changed = facts.modified().ok();
             held(&found).add(changed.unwrap_or(SystemTime::UNIX_EPOCH), entry.into_path());
         }
         WalkState::Continue
@@ -86,8 +88,8 @@ fn find(root: &Path, start: &Path, pattern: &str, ignores: Option<&Path>, stop: 
     let troubles = visit(&walk, stop, || look)?;
     let found = held(&found);
     let (text, note) = match found.count {
-        0 => (String::new(), Some(missed::why(root, (start, pattern), start, &filter, stop))),
-        _ => found.told(root),
+        0 => (String::new(), Some(missed::why(start, (&start.path, pattern), &filter, stop))),
+        _ => found.told(&start.root),
     };
     Ok(output(text, note.into_iter().chain(troubles.note()), counted(found.count, "file", "files")))
 }

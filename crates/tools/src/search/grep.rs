@@ -8,9 +8,11 @@ use std::sync::Mutex;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use helve_protocol::{Action, ToolClass};
+use helve_workspace::{OpenedPath, open_without_links};
 use ignore::overrides::Override;
 use ignore::types::TypesBuilder;
-use ignore::{DirEntry, WalkBuilder, WalkState};
+use ignore::{DirEntry, WalkState};
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
@@ -19,7 +21,7 @@ use crate::aside::aside;
 use crate::search::hits::{Found, Hits, HitsSink};
 use crate::search::missed;
 use crate::search::walk::{
-    Troubles, elsewhere, filter, held, is_searched, output, short, start, visit, walk,
+    Start, Troubles, Walk, elsewhere, filter, held, is_searched, output, short, start, visit, walk,
 };
 use crate::{Context, Done, Hides, ToolFailure, TypedTool};
 
@@ -99,10 +101,10 @@ impl TypedTool for Grep {
         let Scope { path, glob } = scope(&input, &context.root);
         let start = start(context, path)?;
         let glob = glob.map(|(seen_from, glob)| {
-            let folder = if seen_from == SeenFrom::Path { &start } else { &context.root };
+            let folder = if seen_from == SeenFrom::Path { &start.path } else { &start.root };
             (folder.clone(), glob.to_owned())
         });
-        let search = Search { start, glob, root: context.root.clone(), hides: context.hides.clone() };
+        let search = Search { start, glob, hides: context.hides.clone() };
         let ignores = self.user_ignores.clone();
         aside(context, move |context| search.run(&input, ignores.as_deref(), &context.stop)).await
     }
@@ -137,8 +139,7 @@ fn scope<'a>(input: &'a Input, root: &Path) -> Scope<'a> {
 
 /// A search, and what it needs to know of where it is.
 struct Search {
-    root: PathBuf,
-    start: PathBuf,
+    start: Start,
     /// With the folder that it is seen from.
     glob: Option<(PathBuf, String)>,
     hides: Hides,
@@ -146,17 +147,17 @@ struct Search {
 
 impl Search {
     fn run(&self, input: &Input, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
-        let mut walk = walk(&self.root, &self.start, ignores);
+        let mut walk = walk(&self.start, ignores, |_| true)?;
         let filter = self.glob.as_ref().map(|(folder, glob)| filter(folder, glob)).transpose()?;
         if let Some(filter) = &filter {
-            walk.overrides(filter.clone());
+            walk.builder.overrides(filter.clone());
         }
         if let Some(kind) = &input.kind {
             let mut types = TypesBuilder::new();
             types.add_defaults().select(kind);
-            walk.types(types.build().map_err(|_| no_such_type(kind, &types))?);
+            walk.builder.types(types.build().map_err(|_| no_such_type(kind, &types))?);
         }
-        let (found, troubles) = search(input, &self.root, &walk, &self.hides, stop)?;
+        let (found, troubles) = search(input, &self.start.root, &walk, &self.hides, stop)?;
         let (text, mut note) = found.told();
         if found.is_of_nothing() {
             note = Some(self.why_nothing(input.kind.as_deref(), filter.as_ref(), stop));
@@ -166,13 +167,13 @@ impl Search {
 
     /// Why there was no file to search.
     fn why_nothing(&self, kind: Option<&str>, filter: Option<&Override>, stop: &CancellationToken) -> String {
-        let start = missed::called(&self.root, &self.start);
+        let start = missed::called(&self.start);
         match (&self.glob, filter, kind) {
             (_, _, Some(kind)) => {
                 format!("[No file in {start} is of the type {kind}, or none that the glob names.]")
             }
             (Some((folder, glob)), Some(filter), None) => {
-                missed::why(&self.root, (folder, glob), &self.start, filter, stop)
+                missed::why(&self.start, (folder, glob), filter, stop)
             }
             _ => format!(
                 "[No file was searched: there is none in {start} but hidden and ignored ones. Name one to search it.]"
@@ -195,7 +196,7 @@ fn no_such_type(kind: &str, types: &TypesBuilder) -> ToolFailure {
 fn search(
     input: &Input,
     root: &Path,
-    walk: &WalkBuilder,
+    walk: &Walk,
     hides: &Hides,
     stop: &CancellationToken,
 ) -> Result<(Found, Troubles), ToolFailure> {
@@ -219,6 +220,8 @@ fn search(
                         .add(format!("{}: it may hold secrets; name it to search it", path.display()));
                 }
                 Ok(hits) => held(found).add(path.to_owned(), hits),
+                // It went away, or a folder on the way to it became a link, which may have led here.
+                Err(error) if entry.depth() > 0 && is_gone(&error) => {}
                 Err(error) => held(unread).add(format!("{}: {error}", path.display())),
             }
             WalkState::Continue
@@ -282,9 +285,16 @@ fn search_file(
     } else {
         BinaryDetection::quit(0)
     });
-    let file = Stoppable { file: File::open(entry.path())?, stop };
+    let OpenedPath::File(file) = open_without_links(entry.path())? else {
+        return Err(io::Error::other("it is no ordinary file"));
+    };
+    let file = Stoppable { file, stop };
     searcher.search_reader(sink.matcher, file, &mut sink)?;
     Ok(sink.hits)
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
 /// A file that has no more to say once the search is stopped.

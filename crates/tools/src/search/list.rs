@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use helve_protocol::{Action, ToolClass};
+use helve_workspace::{OpenedPath, names_in, open_without_links, read_link_without_links};
 use ignore::{DirEntry, WalkState};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::aside::aside;
-use crate::search::walk::{Troubles, counted, held, output, shown, start, visit, walk};
+use crate::search::walk::{Start, Troubles, counted, held, met, output, shown, start, visit, walk};
 use crate::{Context, Done, ToolFailure, TypedTool};
 
 /// Shows what is in folders.
@@ -61,20 +61,20 @@ impl TypedTool for List {
 
     async fn run(&self, input: Input, context: &Context) -> Done {
         let start = start(context, input.path.as_deref())?;
-        if !start.is_dir() {
+        if !start.is_folder {
             return Err(ToolFailure(format!(
                 "{} is no folder. Use `read` to see what is in it.",
-                shown(&context.root, &start)
+                shown(&start.root, &start.path)
             )));
         }
         let depth = input.depth.map_or(usize::MAX, |depth| depth.max(1) as usize);
-        let (root, ignores) = (context.root.clone(), self.user_ignores.clone());
-        aside(context, move |context| list(&root, &start, depth, ignores.as_deref(), &context.stop)).await
+        let ignores = self.user_ignores.clone();
+        aside(context, move |context| list(&start, depth, ignores.as_deref(), &context.stop)).await
     }
 }
 
-fn list(root: &Path, start: &Path, depth: usize, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
-    let (entries, troubles) = collect(root, start, ignores, stop)?;
+fn list(start: &Start, depth: usize, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
+    let (entries, troubles) = collect(start, ignores, stop)?;
     let is_whole = entries.len() < WALKED;
     let mut tree = Folder::default();
     for (path, kind) in entries {
@@ -89,7 +89,7 @@ fn list(root: &Path, start: &Path, depth: usize, ignores: Option<&Path>, stop: &
     }
     if !is_whole {
         notes.push(format!("[There is more: only {WALKED} entries were looked at. List a smaller folder.]"));
-    } else if let Some(note) = ignored_note(start, &tree, &opened) {
+    } else if let Some(note) = ignored_note(&start.path, &tree, &opened) {
         notes.push(note);
     }
     notes.extend(troubles.note());
@@ -107,21 +107,21 @@ type Entries = Vec<(PathBuf, Kind)>;
 
 /// Everything below a folder, seen from it.
 fn collect(
-    root: &Path,
-    start: &Path,
+    start: &Start,
     ignores: Option<&Path>,
     stop: &CancellationToken,
 ) -> Result<(Entries, Troubles), ToolFailure> {
-    let mut walk = walk(root, start, ignores);
     // Hidden files belong to a project; what git keeps there does not.
-    walk.hidden(false).filter_entry(|entry| entry.file_name() != OsStr::new(".git") || entry.depth() == 0);
+    let mut walk = walk(start, ignores, |entry| entry.file_name() != OsStr::new(".git"))?;
+    walk.builder.hidden(false);
     let entries = Mutex::new(Vec::new());
     let look = |entry: DirEntry| {
-        let Ok(path) = entry.path().strip_prefix(start) else { return WalkState::Continue };
+        let Ok(path) = entry.path().strip_prefix(&start.path) else { return WalkState::Continue };
         if path.as_os_str().is_empty() {
             return WalkState::Continue;
         }
-        let found = (path.to_owned(), kind(&entry));
+        let Some(kind) = kind(&entry) else { return WalkState::Continue };
+        let found = (path.to_owned(), kind);
         let mut entries = held(&entries);
         if entries.len() == WALKED {
             return WalkState::Quit;
@@ -135,12 +135,16 @@ fn collect(
     Ok((entries, troubles))
 }
 
-fn kind(entry: &DirEntry) -> Kind {
-    match entry.file_type() {
-        Some(kind) if kind.is_dir() => Kind::Folder,
-        Some(kind) if kind.is_symlink() => Kind::Link(fs::read_link(entry.path()).unwrap_or_default()),
-        _ => Kind::File,
-    }
+/// What an entry is; nothing if it is not in the tree.
+fn kind(entry: &DirEntry) -> Option<Kind> {
+    let kind = met(entry)?.file_type();
+    Some(if kind.is_dir() {
+        Kind::Folder
+    } else if kind.is_symlink() {
+        Kind::Link(read_link_without_links(entry.path()).unwrap_or_default())
+    } else {
+        Kind::File
+    })
 }
 
 #[derive(Debug, Default)]
@@ -252,11 +256,15 @@ fn short_name(name: &OsStr) -> String {
 fn ignored_note(start: &Path, tree: &Folder, opened: &BTreeSet<PathBuf>) -> Option<String> {
     let mut ignored: Vec<String> = opened
         .iter()
-        .filter_map(|path| Some((path, tree.at(path)?, fs::read_dir(start.join(path)).ok()?)))
+        .filter_map(|path| Some((path, tree.at(path)?, names_at(&start.join(path))?)))
         .flat_map(|(path, folder, there)| {
-            let is_ignored = |name: &OsString| name != ".git" && !folder.entries.contains_key(name);
-            let entries = there.filter_map(Result::ok).filter(move |entry| is_ignored(&entry.file_name()));
-            entries.map(|entry| ignored_name(path, &entry))
+            let is_ignored =
+                move |(name, _): &(OsString, bool)| name != ".git" && !folder.entries.contains_key(name);
+            let ignored = there.into_iter().filter(is_ignored);
+            ignored.map(|(name, is_folder)| {
+                let slash = if is_folder { "/" } else { "" };
+                format!("{}{slash}", short_name(path.join(name).as_os_str()))
+            })
         })
         .collect();
     ignored.sort();
@@ -268,7 +276,10 @@ fn ignored_note(start: &Path, tree: &Folder, opened: &BTreeSet<PathBuf>) -> Opti
     if ignored.is_empty() { None } else { Some(format!("[Ignored: {}{more}]", ignored.join(", "))) }
 }
 
-fn ignored_name(folder: &Path, entry: &fs::DirEntry) -> String {
-    let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
-    format!("{}{slash}", short_name(folder.join(entry.file_name()).as_os_str()))
+/// The names in a folder that is in the tree.
+fn names_at(folder: &Path) -> Option<Vec<(OsString, bool)>> {
+    match open_without_links(folder) {
+        Ok(OpenedPath::Folder(folder)) => names_in(folder).ok(),
+        _ => None,
+    }
 }

@@ -7,7 +7,7 @@ use ignore::overrides::Override;
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use crate::search::walk::{held, is_searched, seen_from, shown, visit, walk};
+use crate::search::walk::{Start, held, is_searched, met, seen_from, shown, visit, walk};
 
 /// So many entries are looked at, to find what is hidden or ignored.
 const LOOKED_AT: usize = 50_000;
@@ -16,25 +16,24 @@ const NAMED: usize = 3;
 
 /// What kept a glob from finding a file, in a line that says what to do. It is seen from a folder and was looked for at a place.
 pub(crate) fn why(
-    root: &Path,
+    start: &Start,
     (folder, glob): (&Path, &str),
-    start: &Path,
     filter: &Override,
     stop: &CancellationToken,
 ) -> String {
     let glob = seen_from(folder, glob);
     let named = folder.join(fixed_folder(&glob).trim_start_matches('/'));
     if !glob.starts_with('!') && !named.is_dir() {
-        return format!("[No file matches: there is no folder {}.]", shown(root, &named));
+        return format!("[No file matches: there is no folder {}.]", shown(&start.root, &named));
     }
-    let hidden = hidden(root, start, filter, stop);
+    let hidden = hidden(start, filter, stop);
     if !hidden.is_empty() {
         return format!(
             "[No file matches but hidden or ignored ones, such as {}. Give their folder as path.]",
             hidden.join(", ")
         );
     }
-    let place = called(root, start);
+    let place = called(start);
     match glob.contains(['*', '?', '[', '{', '/']) {
         true => format!("[No file in {place} matches.]"),
         false => format!("[No file in {place} has this name. For a part of a name, write *{glob}*.]"),
@@ -42,8 +41,8 @@ pub(crate) fn why(
 }
 
 /// A place where a search began.
-pub(crate) fn called(root: &Path, start: &Path) -> String {
-    if start == root { "the project".to_owned() } else { shown(root, start) }
+pub(crate) fn called(start: &Start) -> String {
+    if start.path == start.root { "the project".to_owned() } else { shown(&start.root, &start.path) }
 }
 
 /// The folders that a glob names before anything that stands for others, without the last slash.
@@ -53,16 +52,15 @@ fn fixed_folder(glob: &str) -> &str {
 }
 
 /// Some of the files that match and are hidden or ignored.
-fn hidden(root: &Path, start: &Path, filter: &Override, stop: &CancellationToken) -> Vec<String> {
-    let mut walk = walk(root, start, None);
-    walk.standard_filters(false).overrides(filter.clone());
-    walk.filter_entry(|entry| entry.file_name() != ".git");
+fn hidden(start: &Start, filter: &Override, stop: &CancellationToken) -> Vec<String> {
+    let Ok(mut walk) = walk(start, None, |entry| entry.file_name() != ".git") else { return Vec::new() };
+    walk.builder.standard_filters(false).overrides(filter.clone());
     let found = Mutex::new((0, Vec::new()));
     let look = |entry: DirEntry| {
         let (looked_at, names) = &mut *held(&found);
         *looked_at += 1;
-        if is_searched(&entry) {
-            names.push(shown(root, entry.path()));
+        if is_searched(&entry) && met(&entry).is_some() {
+            names.push(shown(&start.root, entry.path()));
         }
         if *looked_at > LOOKED_AT || names.len() >= NAMED { WalkState::Quit } else { WalkState::Continue }
     };

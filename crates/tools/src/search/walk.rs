@@ -1,35 +1,49 @@
 //! Which files are looked at: those that `rg` would look at, by several threads at once.
 
+use std::fs::Metadata;
 use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use helve_protocol::ToolOutput;
+use helve_workspace::{OpenedPath, metadata_without_links};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Context, ToolFailure};
+use crate::files::{real_path, told};
+use crate::{Access, Context, ToolFailure};
 
 /// What reaches the model at most.
 pub(crate) const BYTES: usize = 48 << 10;
 
-/// Where a search begins.
-pub(crate) fn start(context: &Context, path: Option<&str>) -> Result<PathBuf, ToolFailure> {
-    // Without the dots, which ignore rules and names in results can't do with.
-    let path: PathBuf = context.place(path.unwrap_or_default()).components().collect();
-    let has_parents = path.components().any(|part| part == Component::ParentDir);
-    let found = if has_parents { path.canonicalize() } else { path.metadata().map(|_| path.clone()) };
-    found.map_err(|error| match error.kind() {
-        ErrorKind::NotFound if path.to_string_lossy().contains("output:") => {
-            ToolFailure::new("Outputs are no files: only `read` shows them, part by part. To search one, run the command again into a file.")
+/// Where a search begins, and the project that it is seen from, both without links.
+#[derive(Clone, Debug)]
+pub(crate) struct Start {
+    pub(crate) root: PathBuf,
+    pub(crate) path: PathBuf,
+    pub(crate) is_folder: bool,
+}
+
+/// Finds where a search begins.
+pub(crate) fn start(context: &Context, path: Option<&str>) -> Result<Start, ToolFailure> {
+    let name = path.unwrap_or_default();
+    let found = context.resolve(name, Access::Read).and_then(|place| Ok((place.open()?, place)));
+    let (opened, place) = found.map_err(|error| {
+        let path = context.root.join(name);
+        match error.kind() {
+            ErrorKind::NotFound if name.contains("output:") => {
+                ToolFailure::new("Outputs are no files: only `read` shows them, part by part. To search one, run the command again into a file.")
+            }
+            ErrorKind::NotFound => ToolFailure(format!(
+                "There is no {}. List the folder above it to see what is there.",
+                shown(&context.root, &path)
+            )),
+            _ => ToolFailure(format!("{} can't be looked at: {}.", shown(&context.root, &path), told(error))),
         }
-        ErrorKind::NotFound => ToolFailure(format!(
-            "There is no {}. List the folder above it to see what is there.",
-            shown(&context.root, &path)
-        )),
-        _ => ToolFailure(format!("{} can't be looked at: {error}.", shown(&context.root, &path))),
-    })
+    })?;
+    let root = real_path(&context.root).unwrap_or_else(|_| context.root.clone());
+    Ok(Start { root, path: place.path().to_owned(), is_folder: matches!(opened, OpenedPath::Folder(_)) })
 }
 
 /// A path as the model is told it: from the project's root, if it is in there.
@@ -42,18 +56,56 @@ pub(crate) fn short<'a>(root: &Path, path: &'a Path) -> &'a Path {
     path.strip_prefix(root).unwrap_or(path)
 }
 
+/// What is looked at of all that a walk meets.
+pub(crate) type Wanted = fn(&DirEntry) -> bool;
+
+/// A walk, and the folders that it leaves out.
+pub(crate) struct Walk {
+    pub(crate) builder: WalkBuilder,
+    left_out: Arc<Mutex<Troubles>>,
+}
+
 /// A walk with the rules of `rg`, begun at a place. The user's own list of what to ignore counts in repositories only, as
-/// git has it.
-pub(crate) fn walk(root: &Path, start: &Path, user_ignores: Option<&Path>) -> WalkBuilder {
-    let mut builder = WalkBuilder::new(start);
+/// git has it. A folder whose rules can't be read without waiting for ever is left out.
+pub(crate) fn walk(start: &Start, user_ignores: Option<&Path>, wanted: Wanted) -> Result<Walk, ToolFailure> {
+    let mut builder = WalkBuilder::new(&start.path);
     // It is never asked for the user's list itself: it would read the environment.
-    builder.current_dir(root).git_global(false).add_custom_ignore_filename(".rgignore").threads(0);
-    let in_repository = start.ancestors().any(|folder| folder.join(".git").exists());
+    builder.current_dir(&start.root).git_global(false).add_custom_ignore_filename(".rgignore").threads(0);
+    let in_repository = start.path.ancestors().any(|folder| folder.join(".git").exists());
     if let Some(list) = user_ignores.filter(|list| in_repository && list.is_file()) {
         // A line that can't be understood is passed over, as `rg` does.
         let _ = builder.add_ignore(list);
     }
-    builder
+    if let Some(rules) = start.path.ancestors().find_map(strange_rules) {
+        return Err(ToolFailure(format!(
+            "{} is no ordinary file, and what it ignores can't be known. Remove it first.",
+            shown(&start.root, &rules)
+        )));
+    }
+    let left_out = Arc::new(Mutex::new(Troubles::default()));
+    let (noted, root) = (left_out.clone(), start.root.clone());
+    builder.filter_entry(move |entry| {
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        if entry.depth() > 0 && !wanted(entry) {
+            return false;
+        }
+        let rules = if is_folder { strange_rules(entry.path()) } else { None };
+        if let Some(rules) = &rules {
+            held(&noted).add(format!("{}: it is no ordinary file", shown(&root, rules)));
+        }
+        rules.is_none()
+    });
+    Ok(Walk { builder, left_out })
+}
+
+/// A file with rules in a folder that is none, or far too large: a pipe would be waited for, a device never ends.
+fn strange_rules(folder: &Path) -> Option<PathBuf> {
+    const NAMES: [&str; 4] = [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"];
+    const MAX_BYTES: u64 = 4 << 20;
+    let is_strange = |rules: &PathBuf| {
+        rules.metadata().is_ok_and(|facts| !facts.is_dir() && (!facts.is_file() || facts.len() > MAX_BYTES))
+    };
+    NAMES.iter().map(|name| folder.join(name)).find(is_strange)
 }
 
 /// A glob as it is written in a folder: `./x` is `x`, and so is an absolute one that begins with the folder.
@@ -90,24 +142,22 @@ pub(crate) fn filter(folder: &Path, glob: &str) -> Result<Override, ToolFailure>
 }
 
 /// Shows each entry to one of several visitors, each on a thread of its own. Gives what could not be looked at.
-pub(crate) fn visit<V, M>(
-    builder: &WalkBuilder,
-    stop: &CancellationToken,
-    visitor: M,
-) -> Result<Troubles, ToolFailure>
+pub(crate) fn visit<V, M>(walk: &Walk, stop: &CancellationToken, visitor: M) -> Result<Troubles, ToolFailure>
 where
     V: FnMut(DirEntry) -> WalkState + Send,
     M: Fn() -> V,
 {
     let troubles = Mutex::new(Troubles::default());
-    builder.build_parallel().run(|| {
+    walk.builder.build_parallel().run(|| {
         let mut visit = visitor();
         let troubles = &troubles;
         Box::new(move |entry| match entry {
             _ if stop.is_cancelled() => WalkState::Quit,
             Ok(entry) => visit(entry),
             Err(error) => {
-                held(troubles).add(error.to_string());
+                if is_met(&error) {
+                    held(troubles).add(error.to_string());
+                }
                 WalkState::Continue
             }
         })
@@ -115,15 +165,29 @@ where
     if stop.is_cancelled() {
         return Err(ToolFailure::new("The search was stopped."));
     }
-    Ok(troubles.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+    let left_out = std::mem::take(&mut *held(&walk.left_out));
+    Ok(troubles.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).and(left_out))
 }
 
-/// What a search goes through: files, no links to them; and whatever was named itself.
-pub(crate) fn is_searched(entry: &DirEntry) -> bool {
-    match entry.depth() {
-        0 => entry.path().is_file(),
-        _ => entry.file_type().is_some_and(|kind| kind.is_file()),
+/// Whether an error is about something in the tree, and not about where a folder led that is a link by now.
+fn is_met(error: &ignore::Error) -> bool {
+    match error {
+        ignore::Error::WithPath { path, .. } => metadata_without_links(path).is_ok(),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => is_met(err),
+        ignore::Error::Partial(errors) => errors.iter().all(is_met),
+        _ => true,
     }
+}
+
+/// What is at the path of an entry, if that is in the tree: a walk goes by names, so a folder that became a link meanwhile may
+/// have led it elsewhere.
+pub(crate) fn met(entry: &DirEntry) -> Option<Metadata> {
+    metadata_without_links(entry.path()).ok()
+}
+
+/// What a search goes through: files, no links to them.
+pub(crate) fn is_searched(entry: &DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
 /// What is in a lock, also after a thread has died with it: all that is kept there are counts and lists.

@@ -17,6 +17,7 @@ mod pictures;
 mod reading;
 mod remembering;
 mod replacing;
+mod saving;
 mod searching;
 mod shell;
 mod site;

@@ -625,3 +625,25 @@ fn a_glob_with_a_slash_before_it_is_of_the_top_of_the_project() {
     let found = found(folder.path(), &Glob::default(), json!({ "pattern": "/a.rs" }));
     assert!(found.starts_with("a.rs") && !found.contains("deep"), "{found}");
 }
+
+/// A pipe would be waited for until the time is over, a device never ends.
+#[test]
+fn rules_that_are_no_file_hold_nothing_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    put(&root, "a/f.txt", "word\n");
+    put(&root, "b/g.txt", "word\n");
+    put(&root, "c/h.txt", "word\n");
+    let pipe = |name: &str| {
+        let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
+        rustix::fs::mknodat(rustix::fs::CWD, root.join(name), kind, mode, 0).unwrap();
+    };
+    pipe("a/.gitignore");
+    std::os::unix::fs::symlink("/dev/zero", root.join("b/.ignore")).unwrap();
+    let text = found(&root, &Grep::default(), json!({ "pattern": "word" }));
+    assert!(text.contains("c/h.txt") && !text.contains("f.txt") && !text.contains("g.txt"), "{text}");
+    assert!(text.contains("2 places were not looked at"), "{text}");
+    pipe(".ignore");
+    let error = refused(&root, &Glob::default(), json!({ "pattern": "*.txt" }));
+    assert!(error.contains(".ignore is no ordinary file"), "{error}");
+}

@@ -5,6 +5,7 @@
 mod detection;
 mod merge;
 mod outside;
+mod races;
 mod random;
 mod repositories;
 mod restoring;
