@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         ("true, spawned", Box::new(|| spawn(&mut Command::new("/bin/true")))),
         ("true, bare", Box::new(|| run(None))),
     ];
-    let found = probe("/proc/self/exe".as_ref()).level;
+    let found = probe("/proc/self/exe".as_ref(), None).level;
     for (level, name) in [(Level::Landlock, "true, Landlock"), (Level::Full, FULL)] {
         let confinement = confinement(level, workspace.path());
         if level <= found {

@@ -26,6 +26,7 @@ mod keeper;
 mod network;
 mod order;
 mod probe;
+mod removal;
 mod report;
 mod running;
 #[cfg_attr(target_os = "linux", path = "sandbox/linux.rs")]
@@ -36,11 +37,12 @@ mod terminal;
 #[cfg_attr(not(target_os = "linux"), path = "tree/group.rs")]
 mod tree;
 
-pub use confinement::{Confinement, Level, Network, Part};
+pub use confinement::{Confinement, Layers, Level, Network, Part};
 pub use error::{ExecError, InputError};
 pub use keeper::{KEEPER_ARG, keeper_main};
 pub use network::LocalNetwork;
 pub use order::{Input, Limits, Order, WindowSize};
 pub use probe::{Probe, Shortfall, probe};
+pub use removal::remove_tree;
 pub use report::{Cause, Ended, Status};
 pub use running::{Output, Running, start, start_beside};

@@ -81,7 +81,8 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
     let mut ruleset = ruleset.create()?.set_compatibility(CompatLevel::BestEffort);
 
     let writing = AccessFs::from_write(NEWEST) | reading;
-    for path in &confinement.writable {
+    let layered = confinement.layers.iter().flat_map(|layers| layers.over.iter().chain(&layers.own));
+    for path in confinement.writable.iter().chain(layered) {
         ruleset = grant(ruleset, path, writing)?;
     }
     let devices = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev | reading;

@@ -16,7 +16,7 @@ use crate::{LONG, Mark, all, custody, line, order, shell};
 
 /// The levels that work here.
 pub(crate) fn levels() -> Vec<Level> {
-    let Probe { level, why } = probe(&custody());
+    let Probe { level, why, .. } = probe(&custody(), None);
     why.iter().for_each(|why| println!("skipped: {why}"));
     [Level::Landlock, Level::Full].into_iter().filter(|it| *it <= level).collect()
 }
@@ -240,10 +240,10 @@ fn a_probe_in_a_container_says_what_is_missing() {
 
 #[test]
 fn a_probe_without_a_keeper_finds_nothing() {
-    let Probe { level, why } = probe(Path::new("/no/such/keeper"));
+    let Probe { level, why, .. } = probe(Path::new("/no/such/keeper"), None);
     assert_eq!((level, why.len()), (Level::None, 2));
     assert!(why.iter().all(|why| !why.to_string().is_empty() && !why.remedy().is_empty()));
-    assert_eq!(probe(Path::new("/bin/true")).level, Level::None);
+    assert_eq!(probe(Path::new("/bin/true"), None).level, Level::None);
 }
 
 /// Says hello to whoever comes.

@@ -11,6 +11,7 @@
 mod confined;
 mod deaths;
 mod escape;
+mod layers;
 mod load;
 mod ordinary;
 mod stopping;

@@ -102,9 +102,10 @@ impl Commands {
             let has_credentials = !context.granted.reads.is_empty();
             order.env.retain(|(name, _)| name != "TMPDIR" && (has_credentials || !is_secret(name)));
             order.env.push(("TMPDIR".into(), folder.into()));
-            let ours = fence.map(|fence| fence.variables.as_slice()).unwrap_or_default();
+            let has_network = context.granted.network;
+            let ours = fence.map(|fence| fence.environment(has_network)).unwrap_or_default();
             order.env.retain(|(name, _)| !ours.iter().any(|(own, _)| own == name));
-            order.env.extend(ours.iter().cloned());
+            order.env.extend(ours);
         }
         order
     }

@@ -10,14 +10,15 @@ use helve_exec::{Confinement, Level, Network};
 use crate::Context;
 use crate::shell::commands::read_up_to;
 use crate::shell::guarded::in_git;
+use crate::shell::private::{Private, is_sent_elsewhere};
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// As it was found on this machine.
     pub level: Level,
-    /// What tools write while they work, and can be written: `~/.cache/go-build`.
-    pub caches: Vec<PathBuf>,
+    /// What the project has for itself: temporary files, and its changes of the user's caches.
+    pub private: Private,
     /// Secrets outside the project, and what is this program's own.
     pub hidden: Vec<PathBuf>,
     /// What can be read of the home folder, which is hidden otherwise: toolchains.
@@ -31,11 +32,12 @@ pub struct Fence {
     /// Whether a file by this name holds secrets, wherever it is.
     pub is_secret: fn(&str) -> bool,
     pub home: Option<PathBuf>,
-    /// What can be written, too, where the network is there to fetch it: `~/.cargo/registry`.
-    pub fetched: Vec<PathBuf>,
     /// The socket of the agent that has the user's keys, for commands that may read those.
     pub agent: Option<(PathBuf, PathBuf)>,
 }
+
+/// Variables, and folders that they name, as paths inside another.
+pub type Variables = &'static [(&'static str, &'static str)];
 
 /// What files in memory may take, where `/tmp` is not a folder.
 const SCRATCH: u64 = 1 << 30;
@@ -84,6 +86,7 @@ impl Fence {
             folders.iter().for_each(|folder| self.find(folder, &mut hidden, &mut protected));
         } else {
             writable.push(temporary.to_owned());
+            writable.extend(self.private.elsewhere(granted.network).ok().map(|(folder, _)| folder));
         }
         protected.retain(|path| is_full && !is_granted(path, &granted.writes));
         hidden.retain(|path| path.exists() && !is_granted(path, &granted.reads));
@@ -93,17 +96,17 @@ impl Fence {
             folders.iter().chain(&granted.reads).any(|folder| home.starts_with(folder)) || is_inside(home)
         };
         hidden.extend(self.home.iter().filter(|home| !is_open(home)).cloned());
-        let shown = self.shown.iter().chain(&granted.reads).chain(&self.caches).chain(&self.fetched);
-        let fetched = granted.network.then_some(&self.fetched);
+        let caches = self.private.caches.iter().chain(&self.private.fetched);
+        let shown = self.shown.iter().chain(&granted.reads).chain(caches).cloned().collect();
+        let layers = self.home.as_deref().filter(|_| is_full);
+        let layers = layers.map(|home| self.private.layers(home, granted.network));
         Some(Confinement {
             level: self.level,
-            writable: writable
-                .into_iter()
-                .chain(self.caches.iter().chain(fetched.into_iter().flatten()).cloned())
-                .collect(),
+            writable,
             protected,
-            shown: shown.cloned().collect(),
             hidden,
+            shown,
+            layers,
             temporary: is_full.then(|| temporary.to_owned()),
             scratch: SCRATCH,
             network: if granted.network { Network::On } else { Network::Off },
@@ -141,6 +144,17 @@ impl Fence {
             !inside.is_some_and(|inside| is_tracked(&index, inside))
         });
         hidden.extend(secrets);
+    }
+
+    /// The variables that confined commands have instead of the user's.
+    pub(crate) fn environment(&self, has_network: bool) -> Vec<(OsString, OsString)> {
+        let mut all = self.variables.clone();
+        if is_sent_elsewhere(self.level)
+            && let Ok((_, named)) = self.private.elsewhere(has_network)
+        {
+            all.extend(named.into_iter().map(|(name, path)| (name.into(), path.into())));
+        }
+        all
     }
 
     /// What decides about what may be done and can't be protected: it is not there, or it could be moved away as a whole.
