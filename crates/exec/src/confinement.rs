@@ -22,8 +22,8 @@ pub struct Confinement {
     /// Read-only inside what is writable; instead of something absent, the nearest folder around it that is inside too.
     /// Only at [`Level::Full`].
     pub protected: Vec<PathBuf>,
-    /// Secrets, sockets, the home folder: they look empty. At [`Level::Landlock`] they can't be read, and must not lie
-    /// inside what is writable.
+    /// Secrets, sockets, the home folder: they look empty. At [`Level::Landlock`] what is in them can't be
+    /// read, though its names are seen, and they must not lie inside what is writable.
     pub hidden: Vec<PathBuf>,
     /// What can be read although it lies in something hidden, as far as it exists. A link is shown with what it leads
     /// to. Of places inside each other, the innermost decides: what is writable or shown in something hidden is seen,

@@ -129,6 +129,26 @@ async fn a_terminal_is_one() {
     }
 }
 
+/// A fake question for a password on the user's terminal, or what is typed there.
+#[tokio::test]
+async fn the_users_terminals_are_out_of_reach() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let users = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&users).unwrap();
+    unlockpt(&users).unwrap();
+    let name = ptsname(&users, Vec::new()).unwrap().into_string().unwrap();
+    let script = format!("echo Password: > {name} && echo written; exec 3< {name} && echo opened; true");
+    let bare = start(shell(&Mark::new(), &script)).await.unwrap();
+    assert_eq!(all(bare).await.0, "written\nopened\n", "without confinement");
+    for level in levels() {
+        for terminal in [None, Some(WindowSize { rows: 9, columns: 9 })] {
+            let order = Order { terminal, ..shell(&Mark::new(), &script) };
+            let (said, ..) = timeout(LONG, all(start(confined(level, order)).await.unwrap())).await.unwrap();
+            assert!(!said.contains("written") && !said.contains("opened"), "{level:?} {terminal:?}: {said}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_command_has_no_files_but_the_three() {
     for level in levels() {
