@@ -113,7 +113,8 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
     let Confined { command, holder, layer } = spawn(order, open_input, beside, other_tasks)?;
     let _ = chdir("/");
     let _ = forget_output();
-    let family = Family { keeper: getpid(), command, holder: holder.as_ref().map(|holder| holder.pid) };
+    let family =
+        Family { keeper: getpid(), command, holder: holder.as_ref().map(|holder| holder.pid), mark: None };
     Ok(Keeper { family, signals, status: None, processes, other_tasks, _holder: holder, _layer: layer })
 }
 

@@ -14,8 +14,8 @@
 //! would make it better. Commands without the network can share one in which nobody else is ([`start_beside`]). An order is carried out at the level that it names or not at all.
 //!
 //! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
-//! keeper itself is killed, Helve ends the sessions of the keeper and of the command; a daemon that made a session of its own gets away then. If
-//! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
+//! keeper itself is killed, Helve ends the sessions of the keeper and of the command, and all that carry the command's mark in
+//! their environment; only a daemon that made a session of its own and threw its environment away gets away then. If keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
 //! custody is that of the process group.
 
 mod confinement;
@@ -23,6 +23,7 @@ mod error;
 mod handing;
 mod input;
 mod keeper;
+mod mark;
 mod network;
 mod order;
 mod probe;
