@@ -6,36 +6,63 @@ use std::path::{Path, PathBuf};
 
 use helve_exec::{Level, Probe, probe};
 use helve_permissions::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret_name};
-use helve_tools::Fence;
+use helve_tools::{Fence, Private};
 
+use crate::places::project_name;
 use crate::setup::{Setup, home};
 
-/// What tools keep below the home folder for building, and may write.
-const CACHES: [&str; 8] = [
+/// What tools keep below the home folder for building, and write while they work. Commands read what the user has there,
+/// and change it for their project only: what lies there is run or linked elsewhere later.
+const CACHES: [&str; 9] = [
     ".cache/pip",
     ".cache/uv",
     ".cache/yarn",
     ".cache/go-build",
     ".cache/ccache",
     ".cache/sccache",
+    ".ccache",
     ".npm/_cacache",
     ".npm/_logs",
 ];
 
-/// What they write only when they fetch something. It is run later, so that nobody else shall write it.
-const FETCHED: [&str; 12] = [
+/// What they write only when they fetch something.
+const FETCHED: [&str; 14] = [
     ".cargo/registry",
     ".cargo/git",
     ".cache/pypoetry",
     ".cache/pnpm",
     ".cache/node",
+    ".cache/deno",
     ".local/share/pnpm/store",
     ".yarn/berry/cache",
     "go/pkg/mod",
     ".m2/repository",
     ".gradle/caches",
+    ".gradle/wrapper",
     ".nuget/packages",
     ".bun/install/cache",
+];
+
+/// Folders that are each project's own, whatever the user has there: tools that are in no list find a place.
+const OWN_FOLDERS: [&str; 1] = [".cache"];
+
+/// Where nothing can be laid over the home folder, tools are told to keep their caches elsewhere.
+const CACHE_VARIABLES: [(&str, &str); 9] = [
+    ("XDG_CACHE_HOME", ""),
+    ("PIP_CACHE_DIR", "pip"),
+    ("UV_CACHE_DIR", "uv"),
+    ("YARN_CACHE_FOLDER", "yarn"),
+    ("GOCACHE", "go-build"),
+    ("CCACHE_DIR", "ccache"),
+    ("SCCACHE_DIR", "sccache"),
+    ("npm_config_cache", "npm"),
+    ("DENO_DIR", "deno"),
+];
+const FETCH_VARIABLES: [(&str, &str); 4] = [
+    ("CARGO_HOME", "cargo"),
+    ("GOMODCACHE", "go-mod"),
+    ("GRADLE_USER_HOME", "gradle"),
+    ("NUGET_PACKAGES", "nuget"),
 ];
 
 /// What commands may read of the home folder, which is hidden otherwise: programs, and what they need to build something.
@@ -49,8 +76,6 @@ const TOOLCHAINS: &[&str] = &[
     // Rust.
     ".cargo/bin",
     ".cargo/env",
-    ".cargo/registry",
-    ".cargo/git",
     ".rustup",
     // Python.
     ".pyenv",
@@ -159,8 +184,7 @@ const TOOLCHAINS: &[&str] = &[
     ".local/state/nix/profiles",
     ".nix-defexpr",
     ".linuxbrew",
-    // Build tools.
-    ".ccache",
+    // Fonts and terminals, for what draws.
     ".local/share/fonts",
     ".fonts",
     ".config/fontconfig",
@@ -213,14 +237,14 @@ const SIGNS_OF_SECRETS: [&str; 10] = [
 
 /// Finds how well commands can be confined here, unless the user wants none of it.
 pub(crate) fn found(setup: &Setup) -> Probe {
-    found_if(setup.config().map_or(true, |config| config.settings.permissions.confine))
+    let is_wanted = setup.config().map_or(true, |config| config.settings.permissions.confine);
+    found_if(is_wanted, Some(&setup.places.private().join("probe")))
 }
 
-pub(crate) fn found_if(is_wanted: bool) -> Probe {
-    let none = || Probe { level: Level::None, why: Vec::new() };
+pub(crate) fn found_if(is_wanted: bool, private: Option<&Path>) -> Probe {
     match own_program() {
-        Ok(keeper) if is_wanted => probe(&keeper),
-        _ => none(),
+        Ok(keeper) if is_wanted => probe(&keeper, private),
+        _ => Probe::NONE,
     }
 }
 
@@ -239,7 +263,8 @@ pub(crate) fn level(level: Level) -> helve_permissions::Level {
     }
 }
 
-pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
+pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
+    let level = found.level;
     if level == Level::None {
         return None;
     }
@@ -255,9 +280,18 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
     Some(Fence {
         level,
-        // Only where the tool is used: no folders are made for others.
-        caches: below(&CACHES).into_iter().filter(|cache| is_used(cache)).collect(),
-        fetched: below(&FETCHED).into_iter().filter(|cache| is_used(cache)).collect(),
+        private: Private {
+            folder: setup.places.private().join(project_name(&setup.root)),
+            has_layers: found.has_layers,
+            caches: below(&CACHES)
+                .into_iter()
+                .filter(|cache| is_no_link(cache) && !is_old_style(cache))
+                .collect(),
+            fetched: below(&FETCHED).into_iter().filter(|cache| is_no_link(cache)).collect(),
+            own: below(&OWN_FOLDERS).into_iter().filter(|folder| is_no_link(folder)).collect(),
+            cache_variables: &CACHE_VARIABLES,
+            fetch_variables: &FETCH_VARIABLES,
+        },
         hidden: below(&SECRETS_AT_HOME).into_iter().chain(setup.places.own()).collect(),
         shown: home.iter().flat_map(|home| shown(home, &wanted)).chain(git.clone()).collect(),
         variables: git.into_iter().map(|path| ("GIT_CONFIG_GLOBAL".into(), path.into())).collect(),
@@ -362,9 +396,14 @@ fn in_full(path: &str, home: &Path) -> PathBuf {
     }
 }
 
-/// Whether a tool has its folder here. A link in the place of a cache could lead anywhere.
-fn is_used(cache: &Path) -> bool {
-    cache.symlink_metadata().is_ok_and(|facts| facts.is_dir())
+/// Whether a folder is there or can be made there. A link in the place of a cache could lead anywhere.
+fn is_no_link(cache: &Path) -> bool {
+    cache.symlink_metadata().map_or(true, |facts| facts.is_dir())
+}
+
+/// Whether a folder is one that a tool would take for its cache if it were there, and otherwise has elsewhere.
+fn is_old_style(cache: &Path) -> bool {
+    cache.ends_with(".ccache") && !cache.is_dir()
 }
 
 /// How much memory the machine has: more is nobody's.

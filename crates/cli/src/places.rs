@@ -1,5 +1,6 @@
 //! Where things are.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -70,6 +71,11 @@ impl Places {
         self.data().join("seen")
     }
 
+    /// What commands leave for those that come after them in the same project: temporary files, changes of caches.
+    pub(crate) fn private(&self) -> PathBuf {
+        self.data.join("private")
+    }
+
     /// Everything of this program: nobody's business but the user's.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         let mut own = vec![self.config.clone(), self.data.clone()];
@@ -89,6 +95,13 @@ pub(crate) fn project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
     let is_marked = |folder: &Path| folder.join(".git").exists() || folder.join(".helve").is_dir();
     let is_root = |folder: &&Path| is_marked(folder) && (*folder == cwd || !is_home(folder));
     cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
+}
+
+/// A short name for a project, the same each time.
+pub(crate) fn project_name(root: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// What was remembered about a project.

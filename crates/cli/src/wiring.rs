@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_config::Settings;
-use helve_exec::Level;
+use helve_exec::{Level, Probe};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
@@ -38,9 +38,9 @@ impl Ids for RealIds {
 }
 
 /// The tools that the settings leave.
-pub(crate) fn offered(setup: &Setup, files: Files, level: Level) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn offered(setup: &Setup, files: Files, found: &Probe) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let settings = &setup.config()?.settings;
-    let (mut tools, removed) = (tools(setup, files, settings, level)?, &settings.tools.remove);
+    let (mut tools, removed) = (tools(setup, files, settings, found)?, &settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
@@ -55,10 +55,10 @@ pub(crate) fn tools(
     setup: &Setup,
     files: Files,
     settings: &Settings,
-    level: Level,
+    found: &Probe,
 ) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let jobs = Arc::new(Jobs::default());
-    let shell = Shell::new(commands(settings, &setup.cwd, fence(setup, level))?, jobs.clone());
+    let shell = Shell::new(commands(settings, &setup.cwd, fence(setup, found))?, jobs.clone());
     let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
@@ -86,9 +86,9 @@ pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<H
     let limits = &settings.limits;
     let models = models.clone();
     let root = setup.workspace()?;
-    let level = found(setup).level;
-    let gate = ruled(gate, setup, level)?;
-    let mut tools = offered(setup, Files::default(), level)?;
+    let found = found(setup);
+    let gate = ruled(gate, setup, found.level)?;
+    let mut tools = offered(setup, Files::default(), &found)?;
     if !gate.has_person() {
         tools.retain(|tool| tool.class() != ToolClass::Interactive);
     }

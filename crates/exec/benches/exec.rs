@@ -3,14 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark that can't run has nothing to say")]
 #![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "it measures time and prints it")]
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use helve_exec::{Confinement, Input, Level, Limits, Order, Status, keeper_main, probe, start};
+use helve_exec::{Confinement, Input, Layers, Level, Limits, Order, Status, keeper_main, probe, start};
 
 const RUNS: usize = 200;
 const FULL: &str = "true, fully confined";
+const MASKED: &str = "true, fully confined, 200 masks";
+const LAYERED: &str = "true, fully confined, hidden home, 8 layers";
+const MASKS: usize = 200;
 const BUBBLEWRAP: &str = "true in bwrap";
 
 /// What is measured, and how it is done once.
@@ -26,13 +30,24 @@ fn main() -> ExitCode {
         ("true, spawned", Box::new(|| spawn(&mut Command::new("/bin/true")))),
         ("true, bare", Box::new(|| run(None))),
     ];
-    let found = probe("/proc/self/exe".as_ref()).level;
+    let found = probe("/proc/self/exe".as_ref(), None).level;
     for (level, name) in [(Level::Landlock, "true, Landlock"), (Level::Full, FULL)] {
         let confinement = confinement(level, workspace.path());
         if level <= found {
             ways.push((name, Box::new(move || run(Some(confinement.clone())))));
         } else {
             println!("skipped: {name}: not possible here");
+        }
+    }
+    // Not in `/tmp`, which is covered as a whole.
+    let place = tempfile::Builder::new().prefix(".bench-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    if found == Level::Full {
+        let (masked, layered) = (masked(place.path()), layered(place.path()));
+        ways.push((MASKED, Box::new(move || run(Some(masked.clone())))));
+        if is_started(layered.clone()) {
+            ways.push((LAYERED, Box::new(move || run(Some(layered.clone())))));
+        } else {
+            println!("skipped: {LAYERED}: no overlays here");
         }
     }
     if bubblewrap(workspace.path()).output().is_ok_and(|output| output.status.success()) {
@@ -44,7 +59,13 @@ fn main() -> ExitCode {
     let ((spawned_is, spawned), others) = best.split_first().unwrap();
     let theirs = best.iter().find(|(what, _)| *what == BUBBLEWRAP);
     for (what, time) in others {
-        row(what, *time, spawned_is, *spawned, if *what == FULL { "≤ 5 ms more" } else { "" });
+        row(
+            what,
+            *time,
+            spawned_is,
+            *spawned,
+            if [FULL, MASKED, LAYERED].contains(what) { "≤ 4 ms more" } else { "" },
+        );
         if let Some((_, theirs)) = theirs.filter(|_| *what == FULL) {
             row(what, *time, BUBBLEWRAP, *theirs, "");
         }
@@ -72,12 +93,67 @@ fn confinement(level: Level, workspace: &Path) -> Confinement {
     Confinement { writable: vec![workspace.into()], ..Confinement::new(level) }
 }
 
+/// A workspace with many files that are hidden and many that are protected.
+fn masked(place: &Path) -> Confinement {
+    let workspace = place.join("masked");
+    let path = |kind: &str, number: usize| {
+        workspace.join(format!("folder-{}", number % 20)).join(format!("{kind}-{number}"))
+    };
+    let make = |kind: &str| -> Vec<PathBuf> {
+        let paths: Vec<PathBuf> = (0..MASKS / 2).map(|number| path(kind, number)).collect();
+        for path in &paths {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        paths
+    };
+    let (hidden, protected) = (make("hidden"), make("protected"));
+    Confinement { writable: vec![workspace], hidden, protected, ..Confinement::new(Level::Full) }
+}
+
+/// A home folder with some toolchains, caches and the workspace.
+fn layered(place: &Path) -> Confinement {
+    let home = place.join("home");
+    let make = |name: &str| -> Vec<PathBuf> {
+        let paths: Vec<PathBuf> =
+            (0..8).map(|number| home.join(format!(".{name}-{number}/folder"))).collect();
+        paths.iter().for_each(|path| fs::create_dir_all(path).unwrap());
+        paths
+    };
+    let workspace = home.join("work");
+    fs::create_dir_all(&workspace).unwrap();
+    Confinement {
+        writable: vec![workspace],
+        hidden: vec![home.clone()],
+        shown: make("tool"),
+        layers: Some(Layers {
+            folder: place.join("private"),
+            over: make("cache"),
+            own: vec![home.join(".cache")],
+            base: home,
+            is_kept: true,
+        }),
+        ..Confinement::new(Level::Full)
+    }
+}
+
 fn spawn(command: &mut Command) {
     assert!(command.status().unwrap().success());
 }
 
+fn is_started(confinement: Confinement) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { start(order(Some(confinement))).await.is_ok() })
+}
+
 fn run(confinement: Option<Confinement>) {
-    let order = Order {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ended = runtime.block_on(async { start(order(confinement)).await.unwrap().wait().await });
+    assert_eq!(ended.status, Status::Exited(0));
+}
+
+fn order(confinement: Option<Confinement>) -> Order {
+    Order {
         program: "/bin/true".into(),
         args: Vec::new(),
         cwd: "/".into(),
@@ -87,10 +163,7 @@ fn run(confinement: Option<Confinement>) {
         limits: Limits::default(),
         confinement,
         keeper: "/proc/self/exe".into(),
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let ended = runtime.block_on(async { start(order).await.unwrap().wait().await });
-    assert_eq!(ended.status, Status::Exited(0));
+    }
 }
 
 /// The same in bubblewrap, with about the same confinement.

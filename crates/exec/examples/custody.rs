@@ -17,7 +17,9 @@ use std::sync::atomic::AtomicBool;
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use helve_exec::{Confinement, Input, Level, Limits, Network, Order, Output, Status, keeper_main, start};
+use helve_exec::{
+    Confinement, Input, Layers, Level, Limits, Network, Order, Output, Status, keeper_main, start,
+};
 use signal_hook::consts::SIGTERM;
 
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -87,6 +89,13 @@ fn be_helve(words: &[&str]) -> ExitCode {
         protected: paths("protected"),
         hidden: paths("hidden"),
         shown: paths("shown"),
+        layers: value("layer").map(|folder| Layers {
+            folder: folder.into(),
+            base: value("base").unwrap_or("/").into(),
+            over: paths("over"),
+            own: paths("own"),
+            is_kept: value("kept") != Some("no"),
+        }),
         temporary: value("temporary").map(PathBuf::from),
         scratch: number("scratch").unwrap_or(64 << 20),
         network: if value("network") == Some("on") { Network::On } else { Network::Off },
@@ -129,7 +138,7 @@ async fn run(order: Order) -> ExitCode {
 }
 
 fn say_probe() {
-    let probe = helve_exec::probe("/proc/self/exe".as_ref());
+    let probe = helve_exec::probe("/proc/self/exe".as_ref(), None);
     say(&format!("{:?}", probe.level));
     probe.why.iter().for_each(|why| say(&format!("{why}. {}", why.remedy())));
 }

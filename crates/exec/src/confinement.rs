@@ -22,8 +22,8 @@ pub struct Confinement {
     /// Read-only inside what is writable; instead of something absent, the nearest folder around it that is inside too.
     /// Only at [`Level::Full`].
     pub protected: Vec<PathBuf>,
-    /// Secrets, sockets, the home folder: they look empty. At [`Level::Landlock`] they can't be read, and must not lie
-    /// inside what is writable.
+    /// Secrets, sockets, the home folder: they look empty. At [`Level::Landlock`] what is in them can't be
+    /// read, though its names are seen, and they must not lie inside what is writable.
     pub hidden: Vec<PathBuf>,
     /// What can be read although it lies in something hidden, as far as it exists. A link is shown with what it leads
     /// to. Of places inside each other, the innermost decides: what is writable or shown in something hidden is seen,
@@ -32,12 +32,34 @@ pub struct Confinement {
     /// The only programs that can be run, where the command was given something that no other program shall have. The
     /// order is refused where that can't be had.
     pub programs: Option<Vec<PathBuf>>,
+    /// Folders of the user that the command changes only for its project. Only at [`Level::Full`], where
+    /// [`probe`](crate::probe()) found that it can be done.
+    pub layers: Option<Layers>,
     /// A folder that the command sees as `/tmp`, so that the next command finds what this one left. Without it, `/tmp`
     /// is empty and is gone with the command. Only at [`Level::Full`].
     pub temporary: Option<PathBuf>,
     /// How many bytes of memory files in an empty `/tmp`, `/var/tmp` and `/dev/shm` may take, together.
     pub scratch: u64,
     pub network: Network,
+}
+
+/// Folders of the user, such as caches of tools, that a command reads and changes as if they were its own: the user and
+/// other projects see nothing of the changes.
+///
+/// One command at a time keeps its changes. Whoever runs beside it sees those that were kept before, and its own are
+/// forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// Where the project's changes are kept; made if it is absent. It must not lie on an overlay, nor in what commands see.
+    pub folder: PathBuf,
+    /// The folder that most of the others are in: the home folder.
+    pub base: PathBuf,
+    /// Folders that are seen as the user has them, with the project's changes. One that is absent is empty.
+    pub over: Vec<PathBuf>,
+    /// Folders in which the command sees what its project's commands left there, and nothing else.
+    pub own: Vec<PathBuf>,
+    /// Whether changes in `over` are kept for the next command.
+    pub is_kept: bool,
 }
 
 /// Whether a command reaches other machines, and servers on this one. Without, it has a loopback of its own at
@@ -75,18 +97,20 @@ pub enum Part {
     Namespaces,
     Loopback,
     Mounts,
+    Layers,
     Proc,
     Privileges,
     Landlock,
     Filter,
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part::Request,
     Part::System,
     Part::Namespaces,
     Part::Loopback,
     Part::Mounts,
+    Part::Layers,
     Part::Proc,
     Part::Privileges,
     Part::Landlock,
@@ -110,6 +134,9 @@ impl Part {
             Part::Mounts => {
                 "Check that the named paths exist; Linux 5.12 or newer is needed, and an AppArmor profile or container \
                  must not refuse mounts."
+            }
+            Part::Layers => {
+                "Set HELVE_HOME to a folder on a file system that overlays can be on, such as ext4, XFS or Btrfs."
             }
             Part::Proc => {
                 "In a container, `/proc` is partly masked: start it with `--security-opt systempaths=unconfined`."
@@ -142,6 +169,7 @@ impl fmt::Display for Part {
             Part::Namespaces => "namespaces",
             Part::Loopback => "a network of its own",
             Part::Mounts => "the view of the files",
+            Part::Layers => "private layers over the caches",
             Part::Proc => "a view of its own processes",
             Part::Privileges => "giving up privileges",
             Part::Landlock => "Landlock",
@@ -160,6 +188,7 @@ impl Confinement {
             hidden: Vec::new(),
             shown: Vec::new(),
             programs: None,
+            layers: None,
             temporary: None,
             scratch: DEFAULT_SCRATCH,
             network: Network::Off,
@@ -190,7 +219,8 @@ impl Confinement {
         let has_what_it_needs = match self.level {
             Level::None => false,
             Level::Landlock => {
-                let is_overlaid = !self.protected.is_empty() || self.temporary.is_some();
+                let is_overlaid =
+                    !self.protected.is_empty() || self.temporary.is_some() || self.layers.is_some();
                 let is_shared = self.network == Network::Shared;
                 !is_overlaid && !is_shared && !self.hidden.iter().any(|path| is_inside(path))
             }
@@ -198,6 +228,7 @@ impl Confinement {
         };
         has_what_it_needs
             && all.into_iter().all(|paths| is_rooted(paths))
+            && self.layers.iter().flat_map(Layers::paths).all(|path| path.is_absolute())
             && self.temporary.iter().chain(&self.writable).all(|path| path.parent().is_some())
     }
 
@@ -211,6 +242,7 @@ impl Confinement {
             // Links among these are followed one by one: they are shown too.
             shown: self.shown.clone(),
             programs: self.programs.clone(),
+            layers: self.layers.as_ref().map(Layers::resolved),
             temporary: self.temporary.as_deref().map(real),
             ..*self
         }
@@ -234,6 +266,12 @@ impl Confinement {
             put_count(to, paths.len());
             paths.iter().for_each(|path| put_bytes(to, path.as_os_str().as_encoded_bytes()));
         }
+        put_count(to, usize::from(self.layers.is_some()));
+        let Some(layers) = &self.layers else { return };
+        put_count(to, usize::from(layers.is_kept));
+        put_count(to, layers.over.len());
+        put_count(to, layers.own.len());
+        layers.paths().for_each(|path| put_bytes(to, path.as_os_str().as_encoded_bytes()));
     }
 
     pub(crate) fn read(from: &mut Fields<'_>) -> Option<Confinement> {
@@ -252,6 +290,7 @@ impl Confinement {
         let programs = Some(paths()?).filter(|_| has_programs);
         let mut temporary = paths()?;
         let last = temporary.pop();
+        let layers = if from.flag()? { Some(Layers::read(from)?) } else { None };
         let confinement = Confinement {
             level,
             writable,
@@ -259,11 +298,39 @@ impl Confinement {
             hidden,
             shown,
             programs,
+            layers,
             temporary: last,
             scratch,
             network,
         };
         temporary.is_empty().then_some(confinement)
+    }
+}
+
+impl Layers {
+    fn read(from: &mut Fields<'_>) -> Option<Layers> {
+        let (is_kept, over, own) = (from.flag()?, from.count()?, from.count()?);
+        let mut path = || from.text().map(PathBuf::from);
+        let (folder, base) = (path()?, path()?);
+        // Collected one by one: a count that lies ends at the end of the bytes, and reserves nothing.
+        let over = (0..over).map(|_| path()).collect::<Option<_>>()?;
+        let own = (0..own).map(|_| path()).collect::<Option<_>>()?;
+        Some(Layers { folder, base, over, own, is_kept })
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.folder, &self.base].into_iter().chain(&self.over).chain(&self.own)
+    }
+
+    fn resolved(&self) -> Layers {
+        let all = |paths: &[PathBuf]| paths.iter().map(|path| real(path)).collect();
+        Layers {
+            folder: real(&self.folder),
+            base: real(&self.base),
+            over: all(&self.over),
+            own: all(&self.own),
+            is_kept: self.is_kept,
+        }
     }
 }
 
@@ -294,12 +361,16 @@ pub(crate) mod tests {
         pub(crate) fn confinement()(
             level in prop::sample::select(vec![Level::None, Level::Landlock, Level::Full]),
             (writable, protected, hidden, shown) in (paths(), paths(), paths(), paths()),
+            (over, own, is_kept) in (paths(), paths(), any::<Option<bool>>()),
             temporary in prop::option::of("[a-z/]{0,9}"), programs in prop::option::of(paths()),
             scratch: u64, network in 0..NETWORKS.len(),
         ) -> Confinement {
             let network = NETWORKS[network];
             let temporary = temporary.map(PathBuf::from);
-            Confinement { level, writable, protected, hidden, shown, programs, temporary, scratch, network }
+            let layers = is_kept.map(|is_kept| {
+                Layers { folder: "/private".into(), base: "/home".into(), over, own, is_kept }
+            });
+            Confinement { level, writable, protected, hidden, shown, programs, layers, temporary, scratch, network }
         }
     }
 

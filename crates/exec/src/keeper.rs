@@ -31,7 +31,7 @@ use crate::network::Files;
 use crate::order::{Input, Limits, Order, WindowSize};
 use crate::probe::{PROBE_ARG, is_confined};
 use crate::report::{Cause, Ended, Refusal, Report, Status, Step};
-use crate::sandbox::{self, Confined, Holder, Plan};
+use crate::sandbox::{self, Confined, Holder, LayerLock, Plan};
 use crate::terminal;
 use crate::tree::{self, Family, Process};
 
@@ -112,11 +112,12 @@ fn begin(control: &mut UnixStream) -> Result<Keeper, Refusal> {
 
     let other_tasks = tree::tasks();
     let processes = order.limits.processes;
-    let Confined { command, holder } = spawn(order, open_input, beside, other_tasks)?;
+    let Confined { command, holder, layer } = spawn(order, open_input, beside, other_tasks)?;
     let _ = chdir("/");
     let _ = forget_output();
-    let family = Family { keeper: getpid(), command, holder: holder.as_ref().map(|holder| holder.pid) };
-    Ok(Keeper { family, signals, status: None, processes, other_tasks, _holder: holder })
+    let family =
+        Family { keeper: getpid(), command, holder: holder.as_ref().map(|holder| holder.pid), mark: None };
+    Ok(Keeper { family, signals, status: None, processes, other_tasks, _holder: holder, _layer: layer })
 }
 
 /// The system's number of an error. An error without one is that the arguments hold a zero byte.
@@ -169,7 +170,7 @@ fn spawn(
             chdir(&cwd).map_err(|error| Refusal::of(Step::Folder, &error.into()))?;
             // Not waited for here: the keeper reaps all its children in one place.
             let command = Pid::from_child(&command.spawn().map_err(failed)?);
-            Confined { command, holder: None }
+            Confined { command, holder: None, layer: None }
         }
     };
     feed(feeding).map_err(failed)?;
@@ -280,6 +281,8 @@ struct Keeper {
     other_tasks: Option<u64>,
     /// Ends with this process.
     _holder: Option<Holder>,
+    /// Others can have it when nothing of the command is left.
+    _layer: Option<LayerLock>,
 }
 
 impl Keeper {

@@ -17,8 +17,8 @@
 //! other program, speak with nobody, and write only what it is given.
 //!
 //! What can't be had: processes of another user (`sudo`) can't be ended by us, and are counted as survivors. If the
-//! keeper itself is killed, Helve ends the sessions of the keeper and of the command; a daemon that made a session of its own gets away then. If
-//! keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
+//! keeper itself is killed, Helve ends the sessions of the keeper and of the command, and all that carry the command's mark in
+//! their environment; only a daemon that made a session of its own and threw its environment away gets away then. If keeper and Helve are killed together, nobody is left to end anything. Outside Linux nobody adopts orphans, and
 //! custody is that of the process group.
 
 mod confinement;
@@ -27,9 +27,11 @@ mod handing;
 mod input;
 mod jail;
 mod keeper;
+mod mark;
 mod network;
 mod order;
 mod probe;
+mod removal;
 mod report;
 mod running;
 #[cfg_attr(target_os = "linux", path = "sandbox/linux.rs")]
@@ -40,12 +42,13 @@ mod terminal;
 #[cfg_attr(not(target_os = "linux"), path = "tree/group.rs")]
 mod tree;
 
-pub use confinement::{Confinement, Level, Network, Part};
+pub use confinement::{Confinement, Layers, Level, Network, Part};
 pub use error::{ExecError, InputError};
 pub use jail::{JAIL_FAILED, jailed};
 pub use keeper::{KEEPER_ARG, keeper_main};
 pub use network::LocalNetwork;
 pub use order::{Input, Limits, Order, WindowSize};
 pub use probe::{Probe, Shortfall, probe};
+pub use removal::remove_tree;
 pub use report::{Cause, Ended, Status};
 pub use running::{Output, Running, start, start_beside};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::confinement::{Confinement, Level, Part};
+use crate::confinement::{Confinement, Layers, Level, Part};
 use crate::keeper::{KEEPER_ARG, errno};
 use crate::order::{Input, Limits, Order};
 use crate::report::{Refusal, Report, Status, Step};
@@ -31,6 +31,13 @@ const COVERED: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev"];
 pub struct Probe {
     pub level: Level,
     pub why: Vec<Shortfall>,
+    /// Whether folders of the user can be changed for one project only: [`Layers`].
+    pub has_layers: bool,
+}
+
+impl Probe {
+    /// Commands are not confined at all.
+    pub const NONE: Probe = Probe { level: Level::None, why: Vec::new(), has_layers: false };
 }
 
 /// Why a level does not work.
@@ -61,12 +68,18 @@ impl fmt::Display for Shortfall {
 }
 
 /// Tries each level, the best one first, with a command that does nothing but look at itself. Takes some milliseconds,
-/// and is true for as long as nobody changes the system's settings. `keeper` is as in [`Order::keeper`].
-pub fn probe(keeper: &Path) -> Probe {
+/// and is true for as long as nobody changes the system's settings. `keeper` is as in [`Order::keeper`]; `private` is a
+/// folder of ours, made if it is absent, on the file system where layers would be kept.
+pub fn probe(keeper: &Path, private: Option<&Path>) -> Probe {
     let mut why = Vec::new();
-    for level in [Level::Full, Level::Landlock] {
-        match attempt(keeper, level) {
-            Ok(()) => return Probe { level, why },
+    let full = private.map(|private| (Level::Full, Some(private)));
+    for (level, private) in full.into_iter().chain([(Level::Full, None), (Level::Landlock, None)]) {
+        // Without layers it is as impossible as with them, unless it was they that failed.
+        if why.iter().any(|it: &Shortfall| it.level == level && it.part != Part::Layers) {
+            continue;
+        }
+        match attempt(keeper, level, private) {
+            Ok(()) => return Probe { level, why, has_layers: private.is_some() },
             Err(refusal) => {
                 let part = match refusal.step {
                     Step::Confinement(part) => part,
@@ -76,10 +89,10 @@ pub fn probe(keeper: &Path) -> Probe {
             }
         }
     }
-    Probe { level: Level::None, why }
+    Probe { level: Level::None, why, has_layers: false }
 }
 
-fn attempt(keeper: &Path, level: Level) -> Result<(), Refusal> {
+fn attempt(keeper: &Path, level: Level, private: Option<&Path>) -> Result<(), Refusal> {
     let lost = |error: io::Error| Refusal::of(Step::Keeper, &error);
     let (mut ours, theirs) = UnixStream::pair().map_err(lost)?;
     ours.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
@@ -92,7 +105,7 @@ fn attempt(keeper: &Path, level: Level) -> Result<(), Refusal> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(lost)?;
-    let answer = converse(&mut ours, &order(keeper, level));
+    let answer = converse(&mut ours, &order(keeper, level, private));
     // Without its socket it ends, and all that is left with it.
     drop(ours);
     let _ = process.wait();
@@ -115,7 +128,7 @@ fn converse(keeper: &mut UnixStream, order: &Order) -> io::Result<Result<(), Ref
     }
 }
 
-fn order(keeper: &Path, level: Level) -> Order {
+fn order(keeper: &Path, level: Level, private: Option<&Path>) -> Order {
     let confinement = Confinement {
         // Where the command has a folder of its own, the program would not be found.
         writable: COVERED
@@ -124,6 +137,13 @@ fn order(keeper: &Path, level: Level) -> Order {
             .then(|| keeper.into())
             .into_iter()
             .collect(),
+        layers: private.map(|private| Layers {
+            folder: private.into(),
+            base: private.into(),
+            over: vec![private.join("over")],
+            own: Vec::new(),
+            is_kept: true,
+        }),
         scratch: SCRATCH,
         ..Confinement::new(level)
     };

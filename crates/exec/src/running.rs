@@ -20,6 +20,7 @@ use crate::error::{ExecError, InputError};
 use crate::handing::send;
 use crate::input::{Typing, Way};
 use crate::keeper::KEEPER_ARG;
+use crate::mark::CommandMark;
 use crate::network::LocalNetwork;
 use crate::order::{Input, MAX_BYTES, Order};
 use crate::report::{Ended, Report};
@@ -86,7 +87,10 @@ pub async fn start_beside(mut order: Order, network: &LocalNetwork) -> Result<Ru
     }
 }
 
-async fn start_in(order: Order, network: Option<&LocalNetwork>) -> Result<Running, ExecError> {
+async fn start_in(mut order: Order, network: Option<&LocalNetwork>) -> Result<Running, ExecError> {
+    let mark = CommandMark::new();
+    order.env.push(mark.variable());
+    let mark = Some(mark);
     let bytes = order.to_bytes();
     if bytes.len() > MAX_BYTES {
         return Err(ExecError::TooLarge(bytes.len()));
@@ -103,11 +107,11 @@ async fn start_in(order: Order, network: Option<&LocalNetwork>) -> Result<Runnin
         Ok(Report::Ended(_)) => return Err(ExecError::Keeper(io::ErrorKind::InvalidData.into())),
         Err(error) => {
             // The keeper may have been killed just after the command began, whose number nobody has told.
-            sweep(Family { keeper: pid, command: pid, holder: None }).await;
+            sweep(Family { keeper: pid, command: pid, holder: None, mark }).await;
             return Err(ExecError::Keeper(error));
         }
     };
-    let family = Family { keeper: pid, command: Pid::from_raw(command).unwrap_or(pid), holder: None };
+    let family = Family { keeper: pid, command: Pid::from_raw(command).unwrap_or(pid), holder: None, mark };
     Ok(Running {
         stdout,
         stderr,

@@ -331,7 +331,7 @@ fn confinement(setup: &Setup) -> Check {
         let says = "off, by the setting permissions.confine; commands are asked about";
         return Check::new("confinement", Verdict::Note, says);
     }
-    let Probe { level, why } = confine::found(setup);
+    let Probe { level, why, .. } = confine::found(setup);
     let says = match level {
         Level::Full => "full: commands write only in the project, see no secrets and have no network unasked",
         Level::Landlock => {

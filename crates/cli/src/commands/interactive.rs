@@ -388,7 +388,7 @@ impl Draft {
     fn own(setup: &Setup) -> Option<Draft> {
         let data = setup.places.data();
         std::fs::create_dir_all(data).ok()?;
-        let file = data.join(format!("draft-{}", machine::project_name(&setup.root)));
+        let file = data.join(format!("draft-{}", crate::places::project_name(&setup.root)));
         let lock = file.with_extension("lock");
         let held = File::options().create(true).truncate(false).write(true).open(lock).ok()?;
         held.try_lock().ok()?;

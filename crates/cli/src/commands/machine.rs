@@ -1,9 +1,7 @@
 //! What the interface may ask of the machine.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
-use std::hash::{Hash, Hasher};
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -77,7 +75,7 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> W
 }
 
 fn sandbox(is_wanted: bool) -> &'static str {
-    match confine::found_if(is_wanted).level {
+    match confine::found_if(is_wanted, None).level {
         Level::None => "not confined",
         Level::Landlock => "confined (landlock)",
         Level::Full => "confined",
@@ -86,13 +84,6 @@ fn sandbox(is_wanted: bool) -> &'static str {
 
 pub(super) fn is_dumb() -> bool {
     std::env::var("TERM").is_ok_and(|term| term == "dumb")
-}
-
-/// A short name for a project, the same each time.
-pub(super) fn project_name(root: &Path) -> String {
-    let mut hasher = DefaultHasher::new();
-    root.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
 }
 
 /// The files of a project that Git does not ignore.

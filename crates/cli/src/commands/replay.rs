@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use helve_agent::{Mismatch, Report, What, replay};
-use helve_exec::Level;
+use helve_exec::Probe;
 use helve_journal::Journal;
 use helve_models::Difference;
 use helve_protocol::SessionId;
@@ -31,8 +31,12 @@ pub(crate) fn run(options: &Replay, setup: &Setup, screen: &mut Screen) -> Resul
         options.ids.iter().map(|id| super::sessions::find(&journal, id)).collect::<Result<_, _>>()?
     };
     // None of them runs: what they gave is in the record.
-    let tools =
-        wiring::tools(setup, helve_tools::Files::default(), &helve_config::Settings::default(), Level::None)?;
+    let tools = wiring::tools(
+        setup,
+        helve_tools::Files::default(),
+        &helve_config::Settings::default(),
+        &Probe::NONE,
+    )?;
     let prompt = wiring::prompt(&tools);
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let mut exit = Exit::Fine;

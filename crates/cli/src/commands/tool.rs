@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 use std::sync::Arc;
 
 use helve_agent::{ByHand, Gate, House, Limits, Watched, by_hand};
-use helve_exec::Level;
+use helve_exec::{Level, Probe};
 use helve_journal::MemoryJournal;
 use helve_protocol::{Answer, ApprovalRequested, ToolState};
 use helve_tools::{Files, Tool};
@@ -24,8 +24,8 @@ use crate::wiring::{RealIds, added_folders, offered, ruled, watched};
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn run(options: &ToolCall, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let level = if options.name.is_some() { found(setup).level } else { Level::None };
-    let tools = offered(setup, Files::by_hand(), level)?;
+    let found = if options.name.is_some() { found(setup) } else { Probe::NONE };
+    let tools = offered(setup, Files::by_hand(), &found)?;
     let Some(name) = &options.name else { return list(&tools, options.json_list, screen) };
     let input = input(options)?;
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
@@ -34,7 +34,7 @@ pub(crate) fn run(options: &ToolCall, setup: &Setup, screen: &mut Screen) -> Res
         (false, true) => Gate::asking_by(Arc::new(ask)),
         (false, false) => Gate::shut(),
     };
-    let house = house(setup, tools, gate, level)?;
+    let house = house(setup, tools, gate, found.level)?;
     let stop = CancellationToken::new();
     let called = block_on(async {
         let work = by_hand(&house, name, input, &stop);

@@ -127,7 +127,13 @@ impl Person {
 
     /// What a command says that a model runs in the project.
     fn shell(&self, limits: Limits, script: &str) -> String {
-        self.write("work/project/script.sh", script);
+        self.shell_in("project", limits, script)
+    }
+
+    fn shell_in(&self, project: &str, limits: Limits, script: &str) -> String {
+        let project = format!("work/{project}");
+        self.write(&format!("{project}/.git/HEAD"), "ref: refs/heads/main\n");
+        self.write(&format!("{project}/script.sh"), script);
         let input = json!({ "command": "sh ./script.sh 2>&1; true" }).to_string();
         let inner = self.machine.helve(&["tool", "shell", &input, "--yes"]);
         let mut command = match limits {
@@ -142,7 +148,7 @@ impl Person {
         command.args(inner.get_args()).env_clear();
         command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let path = format!("{}:/usr/bin:/bin", self.path("tools/bin").display());
-        command.env("HOME", self.path("")).env("PATH", path).current_dir(self.path("work/project"));
+        command.env("HOME", self.path("")).env("PATH", path).current_dir(self.path(&project));
         command.stdin(Stdio::null());
         let Ran { out, err, .. } = self.machine.run_command(command);
         let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
@@ -209,15 +215,18 @@ fn only_what_is_shown_is_listed() {
             said.contains("a tool of cargo") && said.contains("a tool on the path"),
             "{limits:?}: {said}"
         );
-        assert!(!said.contains("notes.txt") && !said.contains("private"), "{limits:?}: {said}");
+        // Without namespaces, names are seen, and nothing else.
         if limits == Limits::Full {
+            assert!(!said.contains("notes.txt") && !said.contains("private"), "{said}");
             let listed: Vec<&str> = said.split("\n\n").next().unwrap().lines().collect();
             let seen = |name: &&str| !["chmod", "[", "script"].iter().any(|word| name.starts_with(word));
             let listed: Vec<&str> = listed.into_iter().filter(seen).collect();
-            assert!(
-                listed.iter().all(|name| [".cache", ".cargo", ".npm", "tools", "work", "go"].contains(name)),
-                "{listed:?}"
-            );
+            // Caches that tools would make are there, and are the project's own.
+            let expected = [
+                ".bun", ".cache", ".cargo", ".gradle", ".local", ".m2", ".npm", ".nuget", ".yarn", "go",
+                "tools", "work",
+            ];
+            assert_eq!(listed, expected);
         }
         assert_eq!(fs::read_to_string(person.path("work/project/new")).unwrap(), "new\n");
         assert!(!person.path("written").exists());
@@ -266,5 +275,74 @@ fn what_the_user_wants_shown_is_shown_and_a_project_has_no_say() {
         person.write("work/project/.helve/config.toml", "[permissions]\nshow = [\"~/other\"]\n");
         let said = person.shell(limits, "cat ~/data/table ~/other/table");
         assert!(said.contains("a table") && !said.contains("SECRET"), "{limits:?}: {said}");
+    }
+}
+
+/// Caches that are run, linked or unpacked later, by whoever uses them.
+const POISONED: [&str; 7] = [
+    ".cache/uv/wheel",
+    ".cache/pip/wheels/w.whl",
+    ".cache/go-build/ab/x-a",
+    ".cargo/registry/src/crate/lib.rs",
+    ".npm/_cacache/content-v2/x",
+    "go/pkg/mod/m/x.go",
+    ".m2/repository/x.jar",
+];
+
+#[test]
+fn a_poisoned_cache_harms_its_own_project_only() {
+    for limits in levels() {
+        let person = Person::new();
+        POISONED.iter().for_each(|name| person.write(name, "good\n"));
+        let list = POISONED.join(" ");
+        let poison = format!("cd; for f in {list}; do cat $f; echo POISON > $f; echo POISON > $f.new; done");
+        let said = person.shell(limits, &poison);
+        assert_eq!(said.matches("good").count(), POISONED.len(), "{limits:?}: {said}");
+        for name in POISONED {
+            assert_eq!(fs::read_to_string(person.path(name)).unwrap(), "good\n", "{limits:?} {name}");
+            assert!(!person.path(&format!("{name}.new")).exists(), "{limits:?} {name}");
+        }
+        let look = format!("cd; for f in {list}; do cat $f $f.new; done");
+        let said = person.shell_in("other", limits, &look);
+        assert!(
+            said.matches("good").count() == POISONED.len() && !said.contains("POISON"),
+            "{limits:?}: {said}"
+        );
+        if limits == Limits::Full {
+            // It is the cache of this project from now on, in other sessions too.
+            let said = person.shell(limits, &format!("{{ {look}; }} | sort | uniq -c"));
+            assert!(
+                said.contains(&format!("{} POISON", 2 * POISONED.len())) && !said.contains("good"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn without_a_layer_tools_have_caches_of_the_projects_own() {
+    for limits in levels().into_iter().filter(|limits| *limits == Limits::NoNamespaces) {
+        let person = Person::new();
+        let say = "cat $PIP_CACHE_DIR/left $XDG_CACHE_HOME/left";
+        let said = person.shell(limits, &format!("mkdir -p $PIP_CACHE_DIR && echo pip > $PIP_CACHE_DIR/left; echo xdg > $XDG_CACHE_HOME/left; {say}"));
+        assert!(said.contains("pip\nxdg"), "{said}");
+        assert!(person.shell(limits, say).contains("pip\nxdg"), "the next command finds it");
+        assert!(!person.shell_in("other", limits, say).contains("xdg"), "another project does not");
+    }
+}
+
+/// A file that was moved to `/tmp` may be the only copy.
+#[test]
+fn what_is_moved_to_tmp_outlives_the_session() {
+    for limits in levels() {
+        let person = Person::new();
+        person.write("work/project/localdata", "the only copy");
+        person.shell(limits, "mv localdata ${TMPDIR:-/tmp}/backup");
+        assert!(!person.path("work/project/localdata").exists());
+        assert!(person.shell(limits, "cat ${TMPDIR:-/tmp}/backup").contains("the only copy"), "{limits:?}");
+        assert!(
+            !person.shell_in("other", limits, "cat ${TMPDIR:-/tmp}/backup").contains("the only copy"),
+            "{limits:?}"
+        );
     }
 }

@@ -40,6 +40,12 @@ pub(super) fn of(paths: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     Ok(all)
 }
 
+/// Where something is mounted.
+pub(super) fn mount_points() -> io::Result<Vec<PathBuf>> {
+    let table = fs::read("/proc/self/mountinfo")?;
+    Ok(table.split(|byte| *byte == b'\n').filter_map(mount).map(|mount| mount.at).collect())
+}
+
 /// Where else a path is seen, or something below it: the other path with the one that it is another name of.
 fn aliases(mounts: &[Mount<'_>], path: &Path) -> Vec<(PathBuf, PathBuf)> {
     // Of several at one place, the last one is seen.

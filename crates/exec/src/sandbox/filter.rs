@@ -84,10 +84,46 @@ const REFUSED: &[c_long] = &[
 
 /// The same number everywhere, newer than our library of numbers.
 const OPEN_TREE_ATTR: c_long = 467;
+const FCHMODAT2: c_long = 452;
 
 /// Those that fail as if the system were older: programs then use calls that can be looked into, which these can't.
-const UNKNOWN: &[c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+const UNKNOWN: &[c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+];
+
+/// Rights of a file's owner or group for whoever runs it. Where root runs Helve, such a file in the workspace would make
+/// anybody root. On a folder the second one only says whose group new files have; it can't be told apart here.
+const SET_ID: u32 = 0o6000;
+
+/// Calls that set permissions, and which of their arguments holds them.
+const MODES: &[(c_long, u32)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, 1),
+    (libc::SYS_mkdirat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+
+/// Calls that set permissions if they make a file: which arguments hold their flags and the permissions.
+const OPENS: &[(c_long, u32, u32)] = &[
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1, 2),
+    (libc::SYS_openat, 2, 3),
+];
+/// `O_CREAT`, and the part of `O_TMPFILE` that is its own.
+const MAKES_FILE: u32 = 0o100 | 0o20_000_000;
 
 /// All kinds of namespaces. Time stands apart: in `clone`, its bit is part of a signal's number.
 const NAMESPACES: u32 = 0x7e02_0000;
@@ -168,6 +204,10 @@ fn rules(sockets: Sockets) -> Vec<sock_filter> {
     lines.extend(UNKNOWN.iter().flat_map(|number| on(*number, &[fail(libc::ENOSYS)])));
     lines.extend(on(libc::SYS_clone, &if_any(0, NAMESPACES)));
     lines.extend(on(libc::SYS_unshare, &if_any(0, NAMESPACES | TIME_NAMESPACE)));
+    lines.extend(MODES.iter().flat_map(|(number, mode)| on(*number, &if_any(*mode, SET_ID))));
+    lines.extend(
+        OPENS.iter().flat_map(|(number, flags, mode)| on(*number, &if_made_with(*flags, *mode, SET_ID))),
+    );
     lines.extend(on(libc::SYS_ioctl, &if_one_of(1, &TERMINAL_TRICKS)));
     // Asking for it, and having the ordinary one, is no harm.
     lines.extend(on(libc::SYS_personality, &unless_one_of(0, &[0, u32::MAX], libc::EPERM)));
@@ -196,6 +236,11 @@ fn if_any(index: u32, bits: u32) -> Vec<sock_filter> {
 /// Refuses a call without any of these bits, and leaves the others to what follows.
 fn unless_any(index: u32, bits: u32) -> Vec<sock_filter> {
     vec![load(argument(index)), jump(libc::BPF_JSET, bits, 1, 0), fail(libc::EPERM), load(NUMBER)]
+}
+
+fn if_made_with(flags: u32, mode: u32, bits: u32) -> Vec<sock_filter> {
+    let is_made = [load(argument(flags)), jump(libc::BPF_JSET, MAKES_FILE, 1, 0), allow()];
+    [is_made.as_slice(), &if_any(mode, bits)].concat()
 }
 
 fn if_one_of(index: u32, values: &[u32]) -> Vec<sock_filter> {
@@ -244,11 +289,11 @@ mod tests {
     const HERE: u32 = 0xc000_003e;
 
     /// What the kernel does with a filter, for the few kinds of lines that ours has.
-    fn run(sockets: Sockets, machine: u32, number: u32, arguments: [u32; 2]) -> Option<i32> {
+    fn run(sockets: Sockets, machine: u32, number: u32, arguments: [u32; 4]) -> Option<i32> {
         judge(&program(HERE, sockets), machine, number, arguments)
     }
 
-    fn judge(lines: &[sock_filter], machine: u32, number: u32, arguments: [u32; 2]) -> Option<i32> {
+    fn judge(lines: &[sock_filter], machine: u32, number: u32, arguments: [u32; 4]) -> Option<i32> {
         let (mut at, mut held) = (0, 0);
         loop {
             let line = lines[at];
@@ -262,6 +307,8 @@ mod tests {
                         MACHINE => machine,
                         16 => arguments[0],
                         24 => arguments[1],
+                        32 => arguments[2],
+                        40 => arguments[3],
                         other => panic!("loads {other}"),
                     }
                 }
@@ -275,8 +322,39 @@ mod tests {
         }
     }
 
-    fn call(sockets: Sockets, number: c_long, arguments: [u32; 2]) -> Option<i32> {
+    fn call(sockets: Sockets, number: c_long, [first, second]: [u32; 2]) -> Option<i32> {
+        call_with(sockets, number, [first, second, 0, 0])
+    }
+
+    fn call_with(sockets: Sockets, number: c_long, arguments: [u32; 4]) -> Option<i32> {
         run(sockets, HERE, u32::try_from(number).unwrap(), arguments)
+    }
+
+    #[test]
+    fn no_file_gets_the_rights_of_another() {
+        for mode in [0o4755, 0o2755, 0o6000, 0o4000] {
+            for (number, index) in MODES {
+                let mut arguments = [0; 4];
+                arguments[*index as usize] = mode;
+                assert_eq!(
+                    call_with(Sockets::Known, *number, arguments),
+                    Some(libc::EPERM),
+                    "{number} {mode:o}"
+                );
+                arguments[*index as usize] = 0o1777;
+                assert_eq!(call_with(Sockets::Known, *number, arguments), None, "{number}");
+            }
+            for (number, flags, at) in OPENS {
+                for (flag, expected) in
+                    [(0o100, Some(libc::EPERM)), (0o20_200_000, Some(libc::EPERM)), (0o2, None)]
+                {
+                    let mut arguments = [0; 4];
+                    arguments[*flags as usize] = flag;
+                    arguments[*at as usize] = mode;
+                    assert_eq!(call_with(Sockets::Known, *number, arguments), expected, "{number} {flag:o}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -329,24 +407,24 @@ mod tests {
         let alone = |number: c_long, arguments| {
             judge(&lone_program(HERE), HERE, u32::try_from(number).unwrap(), arguments)
         };
-        assert_eq!(alone(libc::SYS_clone, [0x003d_0f00, 0]), None, "a thread");
-        assert_eq!(alone(libc::SYS_clone, [17, 0]), Some(libc::EPERM), "fork");
-        assert_eq!(alone(libc::SYS_clone, [0x4111, 0]), Some(libc::EPERM), "vfork");
-        assert_eq!(alone(libc::SYS_clone, [0x0001_0000 | 0x1000_0000, 0]), Some(libc::EPERM), "a namespace");
-        assert_eq!(alone(libc::SYS_clone3, [0, 0]), Some(libc::ENOSYS));
+        assert_eq!(alone(libc::SYS_clone, [0x003d_0f00, 0, 0, 0]), None, "a thread");
+        assert_eq!(alone(libc::SYS_clone, [17, 0, 0, 0]), Some(libc::EPERM), "fork");
+        assert_eq!(alone(libc::SYS_clone, [0x4111, 0, 0, 0]), Some(libc::EPERM), "vfork");
+        assert_eq!(alone(libc::SYS_clone, [0x0001_0000 | 0x1000_0000, 0, 0, 0]), Some(libc::EPERM), "a namespace");
+        assert_eq!(alone(libc::SYS_clone3, [0, 0, 0, 0]), Some(libc::ENOSYS));
         #[cfg(target_arch = "x86_64")]
         for number in [libc::SYS_fork, libc::SYS_vfork] {
-            assert_eq!(alone(number, [0, 0]), Some(libc::EPERM));
+            assert_eq!(alone(number, [0, 0, 0, 0]), Some(libc::EPERM));
         }
-        assert_eq!(alone(libc::SYS_socket, [libc::AF_UNIX.cast_unsigned(), 0]), Some(libc::EACCES));
-        assert_eq!(alone(libc::SYS_ptrace, [0, 0]), Some(libc::EPERM));
-        assert_eq!(alone(libc::SYS_execve, [0, 0]), None, "how it becomes the program");
-        assert_eq!(judge(&lone_program(HERE), 0x4000_0003, 2, [0, 0]), Some(libc::ENOSYS), "32 bits");
+        assert_eq!(alone(libc::SYS_socket, [libc::AF_UNIX.cast_unsigned(), 0, 0, 0]), Some(libc::EACCES));
+        assert_eq!(alone(libc::SYS_ptrace, [0, 0, 0, 0]), Some(libc::EPERM));
+        assert_eq!(alone(libc::SYS_execve, [0, 0, 0, 0]), None, "how it becomes the program");
+        assert_eq!(judge(&lone_program(HERE), 0x4000_0003, 2, [0, 0, 0, 0]), Some(libc::ENOSYS), "32 bits");
     }
 
     #[test]
     fn other_ways_to_call_are_closed() {
-        assert_eq!(run(Sockets::Known, 0x4000_0003, 3, [0, 0]), Some(libc::ENOSYS), "32 bits");
-        assert_eq!(run(Sockets::Known, HERE, X32, [0, 0]), Some(libc::ENOSYS), "x32");
+        assert_eq!(run(Sockets::Known, 0x4000_0003, 3, [0; 4]), Some(libc::ENOSYS), "32 bits");
+        assert_eq!(run(Sockets::Known, HERE, X32, [0; 4]), Some(libc::ENOSYS), "x32");
     }
 }

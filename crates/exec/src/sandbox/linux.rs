@@ -15,6 +15,7 @@
 
 mod aliases;
 mod filter;
+mod layers;
 mod loopback;
 mod mounts;
 mod privileges;
@@ -39,6 +40,7 @@ use rustix::process::{
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_name};
 
 use self::filter::Sockets;
+pub(crate) use self::layers::LayerLock;
 pub(crate) use self::raw::keep_files_to_ourselves;
 use self::raw::{Parent, fork, leave};
 use self::view::View;
@@ -68,6 +70,8 @@ pub(crate) struct Plan<'a> {
 pub(crate) struct Confined {
     pub(crate) command: Pid,
     pub(crate) holder: Option<Holder>,
+    /// To be kept until all of it has ended.
+    pub(crate) layer: Option<LayerLock>,
 }
 
 /// The first process of a PID namespace.
@@ -93,6 +97,12 @@ pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refus
     let aliases = aliases::of(&settled.hidden).map_err(at_part(Part::Mounts))?;
     // What is asked for by another name of a hidden folder is not hidden by it.
     settled.hidden.extend(aliases.into_iter().filter(|alias| !settled.writable.contains(alias)));
+    if let Some(layers) = &mut settled.layers {
+        let (fitted, others) = layers::fitted(layers).map_err(at_part(Part::Layers))?;
+        *layers = fitted;
+        settled.shown.extend(others);
+    }
+    let layer = settled.layers.as_ref().map(LayerLock::take).transpose().map_err(at_part(Part::Layers))?;
     let confinement = &settled;
     let plan = &Plan { confinement, sockets: plan.sockets.clone(), ..*plan };
     let (heard, told) = io::pipe().map_err(at(Step::Keeper))?;
@@ -100,17 +110,17 @@ pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refus
     let Some(child) = fork(Parent::Us).map_err(at(Step::Program))? else {
         drop((heard, lifeline));
         let done = match plan.confinement.level {
-            Level::Full => build(command, plan, &theirs, &told),
+            Level::Full => build(command, plan, layer.as_ref(), &theirs, &told),
             Level::Landlock | Level::None => Err(become_command(command, plan)),
         };
         leave_with(done, &told)
     };
     drop((theirs, told));
     match (hear(heard)?.as_slice(), confinement.level) {
-        ([], Level::Landlock) => Ok(Confined { command: child, holder: None }),
+        ([], Level::Landlock) => Ok(Confined { command: child, holder: None, layer: None }),
         ([holder, command], Level::Full) => {
             let holder = Holder { pid: *holder, _lifeline: lifeline.into() };
-            Ok(Confined { command: *command, holder: Some(holder) })
+            Ok(Confined { command: *command, holder: Some(holder), layer })
         }
         _ => Err(at(Step::Keeper)(Errno::PROTO)),
     }
@@ -157,6 +167,7 @@ fn hear(mut heard: PipeReader) -> Result<Vec<Pid>, Refusal> {
 fn build(
     command: Command,
     plan: &Plan<'_>,
+    layer: Option<&LayerLock>,
     lifeline: &PipeReader,
     mut told: &PipeWriter,
 ) -> Result<(), Refusal> {
@@ -166,7 +177,13 @@ fn build(
     if confinement.network == Network::Off {
         loopback::switch_on().map_err(at_part(Part::Loopback))?;
     }
-    mounts::arrange(confinement, &View::new(confinement, &sockets)).map_err(at_part(Part::Mounts))?;
+    mounts::separate().map_err(at_part(Part::Mounts))?;
+    let overlays = match confinement.layers.as_ref().zip(layer) {
+        Some((layers, layer)) => layer.overlays(layers).map_err(at_part(Part::Layers))?,
+        None => Vec::new(),
+    };
+    let view = View::new(confinement, &sockets);
+    mounts::arrange(confinement, &view, &overlays).map_err(at_part(Part::Mounts))?;
 
     let (mut shown, mut showing) = io::pipe().map_err(at(Step::Keeper))?;
     let Some(holder) = fork(Parent::Ours).map_err(at_part(Part::Namespaces))? else {

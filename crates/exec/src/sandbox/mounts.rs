@@ -22,9 +22,10 @@ use rustix::mount::{
 use rustix::stdio::stdout;
 use rustix::termios::ttyname;
 
+use super::layers::{self, Overlay};
 use super::raw::{HARMLESS, READ_ONLY, restrict_all_mounts, restrict_mount};
 use super::view::{Access, Remains, View, is_replaced};
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, Layers};
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// More files than an ordinary command makes in `/tmp`: each takes memory, however small it is.
@@ -80,31 +81,35 @@ fn open_real(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Changes the tree of this mount namespace, all but `/proc`.
-pub(super) fn arrange(confinement: &Confinement, view: &View) -> io::Result<()> {
-    mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
-    let taken: Vec<Taken<'_>> =
-        view.places().map(|(at, access)| Taken::of(at, access)).collect::<io::Result<_>>()?;
+pub(super) fn arrange(confinement: &Confinement, view: &View, overlays: &[Overlay]) -> io::Result<()> {
+    let layers = confinement.layers.as_ref();
+    let taken = view.places().map(|(at, access)| Taken::of(at, access, layers));
+    let mut taken: Vec<Taken<'_>> = taken.collect::<io::Result<_>>()?;
     let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
     let devices = devices();
     let names = names_in_run();
 
     restrict_all_mounts(READ_ONLY | HARMLESS)?;
     let stage = Stage::build(confinement.scratch, &names.links, &devices)?;
-    let covers = Covers::build(view, &taken)?;
+    take_from_overlays(&mut taken, overlays)?;
+    cover(&mut taken, view)?;
     stage.put(temporary)?;
     devices.iter().try_for_each(Placed::put)?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
     mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
 
     names.resolver.iter().try_for_each(Placed::put)?;
-    let mut covers = covers.0.into_iter();
     for Taken { at, mount, .. } in taken {
-        let cover = || covers.next().flatten();
-        if let Some(mount) = mount.or_else(cover) {
+        if let Some(mount) = mount {
             Placed { at: at.to_owned(), mount }.put()?;
         }
     }
     Ok(())
+}
+
+/// Keeps what is mounted in this namespace from being seen in others.
+pub(super) fn separate() -> io::Result<()> {
+    Ok(mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?)
 }
 
 /// Shows the processes of this namespace only. To be called by one of them.
@@ -158,53 +163,75 @@ fn names_in_run() -> Run {
 /// A place of the view, taken before anything is covered: afterwards it may be out of sight.
 struct Taken<'v> {
     at: &'v Path,
+    access: Access,
     is_folder: bool,
-    /// What is put there; none if it is to be covered.
+    /// What is put there; none if it is still to be made.
     mount: Option<OwnedFd>,
 }
 
-impl Taken<'_> {
-    fn of(at: &Path, access: Access) -> io::Result<Taken<'_>> {
+impl<'v> Taken<'v> {
+    fn of(at: &'v Path, access: Access, layers: Option<&Layers>) -> io::Result<Taken<'v>> {
         let attributes = match access {
-            Access::Hidden => return Ok(Taken { at, is_folder: at.is_dir(), mount: None }),
+            Access::Hidden => return Ok(Taken { at, access, is_folder: at.is_dir(), mount: None }),
+            Access::Layered => return Ok(Taken { at, access, is_folder: true, mount: None }),
+            Access::Own => {
+                let mount = layers.map(|layers| copy(&layers::own(layers, at), HARMLESS)).transpose()?;
+                return Ok(Taken { at, access, is_folder: true, mount });
+            }
             Access::Shown | Access::Protected => READ_ONLY | HARMLESS,
             Access::Writable | Access::Pinned => HARMLESS,
         };
         let mount = copy(at, attributes)?;
         let is_folder = File::from(mount.try_clone()?).metadata()?.is_dir();
-        Ok(Taken { at, is_folder, mount: Some(mount) })
+        Ok(Taken { at, access, is_folder, mount: Some(mount) })
     }
 }
 
-/// What is laid over each hidden place, in their order; none if the place is out of sight anyway.
-struct Covers(Vec<Option<OwnedFd>>);
-
-impl Covers {
-    fn build(view: &View, taken: &[Taken<'_>]) -> io::Result<Covers> {
-        let stage = Path::new(STAGE);
-        let (no_folder, no_file) = (stage.join("no-folder"), stage.join("no-file"));
-        // Copies of what is read-only are so too.
-        for path in [&no_folder, &no_file] {
-            Placed::again(path, READ_ONLY)?.put()?;
-        }
-        let mut covers = Vec::new();
-        for (number, hidden) in taken.iter().filter(|place| place.mount.is_none()).enumerate() {
-            let remains = if hidden.is_folder { view.remains_of(hidden.at) } else { Remains::default() };
-            covers.push(if !remains.is_empty() {
-                let folder = stage.join(format!("remains-{number}"));
-                furnish_remains(&folder, &remains, |inside| {
-                    let at = hidden.at.join(inside);
-                    taken.iter().any(|place| place.at == at && place.is_folder)
-                })?;
-                Some(copy(&folder, READ_ONLY)?)
-            } else if view.is_gone(hidden.at) {
-                None
-            } else {
-                Some(copy(if hidden.is_folder { &no_folder } else { &no_file }, 0)?)
-            });
-        }
-        Ok(Covers(covers))
+/// Takes the project's view of folders from overlays, on the stage.
+fn take_from_overlays(taken: &mut [Taken<'_>], overlays: &[Overlay]) -> io::Result<()> {
+    let mut bases: Vec<(&Path, PathBuf)> = Vec::new();
+    for (number, Overlay { over, mount }) in overlays.iter().enumerate() {
+        let at = Path::new(STAGE).join(format!("overlay-{number}"));
+        fs::create_dir(&at)?;
+        let place = open_real(&at)?;
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+        move_mount(mount, c"", place, c"", flags)?;
+        bases.push((over, at));
     }
+    for place in taken.iter_mut().filter(|place| place.access == Access::Layered) {
+        let inside = bases.iter().find_map(|(over, at)| Some((at, place.at.strip_prefix(over).ok()?)));
+        let Some((overlay, inside)) = inside else { continue };
+        let folder = if inside.as_os_str().is_empty() { overlay.clone() } else { overlay.join(inside) };
+        fs::create_dir_all(&folder)?;
+        place.mount = Some(copy(&folder, HARMLESS)?);
+    }
+    Ok(())
+}
+
+/// Makes what is laid over each hidden place, unless the place is out of sight anyway.
+fn cover(taken: &mut [Taken<'_>], view: &View) -> io::Result<()> {
+    let stage = Path::new(STAGE);
+    let (no_folder, no_file) = (stage.join("no-folder"), stage.join("no-file"));
+    // Copies of what is read-only are so too.
+    for path in [&no_folder, &no_file] {
+        Placed::again(path, READ_ONLY)?.put()?;
+    }
+    let folders: BTreeSet<PathBuf> =
+        taken.iter().filter(|place| place.is_folder).map(|place| place.at.to_owned()).collect();
+    let hidden = taken.iter_mut().filter(|place| place.access == Access::Hidden);
+    for (number, hidden) in hidden.enumerate() {
+        let remains = if hidden.is_folder { view.remains_of(hidden.at) } else { Remains::default() };
+        hidden.mount = if !remains.is_empty() {
+            let folder = stage.join(format!("remains-{number}"));
+            furnish_remains(&folder, &remains, |inside| folders.contains(&hidden.at.join(inside)))?;
+            Some(copy(&folder, READ_ONLY)?)
+        } else if view.is_gone(hidden.at) {
+            None
+        } else {
+            Some(copy(if hidden.is_folder { &no_folder } else { &no_file }, 0)?)
+        };
+    }
+    Ok(())
 }
 
 /// Places for what is seen in a hidden folder.

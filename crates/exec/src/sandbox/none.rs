@@ -26,7 +26,11 @@ pub(crate) struct Plan<'a> {
 pub(crate) struct Confined {
     pub(crate) command: Pid,
     pub(crate) holder: Option<Holder>,
+    pub(crate) layer: Option<LayerLock>,
 }
+
+/// There are no layers here.
+pub(crate) struct LayerLock;
 
 pub(crate) struct Holder {
     pub(crate) pid: Pid,

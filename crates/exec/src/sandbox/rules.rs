@@ -11,6 +11,8 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use rustix::io::Errno;
+use rustix::stdio::stdout;
+use rustix::termios::ttyname;
 
 use super::view::{Access, View};
 use crate::confinement::{Confinement, Level, Network};
@@ -20,17 +22,9 @@ use crate::confinement::{Confinement, Level, Network};
 const NEWEST: ABI = ABI::V6;
 const OLDEST: ABI = ABI::V3;
 
-/// Devices that do nobody harm.
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+/// Devices that do nobody harm. The terminal that `/dev/tty` means is the command's own, if it has one.
+const DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
 
 /// How many paths can be told apart: each is an open file and a rule.
 const MAX_RULES: usize = 10_000;
@@ -60,11 +54,8 @@ impl IntoErrno for io::Error {
 
 fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let is_all = confinement.level == Level::Landlock;
-    let reading = if is_all && !confinement.hidden.is_empty() {
-        AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir
-    } else {
-        BitFlags::EMPTY
-    };
+    // Not to list folders: a right holds for all below a path, so `/` could not be listed either.
+    let reading = if is_all { AccessFs::Execute | AccessFs::ReadFile } else { BitFlags::EMPTY };
     let mut ruleset = Ruleset::default();
     if is_all {
         ruleset = ruleset
@@ -86,20 +77,28 @@ fn rules(confinement: &Confinement) -> Result<(), Box<dyn std::error::Error + Se
     let mut ruleset = ruleset.create()?.set_compatibility(CompatLevel::BestEffort);
 
     let writing = AccessFs::from_write(NEWEST) | reading;
-    for path in &confinement.writable {
+    let layered = confinement.layers.iter().flat_map(|layers| layers.over.iter().chain(&layers.own));
+    for path in confinement.writable.iter().chain(layered) {
         ruleset = grant(ruleset, path, writing)?;
     }
     let devices = AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev | reading;
     for path in DEVICES {
         ruleset = grant(ruleset, Path::new(path), devices)?;
     }
-    if !is_all {
-        for path in ["/tmp", "/var/tmp", "/dev/shm", "/dev/console"] {
+    if is_all {
+        // Of all terminals, the command's own: others are where the user types passwords.
+        let own = ttyname(stdout(), Vec::new()).ok();
+        if let Some(own) = own.as_ref().and_then(|name| name.to_str().ok()) {
+            ruleset = grant(ruleset, Path::new(own), devices)?;
+        }
+    } else {
+        for path in ["/tmp", "/var/tmp", "/dev/shm", "/dev/console", "/dev/pts"] {
             ruleset = grant(ruleset, Path::new(path), writing)?;
         }
     }
     if !reading.is_empty() {
-        for path in readable(&View::new(confinement, &[]))? {
+        // What is needed of the devices is granted above.
+        for path in readable(&View::new(confinement, &[PathBuf::from("/dev")]))? {
             ruleset = grant(ruleset, &path, reading)?;
         }
     }
@@ -142,8 +141,7 @@ fn grant(
     rules.add_rule(PathBeneath::new(file, access))
 }
 
-/// Everything that is not hidden: whatever stands beside the way to hidden places, and what is seen inside them. A right
-/// holds for all below a path, so the folders on the way themselves can't be listed.
+/// Everything that is not hidden: whatever stands beside the way to hidden places, and what is seen inside them.
 fn readable(view: &View) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = VecDeque::from([PathBuf::from("/")]);

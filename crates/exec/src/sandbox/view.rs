@@ -26,6 +26,10 @@ pub(super) enum Access {
     Writable,
     /// Read-only inside what is writable.
     Protected,
+    /// The project's view of a folder of the user: it can be written, and the user sees nothing of it.
+    Layered,
+    /// The project's own, whatever the user has there.
+    Own,
     /// Writable, and it can't be moved away: there is something protected in it.
     Pinned,
 }
@@ -53,6 +57,10 @@ impl View {
         let shown: Vec<Followed> = confinement.shown.iter().filter_map(|path| follow(path)).collect();
         // Where two say something about the same path, the later one holds.
         view.extend(shown.iter().map(|shown| shown.to.clone()), Access::Shown);
+        if let Some(layers) = &confinement.layers {
+            view.extend(layers.own.iter().cloned(), Access::Own);
+            view.extend(layers.over.iter().cloned(), Access::Layered);
+        }
         view.extend(confinement.writable.iter().cloned(), Access::Writable);
         view.protect(confinement);
         let hidden = confinement.hidden.iter().chain(sockets);
@@ -92,6 +100,10 @@ impl View {
             // It can be read already, and perhaps written.
             (Access::Shown, around) => around == Some(Access::Hidden) || is_replaced(path),
             (Access::Writable, Some(Access::Protected)) => false,
+            // There must be something to lay it on, or a folder in which that can be made.
+            (Access::Layered | Access::Own, around) => {
+                matches!(around, Some(Access::Hidden | Access::Own)) || path.is_dir()
+            }
             _ => true,
         };
         let kept = self.places.iter().filter(|(path, access)| is_needed(path, **access));

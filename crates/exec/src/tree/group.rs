@@ -4,6 +4,8 @@ use std::io;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
+use crate::mark::CommandMark;
+
 /// Nobody adopts orphans here.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(())
@@ -22,6 +24,8 @@ pub(crate) struct Family {
     pub(crate) command: Pid,
     #[expect(dead_code, reason = "there are no namespaces here, and nobody to hold them")]
     pub(crate) holder: Option<Pid>,
+    #[expect(dead_code, reason = "environments of others are not seen here")]
+    pub(crate) mark: Option<CommandMark>,
 }
 
 /// The group as a whole: its members can't be told apart.

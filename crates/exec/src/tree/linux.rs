@@ -11,6 +11,8 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitpid,
 };
 
+use crate::mark::CommandMark;
+
 /// Makes orphans below this process its children.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
@@ -30,6 +32,9 @@ pub(crate) struct Family {
     /// The first process of the command's PID namespace, if it has one: none of the command's own, but with it all of
     /// them end.
     pub(crate) holder: Option<Pid>,
+    /// What all of them carry in their environment, unless they threw it away. The keeper, below which all of them hang,
+    /// needs no such mark.
+    pub(crate) mark: Option<CommandMark>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +56,16 @@ impl Family {
         members
     }
 
-    /// Those that can be found once the keeper is dead: its session, that of a command on a terminal, and what hangs below
-    /// them.
+    /// Those that can be found once the keeper is dead: its session, that of a command on a terminal, whatever carries the
+    /// mark, and what hangs below them.
     pub(crate) fn orphans(self) -> Vec<Process> {
         let sessions = [self.keeper, self.command].map(Pid::as_raw_pid);
         let keeper = self.keeper.as_raw_pid();
-        below(processes(), |process| sessions.contains(&process.session) && process.pid != keeper)
+        let environment = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let is_marked = |pid: i32| self.mark.is_some_and(|mark| mark.is_in(&environment(pid)));
+        below(processes(), |process| {
+            process.pid != keeper && (sessions.contains(&process.session) || is_marked(process.pid))
+        })
     }
 
     /// Whether nobody is left, given that the keeper has no children: orphans would be its children.

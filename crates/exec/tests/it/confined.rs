@@ -16,7 +16,7 @@ use crate::{LONG, Mark, all, custody, line, order, shell};
 
 /// The levels that work here.
 pub(crate) fn levels() -> Vec<Level> {
-    let Probe { level, why } = probe(&custody());
+    let Probe { level, why, .. } = probe(&custody(), None);
     why.iter().for_each(|why| println!("skipped: {why}"));
     [Level::Landlock, Level::Full].into_iter().filter(|it| *it <= level).collect()
 }
@@ -126,6 +126,26 @@ async fn a_terminal_is_one() {
         let order = Order { terminal, ..shell(&Mark::new(), script) };
         let (said, ..) = timeout(LONG, all(start(confined(level, order)).await.unwrap())).await.unwrap();
         assert_eq!(said, "33 97\r\nthere\r\nnamed\r\n", "{level:?}");
+    }
+}
+
+/// A fake question for a password on the user's terminal, or what is typed there.
+#[tokio::test]
+async fn the_users_terminals_are_out_of_reach() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let users = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&users).unwrap();
+    unlockpt(&users).unwrap();
+    let name = ptsname(&users, Vec::new()).unwrap().into_string().unwrap();
+    let script = format!("echo Password: > {name} && echo written; exec 3< {name} && echo opened; true");
+    let bare = start(shell(&Mark::new(), &script)).await.unwrap();
+    assert_eq!(all(bare).await.0, "written\nopened\n", "without confinement");
+    for level in levels() {
+        for terminal in [None, Some(WindowSize { rows: 9, columns: 9 })] {
+            let order = Order { terminal, ..shell(&Mark::new(), &script) };
+            let (said, ..) = timeout(LONG, all(start(confined(level, order)).await.unwrap())).await.unwrap();
+            assert!(!said.contains("written") && !said.contains("opened"), "{level:?} {terminal:?}: {said}");
+        }
     }
 }
 
@@ -240,10 +260,10 @@ fn a_probe_in_a_container_says_what_is_missing() {
 
 #[test]
 fn a_probe_without_a_keeper_finds_nothing() {
-    let Probe { level, why } = probe(Path::new("/no/such/keeper"));
+    let Probe { level, why, .. } = probe(Path::new("/no/such/keeper"), None);
     assert_eq!((level, why.len()), (Level::None, 2));
     assert!(why.iter().all(|why| !why.to_string().is_empty() && !why.remedy().is_empty()));
-    assert_eq!(probe(Path::new("/bin/true")).level, Level::None);
+    assert_eq!(probe(Path::new("/bin/true"), None).level, Level::None);
 }
 
 /// Says hello to whoever comes.

@@ -93,6 +93,26 @@ async fn a_keeper_killed_by_its_own_command_holds_nothing_up() {
     mark.wait_until_gone();
 }
 
+/// Whatever session they fled to, and whoever adopted them.
+#[tokio::test]
+async fn nothing_outlives_a_keeper_that_its_own_command_killed() {
+    for script in [
+        "setsid sleep 60 & kill -9 $PPID; sleep 60",
+        "(setsid setsid sleep 60 &) ; (setsid sh -c '(setsid sleep 60 &)' &); sleep 0.2; kill -9 $PPID; setsid sleep 60",
+        "keeper=$PPID; setsid sh -c \"sleep 0.2; kill -9 $keeper; setsid sleep 60 & (setsid sleep 60 &)\" & sleep 60",
+        "keeper=$PPID; setsid sh -c \"kill -9 $keeper; exec env -u PATH /bin/sleep 60\"",
+    ] {
+        let mark = Mark::new();
+        match start(shell(&mark, script)).await {
+            Ok(mut running) => {
+                assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::KeeperLost, "{script}");
+            }
+            Err(error) => assert!(matches!(error, ExecError::Keeper(_)), "{script}: {error}"),
+        }
+        mark.wait_until_gone();
+    }
+}
+
 #[tokio::test]
 async fn a_keeper_that_is_asked_to_end_tidies_up_first() {
     let mark = Mark::new();

@@ -12,6 +12,7 @@ mod confined;
 mod deaths;
 mod escape;
 mod jail;
+mod layers;
 mod load;
 mod ordinary;
 mod stopping;

@@ -129,6 +129,47 @@ fn cargo_builds_offline_with_its_cache() {
     assert_eq!(said, "built\n");
 }
 
+/// As root, a setuid file in the workspace would be a way for anybody to become root.
+#[test]
+fn no_file_is_left_that_runs_as_another() {
+    for user in users() {
+        let Some(ground) = Ground::reachable(user) else { continue };
+        for level in ground.levels() {
+            let script = "cp /bin/true a; chmod 4755 a; chmod u+s a; chmod g+s a; install -m 6755 a b; \
+                mkdir -m 2755 folder; mkdir folder2; chmod 2755 folder2; \
+                mkdir src; cp a src/; tar cf t.tar --mode=6755 src; tar xpf t.tar; cp -p b c; \
+                command -v setcap >/dev/null && setcap cap_net_raw+ep a; \
+                python3 - <<'E'\nimport os, ctypes\n\
+for call in (lambda: os.chmod('a', 0o4755), lambda: os.open('e', os.O_CREAT | os.O_WRONLY, 0o4755), lambda: os.mkdir('f', 0o6755),\n\
+             lambda: os.setxattr('a', 'security.capability', bytes.fromhex('0100000200200000000000000000000000000000')),\n\
+             lambda: os.fchmod(os.open('a', os.O_RDONLY), 0o2755), lambda: os.mknod('g', 0o106755)):\n\
+    try: call()\n\
+    except OSError: pass\nE\n true";
+            let script = script.replace("\\n", "\n");
+            let outcome = ground.run(&ground.settings(level), &["sh", "-c", &script]);
+            assert_eq!(outcome.code, Some(0), "{user:?} {level}: {}", outcome.said);
+            let entries: Vec<_> = fs::read_dir(ground.path("work")).unwrap().flatten().collect();
+            assert!(entries.iter().any(|entry| entry.file_name() == "a"), "{}", outcome.said);
+            for path in entries.iter().map(fs::DirEntry::path).chain([ground.path("work/src/a")]) {
+                let mode = fs::metadata(&path).unwrap().mode();
+                assert_eq!(mode & 0o6000, 0, "{user:?} {level} {}", path.display());
+                let capability = std::process::Command::new("getfattr")
+                    .arg("-n")
+                    .arg("security.capability")
+                    .arg(&path)
+                    .output();
+                assert!(!capability.is_ok_and(|it| it.status.success()), "{}", path.display());
+            }
+            for name in ["a", "b", "c", "t.tar", "e", "g"] {
+                let _ = fs::remove_file(ground.path("work").join(name));
+            }
+            for name in ["src", "folder", "folder2", "f"] {
+                let _ = fs::remove_dir_all(ground.path("work").join(name));
+            }
+        }
+    }
+}
+
 #[test]
 fn servers_on_loopback_work_without_network() {
     if !has("python3") {

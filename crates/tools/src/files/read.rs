@@ -165,7 +165,7 @@ pub(crate) fn wrapped(text: &str) -> Cow<'_, str> {
 fn failure(name: &str, place: Option<&ResolvedPath>, error: io::Error) -> ToolFailure {
     ToolFailure(match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            let form = place.map(|place| hint_of_form(&place.path())).unwrap_or_default();
+            let form = place.map(|place| hint_of_form(place.path())).unwrap_or_default();
             let nearest = place.map(|place| nearest(name, place)).unwrap_or_default();
             let hint = if form.is_empty() { nearest } else { form };
             format!("There is no file {name}.{hint}")

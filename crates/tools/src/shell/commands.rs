@@ -112,7 +112,7 @@ impl Commands {
             order.env.retain(|(name, _)| is_given(name) || !self.withheld.contains(name));
             let own = [("TMPDIR".into(), folder.into())];
             let own: Vec<(OsString, OsString)> =
-                own.into_iter().chain(fence.variables.iter().cloned()).collect();
+                own.into_iter().chain(fence.environment(context.granted.network)).collect();
             let own = own
                 .into_iter()
                 .chain(credential.into_iter().flat_map(|given| given.settings.iter().cloned()));

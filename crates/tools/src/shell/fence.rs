@@ -8,6 +8,7 @@ use helve_exec::{Confinement, Level, Network};
 use crate::Context;
 use crate::shell::commands::read_up_to;
 use crate::shell::guarded::in_git;
+use crate::shell::private::{Private, is_sent_elsewhere};
 use crate::shell::survey::{Masks, Measure, Survey};
 
 /// How commands are confined. The model has no say in it.
@@ -15,8 +16,8 @@ use crate::shell::survey::{Masks, Measure, Survey};
 pub struct Fence {
     /// As it was found on this machine.
     pub level: Level,
-    /// What tools write while they work, and can be written: `~/.cache/go-build`.
-    pub caches: Vec<PathBuf>,
+    /// What the project has for itself: temporary files, and its changes of the user's caches.
+    pub private: Private,
     /// Secrets outside the project, and what is this program's own.
     pub hidden: Vec<PathBuf>,
     /// What can be read of the home folder, which is hidden otherwise: toolchains.
@@ -30,8 +31,6 @@ pub struct Fence {
     /// Whether a file by this name holds secrets, wherever it is.
     pub is_secret: fn(&str) -> bool,
     pub home: Option<PathBuf>,
-    /// What can be written, too, where the network is there to fetch it: `~/.cargo/registry`.
-    pub fetched: Vec<PathBuf>,
     /// The socket of the agent that has the user's keys.
     pub agent: Option<PathBuf>,
     /// What programs can be given to say who the user is.
@@ -54,6 +53,9 @@ pub struct Credential {
     /// Where the program is.
     pub path: PathBuf,
 }
+
+/// Variables, and folders that they name, as paths inside another.
+pub type Variables = &'static [(&'static str, &'static str)];
 
 /// What files in memory may take, where `/tmp` is not a folder.
 const SCRATCH: u64 = 1 << 30;
@@ -113,6 +115,7 @@ impl Fence {
             }
         } else {
             writable.push(temporary.to_owned());
+            writable.extend(self.private.elsewhere(granted.network).ok().map(|(folder, _)| folder));
         }
         protected.retain(|path| is_full && !is_granted(path, &granted.writes));
         hidden.retain(|path| path.exists() && !is_granted(path, &given));
@@ -122,20 +125,21 @@ impl Fence {
             folders.iter().chain(&given).any(|folder| home.starts_with(folder)) || is_inside(home)
         };
         hidden.extend(self.home.iter().filter(|home| !is_open(home)).cloned());
-        let shown = self.shown.iter().chain(&given).chain(&self.caches).chain(&self.fetched);
+        let caches = self.private.caches.iter().chain(&self.private.fetched);
+        let shown = self.shown.iter().chain(&given).chain(caches);
         // What can't be written is seen all the same.
         let shown = shown.chain(folders.iter().chain(&elsewhere).filter(|_| granted.read_only));
-        let fetched = granted.network.then_some(&self.fetched);
+        let shown = shown.cloned().collect();
+        let layers = self.home.as_deref().filter(|_| is_full);
+        let layers = layers.map(|home| self.private.layers(home, granted.network));
         Some(Confinement {
             level: self.level,
-            writable: writable
-                .into_iter()
-                .chain(self.caches.iter().chain(fetched.into_iter().flatten()).cloned())
-                .collect(),
+            writable,
             protected,
-            shown: shown.cloned().collect(),
             hidden,
             programs: credential.map(|credential| credential.programs.clone()),
+            shown,
+            layers,
             temporary: is_full.then(|| temporary.to_owned()),
             scratch: SCRATCH,
             network: if granted.network { Network::On } else { Network::Off },
@@ -150,6 +154,17 @@ impl Fence {
 
     pub(crate) fn measure<'a>(&self, context: &'a Context) -> Measure<'a> {
         Measure { is_secret: self.is_secret, denied: &context.denied }
+    }
+
+    /// The variables that confined commands have instead of the user's.
+    pub(crate) fn environment(&self, has_network: bool) -> Vec<(OsString, OsString)> {
+        let mut all = self.variables.clone();
+        if is_sent_elsewhere(self.level)
+            && let Ok((_, named)) = self.private.elsewhere(has_network)
+        {
+            all.extend(named.into_iter().map(|(name, path)| (name.into(), path.into())));
+        }
+        all
     }
 
     /// What decides about what may be done and can't be protected: it is not there, or it could be moved away as a whole.

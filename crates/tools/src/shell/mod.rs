@@ -7,6 +7,7 @@ pub(crate) mod fence;
 pub(crate) mod guarded;
 pub(crate) mod jobs;
 pub(crate) mod kept;
+pub(crate) mod private;
 pub(crate) mod repositories;
 pub(crate) mod scratch;
 pub(crate) mod shell_input;
@@ -29,6 +30,7 @@ use crate::shell::commands::{Commands, Connection, Folder, Followed, Sheet, Star
 use crate::shell::guarded::{Forbidden, Guard, is_granted_near, put_away};
 use crate::shell::jobs::{Adopted, Jobs};
 use crate::shell::kept::{Kept, Shown, shown};
+use crate::shell::private::Temporary;
 use crate::shell::repositories::is_harmless;
 use crate::shell::scratch::{Scratch, sweep};
 use crate::shell::shell_output::report;
@@ -43,7 +45,7 @@ pub struct Shell {
     folder: Folder,
     startup: OnceCell<Startup>,
     /// What the commands have as `/tmp`, together.
-    scratch: OnceCell<Scratch>,
+    scratch: OnceCell<SharedScratch>,
     /// What jobs must not make.
     forbidden: Forbidden,
     /// What commands must not see or change.
@@ -93,7 +95,7 @@ impl TypedTool for Shell {
 
     fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
         let (command, folder) =
-            (input.command.clone(), self.folder.now(root, self.scratch.get().map(Scratch::path)));
+            (input.command.clone(), self.folder.now(root, self.scratch.get().map(SharedScratch::path)));
         vec![Action::Run { command, folder, network: input.network, credentials: input.credentials }]
     }
 
@@ -115,7 +117,11 @@ impl TypedTool for Shell {
         let order = Connection::of(input.terminal).of_order(order);
         let guard = self.guard(&order, context);
         if input.background {
-            let order = Order { input: Typed::Open, ..order };
+            let mut order = Order { input: Typed::Open, ..order };
+            // A job may run for hours: the commands beside it are to keep what they put into caches.
+            if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
+                layers.is_kept = false;
+            }
             return self.in_background(input.command, order, sheet, told, context).await;
         }
         let confinement = order.confinement.clone();
@@ -180,11 +186,15 @@ impl Shell {
         }
     }
 
-    /// A folder for temporary files, for as long as the session lives.
+    /// A folder for temporary files: the project's, or one for as long as the session lives.
     async fn scratch(&self) -> Result<&Path, ToolFailure> {
         let make = async || {
             sweep(&self.commands.temporary);
-            Scratch::new(&self.commands.temporary)
+            let Some(fence) = &self.commands.fence else {
+                return Scratch::new(&self.commands.temporary).map(SharedScratch::OfSession);
+            };
+            fence.private.sweep();
+            fence.private.temporary().map(SharedScratch::OfProject)
         };
         Ok(self.scratch.get_or_try_init(make).await?.path())
     }
@@ -257,6 +267,22 @@ impl Shell {
                 false => format!("[now in {}]\n", inside.display()),
             },
             _ => String::new(),
+        }
+    }
+}
+
+/// What commands have as `/tmp`, together.
+#[derive(Debug)]
+enum SharedScratch {
+    OfSession(Scratch),
+    OfProject(Temporary),
+}
+
+impl SharedScratch {
+    fn path(&self) -> &Path {
+        match self {
+            SharedScratch::OfSession(scratch) => scratch.path(),
+            SharedScratch::OfProject(temporary) => temporary.path(),
         }
     }
 }

@@ -194,6 +194,25 @@ impl Ground {
         Outcome::of(helve.env(name, value).arg("helve").args(settings).args(command))
     }
 
+    /// Starts such a command, without waiting for it.
+    pub(crate) fn start_marked(&self, mark: &Mark, settings: &[String], command: &[&str]) -> Child {
+        let mut helve = self.command(&self.path("bin/custody"));
+        let (name, value) = mark.variable();
+        helve.env(name, value).arg("helve").args(settings).args(command);
+        helve.stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    /// Makes a file of the user's.
+    pub(crate) fn make(&self, name: &str, text: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        fs::write(self.path(name), text).unwrap();
+        self.give(name.split('/').next().unwrap());
+    }
+
+    pub(crate) fn give(&self, name: &str) {
+        give(&self.path(name), self.user);
+    }
+
     /// The same, as anybody would.
     pub(crate) fn without_helve(&self, mark: &Mark, command: &[&str]) -> Outcome {
         let mut shell = self.command(Path::new("env"));
