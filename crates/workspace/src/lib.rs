@@ -17,11 +17,13 @@
 //! could make git forget it; every other file is put into the blobs, up to [`Limits`]. What is not kept is known, and said
 //! when it changes.
 
+mod bounded;
 mod diff;
 mod effects;
 mod error;
 mod files;
 mod git;
+mod held;
 mod index;
 mod keep;
 mod look;
@@ -32,6 +34,7 @@ mod restore;
 mod root;
 mod rules;
 mod stat;
+mod status;
 mod text;
 mod tracked;
 mod walk;
@@ -45,7 +48,9 @@ pub use merge::{Conflict, Hunk, Merged, NumberedLines, merge};
 pub use outside::{NoDiff, Outside, OutsideChange};
 pub use restore::Guard;
 pub use root::Root;
+pub use rules::can_read_ignore_files;
 pub use stat::{FileMode, Kind};
+pub use status::{GitStatus, StatusQuestion};
 pub use text::{Encoding, Endings, Line, NotText, Sheet, TextFile, lines, main_ending, read_lossily};
 pub use walk::Unseen;
 pub use workspace::{Limits, Setup, Watch, Workspace, Writing};

@@ -8,5 +8,6 @@ mod outside;
 mod random;
 mod repositories;
 mod restoring;
+mod status;
 mod strange;
 mod support;
