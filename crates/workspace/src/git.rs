@@ -1,41 +1,47 @@
 //! What git knows: which files it tracks, which of them are as in its objects, and those objects.
 //!
-//! The program `git` is called; nothing that a repository could make it run (hooks, monitors, filters) is run. Only the index
-//! is read by ourselves, as no command tells what is in it both completely and fast.
+//! The program `git` is called through a launcher that jails it ([`GitProgram`]), and every wait for it is bounded: a repository
+//! is made by whoever made the project. Once git did not answer in time, it is not asked again. The index is read by
+//! ourselves, as no command tells what is in it both completely and fast; references that hold objects are written by
+//! ourselves, so that git need not write where its settings and hooks are.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use rustix::fs as unix;
-use rustix::process::{Pid, Signal, kill_process};
 
-use crate::root::{Root, common_folder, git_folder};
+use crate::bounded::{Bounded, is_timeout};
+use crate::held::HeldReferences;
+use crate::root::{Root, common_folder, git_folder, open_file};
 use crate::stat::{Moment, Stat};
 use crate::tracked::{ObjectId, Tracked, TrackedFile};
 
 /// The files by which git may convert others between its objects and the folder.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
-/// Where trees are held while a call may make git forget their objects. Each worktree has its own, and each workspace one
-/// in it, by the number of its process.
-const HELD: &str = "refs/worktree/helve";
+/// Where trees are held, by the name that git has for [`HeldReferences`].
+const HELD_IN_TABLE: &str = "refs/worktree/helve";
 /// Of millions of files.
-const MAX_INDEX_BYTES: u64 = 1 << 30;
-/// So long git may take to answer.
-const LONGEST: Duration = Duration::from_secs(60);
-const MAX_ERROR_CHARS: usize = 300;
+const MAX_INDEX_BYTES: u64 = 512 << 20;
+/// Of the names of millions of files.
+const MAX_OUTPUT_BYTES: u64 = 512 << 20;
+/// How long git may be silent while it works through all files or objects.
+const WORK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for what git knows without looking at files.
+const FACT_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The program and the environment that it gets.
+/// How git is run: by a launcher that jails it, so that it can start no other program and write only what it is given.
+///
+/// `program leading… PLACE… -- ARGUMENT…` must run git with these arguments, and let it write only these places.
 #[derive(Clone, Debug)]
 pub struct GitProgram {
     pub program: PathBuf,
+    pub leading: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -62,6 +68,8 @@ pub(crate) struct Git {
     /// The index whose tree is held, and the reference that holds it.
     held: Option<Stat>,
     holder: String,
+    /// Why git is not asked any more.
+    gave_up: OnceLock<String>,
 }
 
 /// How many workspaces of this process held something.
@@ -81,7 +89,8 @@ impl Git {
             tracked: Tracked::default(),
             knows_converted: false,
             held: None,
-            holder: format!("{HELD}/{}-{}", std::process::id(), HOLDERS.fetch_add(1, Ordering::Relaxed)),
+            holder: format!("{}-{}", std::process::id(), HOLDERS.fetch_add(1, Ordering::Relaxed)),
+            gave_up: OnceLock::new(),
         })
     }
 
@@ -132,13 +141,21 @@ impl Git {
         Ok(converted)
     }
 
+    /// Reads git's index, and asks nothing of git.
+    pub(crate) fn read_tracked(&mut self) -> io::Result<()> {
+        if let Some(index) = self.index_stat() {
+            self.tracked = self.read_index(index.modified)?;
+        }
+        Ok(())
+    }
+
     fn read_index(&self, written: Moment) -> io::Result<Tracked> {
-        let file = self.open_index()?;
-        let size = file.metadata()?.len().min(MAX_INDEX_BYTES);
-        let mut index = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-        file.take(MAX_INDEX_BYTES).read_to_end(&mut index)?;
+        let mut file = open_file(&self.index_file())?;
+        if file.metadata()?.len() > MAX_INDEX_BYTES {
+            return Err(io::Error::other("git's index is too large to be read"));
+        }
         let strange = || io::Error::other("git's index is of a kind that Helve can't read");
-        Tracked::read(&index, &self.prefix, written).ok_or_else(strange)
+        Tracked::read(&mut file, &self.prefix, written)?.ok_or_else(strange)
     }
 
     /// Whether something besides the files named `.gitattributes` below the root could make git convert files.
@@ -148,7 +165,7 @@ impl Git {
             return Ok(true);
         }
         let exists = |path: &Path| std::fs::exists(path).unwrap_or(true);
-        let variables = self.output(&["var", "-l"])?;
+        let variables = self.fact(&["var", "-l"])?;
         let variables = String::from_utf8_lossy(&variables);
         // A value may have several lines that look like other variables: all that speaks for a conversion counts.
         let lines = || variables.lines().map(|line| line.split_once('=').unwrap_or((line, "true")));
@@ -194,7 +211,7 @@ impl Git {
     }
 
     fn changes_line_ends(&self) -> io::Result<bool> {
-        let value = self.output(&["config", "--get", "--default", "false", "core.autocrlf"])?;
+        let value = self.fact(&["config", "--get", "--default", "false", "core.autocrlf"])?;
         Ok(String::from_utf8_lossy(&value).trim() != "false")
     }
 
@@ -239,70 +256,74 @@ impl Git {
         })
     }
 
-    /// The index, if it is a file: whoever writes to this folder could have put a pipe there.
-    fn open_index(&self) -> io::Result<std::fs::File> {
-        let flags = rustix::fs::OFlags::NONBLOCK.bits();
-        let flags = i32::try_from(flags).unwrap_or_default();
-        let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(self.index_file())?;
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::Error::other("git's index is no file")),
-        }
-    }
-
     /// Keeps the objects of the index from being forgotten, whatever a call does to the index, the branches and their
     /// logs, by a private reference to a tree of them.
     pub(crate) fn hold(&mut self) -> io::Result<()> {
-        if self.index.is_none() || self.held == self.index {
+        if self.tracked.count() == 0 || self.held == self.index {
             return Ok(());
         }
-        // A copy: to make a tree of the index itself would lock it.
-        // By a name that nobody has put anything at: commands write in this folder too.
-        let mut copy = tempfile::Builder::new().prefix("helve-index").tempfile_in(&self.git_folder)?;
-        io::copy(&mut self.open_index()?, &mut copy)?;
-        let write_tree = || self.output_with(&["write-tree", "--missing-ok"], copy.path(), Vec::new());
+        // A copy: to make a tree of the index itself would lock it. In a folder by a name that nobody has put anything
+        // at: commands write in git's folder too.
+        let folder = tempfile::Builder::new().prefix("helve-index").tempdir_in(&self.git_folder)?;
+        let copy = folder.path().join("index");
+        io::copy(&mut open_file(&self.index_file())?, &mut std::fs::File::create_new(&copy)?)?;
+        let objects = common_folder(&self.git_folder).join("objects");
+        let writable = [folder.path(), &objects];
+        let write_tree = || self.output_with(&["write-tree", "--missing-ok"], &copy, &writable, &[]);
         // Files in conflict are in no tree, and are kept by content in any case.
-        let tree = write_tree().or_else(|_| self.drop_conflicts(copy.path()).and_then(|()| write_tree()));
-        drop(copy);
-        let tree = String::from_utf8_lossy(&tree?).trim().to_owned();
-        if self.held.is_none() {
-            self.release_those_of_the_dead();
+        let tree =
+            write_tree().or_else(|_| self.drop_conflicts(&copy, &writable).and_then(|()| write_tree()));
+        let tree = ObjectId::parse(String::from_utf8_lossy(&tree?).trim());
+        let tree = tree.ok_or_else(|| io::Error::other("git made no tree"))?;
+        match self.reference_table() {
+            Some(table) => {
+                let holder = format!("{HELD_IN_TABLE}/{}", self.holder);
+                let update = ["update-ref", &holder, &tree.to_string()];
+                self.bounded(self.command(&update, &[&table]), WORK_TIMEOUT, &[], all_of)?;
+            }
+            None => {
+                let references = HeldReferences::of(&self.git_folder)?;
+                if self.held.is_none() {
+                    references.remove_those_of_the_dead();
+                }
+                references.set(&self.holder, tree)?;
+            }
         }
-        self.output(&["update-ref", &self.holder, &tree])?;
         self.held = self.index;
         Ok(())
     }
 
+    /// The folder in which git keeps references if they are no files of their own.
+    fn reference_table(&self) -> Option<PathBuf> {
+        let table = self.git_folder.join("reftable");
+        table.symlink_metadata().is_ok_and(|table| table.is_dir()).then_some(table)
+    }
+
     /// Takes the files that are in conflict out of a copy of the index.
-    fn drop_conflicts(&self, copy: &Path) -> io::Result<()> {
-        let list = self.output_with(&["ls-files", "--unmerged", "-z", ":/"], copy, Vec::new())?;
+    fn drop_conflicts(&self, copy: &Path, writable: &[&Path]) -> io::Result<()> {
+        let list = self.output_with(&["ls-files", "--unmerged", "-z", ":/"], copy, writable, &[])?;
         let after_tab = |line: &[u8]| line.splitn(2, |byte| *byte == b'\t').nth(1).map(<[u8]>::to_vec);
         let mut names: Vec<Vec<u8>> = list.split(|byte| *byte == 0).filter_map(after_tab).collect();
         names.dedup();
         let names = [names.join(&0), vec![0]].concat();
-        self.output_with(&["update-index", "--force-remove", "-z", "--stdin"], copy, names).map(drop)
-    }
-
-    /// Lets go what processes held that were killed.
-    fn release_those_of_the_dead(&self) {
-        let held = self.output(&["for-each-ref", "--format=%(refname)", HELD]).unwrap_or_default();
-        let is_of_the_dead = |name: &&str| {
-            let holder = name.strip_prefix(HELD).and_then(|rest| rest.strip_prefix('/'));
-            let process = holder.and_then(|holder| holder.split_once('-')?.0.parse::<u32>().ok());
-            !process.is_some_and(|process| Path::new(&format!("/proc/{process}")).exists())
-        };
-        for name in String::from_utf8_lossy(&held).lines().filter(is_of_the_dead) {
-            let _ = self.output(&["update-ref", "-d", name]);
-        }
+        let remove = ["update-index", "--force-remove", "-z", "--stdin"];
+        self.output_with(&remove, copy, writable, &names).map(drop)
     }
 
     fn release(&mut self) {
-        if self.held.take().is_some() {
-            let _ = self.output(&["update-ref", "-d", &self.holder]);
+        if self.held.take().is_none() {
+            return;
+        }
+        if let Some(table) = self.reference_table() {
+            let holder = format!("{HELD_IN_TABLE}/{}", self.holder);
+            let delete = self.command(&["update-ref", "-d", &holder], &[&table]);
+            let _ = self.bounded(delete, FACT_TIMEOUT, &[], all_of);
+        } else if let Ok(references) = HeldReferences::of(&self.git_folder) {
+            references.remove(&self.holder);
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, arguments: &[&str], writable: &[&Path]) -> Command {
         let is_plain = |name: &OsString| !name.as_bytes().starts_with(b"GIT_");
         let environment = self.program.environment.iter().filter(|(name, _)| is_plain(name));
         let mut command = Command::new(&self.program.program);
@@ -313,26 +334,38 @@ impl Git {
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
-            .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"])
+            .args(&self.program.leading)
+            .args(writable)
+            .arg("--")
+            // The jail lets none of these run; without them git need not try.
+            .args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "--no-pager"])
             .arg("-C")
             .arg(&self.folder)
-            .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+            .args(arguments);
         command
     }
 
+    /// What git says, if it says it in time and ends well.
     fn output(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
-        run(self.command(arguments), Vec::new())
+        self.bounded(self.command(arguments, &[]), WORK_TIMEOUT, &[], all_of)
     }
 
-    /// The same with another index, and with something to read.
-    fn output_with(&self, arguments: &[&str], index: &Path, input: Vec<u8>) -> io::Result<Vec<u8>> {
-        let mut command = self.command(arguments);
+    /// The same for what needs no look at files.
+    fn fact(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
+        self.bounded(self.command(arguments, &[]), FACT_TIMEOUT, &[], all_of)
+    }
+
+    /// The same with another index, places to write, and something to read.
+    fn output_with(
+        &self,
+        arguments: &[&str],
+        index: &Path,
+        writable: &[&Path],
+        input: &[u8],
+    ) -> io::Result<Vec<u8>> {
+        let mut command = self.command(arguments, writable);
         command.env("GIT_INDEX_FILE", index);
-        run(command, input)
+        self.bounded(command, WORK_TIMEOUT, input, all_of)
     }
 
     /// Asks for many objects at once and reads the answers as they come.
@@ -342,21 +375,49 @@ impl Git {
         objects: &[ObjectId],
         read: impl FnOnce(&mut dyn BufRead) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut command = self.command(arguments);
-        let mut git = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-        let (Some(mut questions), Some(answers)) = (git.stdin.take(), git.stdout.take()) else {
-            return end(git);
-        };
-        let done = thread::scope(|scope| {
-            scope.spawn(move || {
-                let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
-                // If git is gone, the missing answers say so.
-                let _ = questions.write_all(lines.as_bytes());
-            });
-            read(&mut BufReader::new(answers))
-        });
-        end(git).and(done)
+        let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
+        self.bounded(self.command(arguments, &[]), WORK_TIMEOUT, lines.as_bytes(), read)
     }
+
+    /// Runs git, unless it did not answer before: whatever has the names that git reads, such as a pipe, is still there.
+    fn bounded<T>(
+        &self,
+        command: Command,
+        timeout: Duration,
+        input: &[u8],
+        read: impl FnOnce(&mut dyn BufRead) -> io::Result<T>,
+    ) -> io::Result<T> {
+        if let Some(why) = self.gave_up.get() {
+            return Err(io::Error::other(why.clone()));
+        }
+        let done = Bounded { command, timeout, input }.run(read);
+        if let Err(error) = &done
+            && is_timeout(error)
+        {
+            let _ = self.gave_up.set(error.to_string());
+        }
+        done
+    }
+
+    /// The branch that is checked out, where only git can tell.
+    pub(crate) fn current_branch(&self) -> io::Result<String> {
+        let name = self.fact(&["branch", "--show-current"])?;
+        Ok(String::from_utf8_lossy(&name).trim().to_owned())
+    }
+
+    /// Whether something below the root is staged that is not in the last commit.
+    pub(crate) fn has_staged(&self) -> io::Result<bool> {
+        // What differs is listed; an exit code could not be told from others.
+        let arguments = ["diff-index", "--cached", "--name-only", "--no-ext-diff", "--no-renames"];
+        let list = self.output(&[&arguments[..], &["HEAD", "--", "."]].concat())?;
+        Ok(!list.is_empty())
+    }
+}
+
+fn all_of(answers: &mut dyn BufRead) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    answers.take(MAX_OUTPUT_BYTES).read_to_end(&mut all)?;
+    Ok(all)
 }
 
 impl Drop for Git {
@@ -365,48 +426,12 @@ impl Drop for Git {
     }
 }
 
-/// Runs git to its end, unless that takes too long: whatever a project has by the names that git reads, such as a pipe, must
-/// not stop everything.
-fn run(mut command: Command, input: Vec<u8>) -> io::Result<Vec<u8>> {
-    let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
-    let mut git = command.stdin(stdin).spawn()?;
-    let id = i32::try_from(git.id()).ok().and_then(Pid::from_raw);
-    let questions = git.stdin.take();
-    let (sender, done) = mpsc::channel();
-    thread::Builder::new().name("git".to_owned()).spawn(move || {
-        if let Some(mut questions) = questions {
-            let _ = questions.write_all(&input);
-        }
-        let _ = sender.send(git.wait_with_output());
-    })?;
-    match done.recv_timeout(LONGEST) {
-        Ok(output) => output.and_then(successful),
-        Err(_) => {
-            // It has not been waited for, so the number is still its own.
-            let _ = id.map(|id| kill_process(id, Signal::KILL));
-            Err(io::Error::other("git did not answer in time"))
-        }
-    }
-}
-
-fn end(mut git: Child) -> io::Result<()> {
-    git.wait().map(|_| ())
-}
-
 fn mark(tracked: &mut Tracked, paths: &[String]) {
     for path in paths {
         if let Some(file) = tracked.get_mut(path) {
             file.is_converted = true;
         }
     }
-}
-
-fn successful(output: Output) -> io::Result<Vec<u8>> {
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let said: String = String::from_utf8_lossy(&output.stderr).trim().chars().take(MAX_ERROR_CHARS).collect();
-    Err(io::Error::other(if said.is_empty() { output.status.to_string() } else { said }))
 }
 
 /// An answer of `cat-file --batch`: `<object> blob <size>`, the bytes, a line end; or `<object> missing`.

@@ -19,11 +19,13 @@
 //! when it changes.
 
 mod beneath;
+mod bounded;
 mod diff;
 mod effects;
 mod error;
 mod files;
 mod git;
+mod held;
 mod index;
 mod keep;
 mod look;
@@ -34,6 +36,7 @@ mod restore;
 mod root;
 mod rules;
 mod stat;
+mod status;
 mod text;
 mod tracked;
 mod walk;
@@ -52,7 +55,9 @@ pub use merge::{Conflict, Hunk, Merged, NumberedLines, merge};
 pub use outside::{NoDiff, Outside, OutsideChange};
 pub use restore::Guard;
 pub use root::Root;
+pub use rules::can_read_ignore_files;
 pub use stat::{FileMode, Kind};
+pub use status::{GitStatus, StatusQuestion};
 pub use text::{Encoding, Endings, Line, NotText, Sheet, TextFile, lines, main_ending, read_lossily};
 pub use walk::Unseen;
 pub use workspace::{Limits, Setup, Watch, Workspace, Writing};

@@ -1,8 +1,10 @@
 //! Which folder is worked on.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
 
 use crate::error::{At, Result, WorkspaceError};
 
@@ -78,13 +80,19 @@ pub(crate) fn common_folder(git_folder: &Path) -> PathBuf {
         .map_or_else(|| git_folder.to_owned(), |line| git_folder.join(line))
 }
 
-fn read_line(path: &Path) -> Option<String> {
-    // Nothing but a file is opened: a pipe by that name would let us wait for ever.
-    if !path.metadata().ok()?.is_file() {
-        return None;
+/// Opens a file, and nothing else: a pipe by its name would let us wait for ever.
+pub(crate) fn open_file(path: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other(format!("{} is not a file", path.display()))),
     }
+}
+
+fn read_line(path: &Path) -> Option<String> {
     let mut text = String::new();
-    fs::File::open(path).ok()?.take(MAX_POINTER_BYTES).read_to_string(&mut text).ok()?;
+    open_file(path).ok()?.take(MAX_POINTER_BYTES).read_to_string(&mut text).ok()?;
     text.lines().next().map(|line| line.trim().to_owned())
 }
 

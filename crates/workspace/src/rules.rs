@@ -17,6 +17,8 @@ const MAX_RULES_BYTES: u64 = 1 << 20;
 pub(crate) const RULE_FILES: [&str; 2] = [IGNORE, GITIGNORE];
 const IGNORE: &str = ".ignore";
 const GITIGNORE: &str = ".gitignore";
+/// Heeded by searches only.
+const RGIGNORE: &str = ".rgignore";
 
 /// The rules of one folder, with those of the folders around it.
 #[derive(Debug)]
@@ -129,6 +131,31 @@ fn of_repository<'r>(rules: impl Iterator<Item = &'r Rules>) -> impl Iterator<It
         is_past_top |= rules.is_repository;
         is_within
     })
+}
+
+/// Whether a walk of the `ignore` library can read the ignore rules of a folder: it opens whatever has their names, and a
+/// pipe among them would stop it for ever. True where there are none.
+pub fn can_read_ignore_files(folder: &Path) -> bool {
+    if ![IGNORE, GITIGNORE, RGIGNORE, ".git"].iter().all(|name| is_plain(&folder.join(name))) {
+        return false;
+    }
+    let Some(git) = git_folder(folder) else { return true };
+    is_plain(&git.join("commondir")) && is_plain(&common_folder(&git).join("info/exclude"))
+}
+
+/// Whether a path can be read to its end: a file that somebody could have written, a folder, or nothing.
+fn is_plain(path: &Path) -> bool {
+    match path.metadata() {
+        Ok(facts) => facts.is_dir() || (facts.is_file() && facts.len() <= MAX_RULES_BYTES),
+        Err(_) => true,
+    }
+}
+
+/// A list of rules, as the user has one for all repositories.
+pub(crate) fn read_list(path: &Path) -> Gitignore {
+    let (folder, name) =
+        (path.parent().unwrap_or(Path::new("/")), path.file_name().and_then(|name| name.to_str()));
+    name.map_or_else(Gitignore::empty, |name| read_rules(&Files::new(folder), name))
 }
 
 fn read_rules(folder: &Files, name: &str) -> Gitignore {

@@ -62,6 +62,7 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
     let (name, value) = mark.split_once('=').unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into()), (name.into(), value.into())];
     let commands = Commands {
+        withheld: Vec::new(),
         keeper,
         program: "sh".into(),
         startup: None,

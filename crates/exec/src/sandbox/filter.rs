@@ -410,7 +410,11 @@ mod tests {
         assert_eq!(alone(libc::SYS_clone, [0x003d_0f00, 0, 0, 0]), None, "a thread");
         assert_eq!(alone(libc::SYS_clone, [17, 0, 0, 0]), Some(libc::EPERM), "fork");
         assert_eq!(alone(libc::SYS_clone, [0x4111, 0, 0, 0]), Some(libc::EPERM), "vfork");
-        assert_eq!(alone(libc::SYS_clone, [0x0001_0000 | 0x1000_0000, 0, 0, 0]), Some(libc::EPERM), "a namespace");
+        assert_eq!(
+            alone(libc::SYS_clone, [0x0001_0000 | 0x1000_0000, 0, 0, 0]),
+            Some(libc::EPERM),
+            "a namespace"
+        );
         assert_eq!(alone(libc::SYS_clone3, [0, 0, 0, 0]), Some(libc::ENOSYS));
         #[cfg(target_arch = "x86_64")]
         for number in [libc::SYS_fork, libc::SYS_vfork] {

@@ -24,9 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helve_protocol::{BlobId, Blobs};
-use helve_workspace::{
-    Endings, Hunk, Merged, OpenedPath, ResolvedPath, TextFile, lines, main_ending, merge,
-};
+use helve_workspace::{Endings, Hunk, Merged, OpenedPath, ResolvedPath, TextFile, lines, main_ending, merge};
 use rustix::io::Errno;
 use similar::DiffOp;
 
@@ -179,7 +177,7 @@ impl Files {
             )));
         }
         if let Some((change, reason)) = changes.iter().find_map(|change| Some((change, change.no_text()?))) {
-            let name = walk::shown(&context.root, &change.place);
+            let name = walk::shown(&context.root, change.place.path());
             return Err(ToolFailure(format!(
                 "{name} could not be edited any more: {reason}. Write such a character as an escape (`\\0`) where the language has \
                  one, or use the shell. Nothing was changed."
@@ -529,7 +527,7 @@ pub(crate) fn hint_of_form(path: &Path) -> String {
     let (Some(folder), Some(missing)) = (there, missing.filter(|name| !name.is_ascii())) else {
         return String::new();
     };
-    let mut entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).take(COMPARED);
+    let mut entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok).take(COMPARED);
     match entries.find(|entry| entry.file_name().to_str().is_some_and(|name| is_other_form(name, missing))) {
         Some(entry) => format!(
             " There is {:?} with the same name in another Unicode form: letters with accents are one character in one of them \

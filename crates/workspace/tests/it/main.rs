@@ -9,5 +9,6 @@ mod races;
 mod random;
 mod repositories;
 mod restoring;
+mod status;
 mod strange;
 mod support;

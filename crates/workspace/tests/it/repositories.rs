@@ -294,6 +294,7 @@ fn without_git_a_repository_is_kept_by_content() {
         clock: std::sync::Arc::new(Time::Late),
         git: Some(helve_workspace::GitProgram {
             program: "/nonexistent/git".into(),
+            leading: Vec::new(),
             environment: Vec::new(),
         }),
         limits: Limits::default(),

@@ -166,10 +166,17 @@ pub(crate) fn open(folder: &Path, time: Time, limits: Limits, blobs: &Arc<Memory
         root: Root::named(folder).unwrap(),
         blobs: Arc::<MemoryBlobs>::clone(blobs),
         clock: Arc::new(time),
-        git: Some(GitProgram { program: "git".into(), environment: git_environment() }),
+        git: Some(git_program()),
         limits,
         notes: Some(folder.with_file_name("notes")),
     })
+}
+
+/// Git as it runs in the jail, without one: places that it can write, `--`, its arguments.
+pub(crate) fn git_program() -> GitProgram {
+    let script = "while [ \"$1\" != -- ]; do shift; done; shift; exec git \"$@\"";
+    let leading = ["-c", script, "sh"].map(Into::into).to_vec();
+    GitProgram { program: "/bin/sh".into(), leading, environment: git_environment() }
 }
 
 fn git_environment() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
