@@ -426,7 +426,13 @@ async fn try_out(
     judged: &[Action],
     work: &Work<'_>,
 ) -> Result<Option<String>, ToolFailure> {
-    if !ready.tool.can_be_tried() {
+    // What a failed trial tells the model, it would have read: nobody has allowed that of what is not shown unasked.
+    let hides = work.house.gate.hides(work.record, &work.house.root, &work.house.added);
+    let is_hidden = judged.iter().any(|action| match action {
+        Action::Read(path) | Action::Write(path) | Action::Delete(path) => hides(path),
+        _ => false,
+    });
+    if !ready.tool.can_be_tried() || is_hidden {
         return Ok(None);
     }
     let (pieces, _) = mpsc::channel(1);

@@ -121,7 +121,11 @@ pub(crate) fn ruled(gate: Gate, setup: &Setup, level: Level) -> Result<Gate, Fai
 /// The project as its files are watched.
 pub(crate) fn watched(root: Root, setup: &Setup) -> Watched {
     let git = which(OsStr::new("git"));
-    let git = git.map(|program| GitProgram { program, environment: std::env::vars_os().collect() });
+    let git = git.and_then(|git| {
+        let leading = helve_exec::jailed(&git, std::process::id())?;
+        let program = confine::own_program().ok()?;
+        Some(GitProgram { program, leading, environment: std::env::vars_os().collect() })
+    });
     let notes = Some(setup.places.seen());
     Watched { root, added: setup.added.clone(), git, limits: helve_workspace::Limits::default(), notes }
 }

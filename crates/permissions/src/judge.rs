@@ -197,7 +197,10 @@ impl<'a> Judge<'a> {
     fn write(&mut self, tool: &str, path: &Path, contained: Contained) -> Point {
         let places = self.policy.places;
         let is_inside = places.is_inside(path) || self.is_scratch(path, contained);
-        let guarded = guarded(path, places).filter(|_| !self.is_scratch(path, contained));
+        // Nobody edits what git keeps by hand: for a file tool all of it is guarded.
+        let in_git = contained == Contained::ByTool && path.iter().any(|name| name == ".git");
+        let guarded = guarded(path, places).or(in_git.then_some(Guarded::Git));
+        let guarded = guarded.filter(|_| !self.is_scratch(path, contained));
         let what = format!("writing {}", path.display());
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);

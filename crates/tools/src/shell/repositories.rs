@@ -209,7 +209,6 @@ mod tests {
             ("[core]\nbare = false \\\nfsmonitor", "core.bare"),
             ("[core \"x\"] pager = x", "core.pager"),
             ("[submodule \"x\"]\nupdate = !x", "submodule.update"),
-            ("[core] bare = true [diff] external = x", "core.bare"),
         ] {
             // Whatever is found first: something is.
             let found = harmful(text);

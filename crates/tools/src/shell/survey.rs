@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -277,25 +278,31 @@ impl State {
 
 /// The files that git tracks in a folder: those are no secrets, and a commit must find them as they are.
 fn tracked(root: &Path) -> Vec<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
     let index = read_up_to(&root.join(".git/index"), MAX_INDEX).unwrap_or_default();
+    names_in(&index).into_iter().map(|name| root.join(OsStr::from_bytes(name))).collect()
+}
+
+/// The names in an index of git's, as far as it can be read. One whose names are packed has none: then more is masked.
+fn names_in(index: &[u8]) -> Vec<&[u8]> {
+    /// What stands before the name of an entry, and what more if its flags say so.
+    const BEFORE: usize = 62;
+    let number =
+        |at: usize| index.get(at..at + 4)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes));
+    let (Some(b"DIRC"), Some(2 | 3), Some(count)) = (index.get(..4), number(4), number(8)) else {
+        return Vec::new();
+    };
     let mut names = Vec::new();
-    // Each entry has its length in its flags, and its name behind them. What looks like one and is none does no harm: it names
-    // a file that is not there.
-    let mut rest = index.as_slice();
-    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
-        let (piece, after) = rest.split_at(end);
-        let start = (2..=piece.len()).find(|at| {
-            let flags = piece
-                .get(at - 2..*at)
-                .and_then(|flags| flags.first_chunk::<2>())
-                .map(|flags| u16::from_be_bytes(*flags));
-            flags.is_some_and(|flags| usize::from(flags & 0xfff) == piece.len() - at && piece.len() > *at)
-        });
-        if let Some(name) = start.and_then(|start| piece.get(start..)) {
-            names.push(root.join(OsStr::from_bytes(name)));
-        }
-        rest = after.get(1..).unwrap_or_default();
+    let mut rest = index.get(12..).unwrap_or_default();
+    for _ in 0..count {
+        let is_extended = rest.get(BEFORE - 2).is_some_and(|flags| flags & 0x40 != 0);
+        let start = if is_extended { BEFORE + 2 } else { BEFORE };
+        let Some(name) = rest.get(start..).and_then(|rest| rest.split(|byte| *byte == 0).next()) else {
+            break;
+        };
+        names.push(name);
+        // Entries are filled up with zeros to a multiple of eight, at least with one.
+        let Some(after) = rest.get((start + name.len()) / 8 * 8 + 8..) else { break };
+        rest = after;
     }
     names
 }
@@ -360,6 +367,16 @@ mod tests {
         fs::create_dir(root.join("vendor")).unwrap();
         fs::rename(root.join(".env"), root.join("vendor/.env")).unwrap();
         assert_eq!(masked(), ["vendor/.env"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_index_panics(mut index in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300), version in 0_u8..5) {
+            names_in(&index);
+            let head = [b'D', b'I', b'R', b'C', 0, 0, 0, version];
+            index.splice(..index.len().min(8), head);
+            names_in(&index);
+        }
     }
 
     #[test]
