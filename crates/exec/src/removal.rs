@@ -43,7 +43,7 @@ mod tests {
         fs::write(path("other/file"), "").unwrap();
         std::os::unix::fs::symlink(path("other"), path("tree/link")).unwrap();
         for name in ["tree/closed/deep", "tree/closed"] {
-            fs::set_permissions(path(name), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(path(name), fs::Permissions::from_mode(0o000)).unwrap();
         }
         remove_tree(&path("tree")).unwrap();
         assert!(!path("tree").exists() && path("other/file").exists());

@@ -94,9 +94,8 @@ impl LayerLock {
     fn mount(&self, name: &str, lower: &[&Path]) -> io::Result<OwnedFd> {
         let own = self.folder.join(name);
         let work = own.join(WORK);
-        // A layer that was not unmounted in order says so there, and nobody would mount it again. Its contents are caches.
-        remove_tree(&work)?;
         make(&work)?;
+        forget_last_mount(&work)?;
         make(&own.join(UPPER))?;
         let mut lower: Vec<OwnedFd> =
             lower.iter().filter(|path| path.is_dir()).map(|path| open(path)).collect::<io::Result<_>>()?;
@@ -123,6 +122,17 @@ impl LayerLock {
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         Ok(fsmount(overlay.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
     }
+}
+
+/// Makes a layer usable again. One that was mounted without syncing says so in its work folder, and the system would refuse it,
+/// since it may have lost something in a power cut; it holds caches.
+fn forget_last_mount(work: &Path) -> io::Result<()> {
+    let mark = work.join("work/incompat/volatile");
+    if !mark.exists() || (fs::remove_file(mark.join("dirty")).is_ok() && fs::remove_dir(&mark).is_ok()) {
+        return Ok(());
+    }
+    remove_tree(work)?;
+    make(work)
 }
 
 /// The same layers as far as overlays can be had: not over folders in which something is mounted. Those that can't are given

@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
@@ -49,17 +49,21 @@ impl Placed {
 
     /// Puts it in its place, which is made where it can be.
     fn put(&self) -> io::Result<()> {
-        if fs::symlink_metadata(&self.at).is_err() {
-            self.make_place()?;
-        }
-        let place = open_real(&self.at)?;
+        let place = match open_real(&self.at) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make_place(&self.at, is_folder(&self.mount)?)?;
+                open_real(&self.at)?
+            }
+            place => place?,
+        };
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         Ok(move_mount(&self.mount, c"", place, c"", flags)?)
     }
+}
 
-    fn make_place(&self) -> io::Result<()> {
-        make_place(&self.at, File::from(self.mount.try_clone()?).metadata()?.is_dir())
-    }
+/// Whether what is mounted is a folder.
+fn is_folder(mount: &OwnedFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(fstat(mount)?.st_mode).is_dir())
 }
 
 /// Makes something empty on which a mount can be put.
@@ -120,15 +124,19 @@ pub(super) fn show_processes() -> io::Result<()> {
 
 /// A copy of the mount at a path, with all below it, that is nowhere yet.
 fn copy(path: &Path, attributes: u64) -> io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_EMPTY_PATH;
-    let mount = open_tree(open_real(path)?, c"", flags)?;
+    let mount = copy_opened(open_real(path)?)?;
     if attributes != 0 {
         restrict_mount(&mount, attributes)?;
     }
     Ok(mount)
+}
+
+fn copy_opened(path: impl AsFd) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(open_tree(path, c"", flags)?)
 }
 
 /// The devices that a command gets, as far as this system has them, and its terminal, by a name that it finds.
@@ -182,8 +190,7 @@ impl<'v> Taken<'v> {
             Access::Writable | Access::Pinned => HARMLESS,
         };
         let mount = copy(at, attributes)?;
-        let is_folder = File::from(mount.try_clone()?).metadata()?.is_dir();
-        Ok(Taken { at, access, is_folder, mount: Some(mount) })
+        Ok(Taken { at, access, is_folder: is_folder(&mount)?, mount: Some(mount) })
     }
 }
 
@@ -216,6 +223,7 @@ fn cover(taken: &mut [Taken<'_>], view: &View) -> io::Result<()> {
     for path in [&no_folder, &no_file] {
         Placed::again(path, READ_ONLY)?.put()?;
     }
+    let (no_folder, no_file) = (open_real(&no_folder)?, open_real(&no_file)?);
     let folders: BTreeSet<PathBuf> =
         taken.iter().filter(|place| place.is_folder).map(|place| place.at.to_owned()).collect();
     let hidden = taken.iter_mut().filter(|place| place.access == Access::Hidden);
@@ -228,7 +236,7 @@ fn cover(taken: &mut [Taken<'_>], view: &View) -> io::Result<()> {
         } else if view.is_gone(hidden.at) {
             None
         } else {
-            Some(copy(if hidden.is_folder { &no_folder } else { &no_file }, 0)?)
+            Some(copy_opened(if hidden.is_folder { &no_folder } else { &no_file })?)
         };
     }
     Ok(())

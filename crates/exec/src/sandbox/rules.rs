@@ -191,7 +191,7 @@ mod tests {
         fs::write(root.join("home/notes"), "").unwrap();
         std::os::unix::fs::symlink("home/.ssh", root.join("link")).unwrap();
         let hidden = ["link", "home/.netrc", "absent"].map(|name| root.join(name)).to_vec();
-        let confinement = Confinement { hidden, ..Confinement::new(Level::Landlock) };
+        let confinement = Confinement { hidden, ..Confinement::new(Level::Landlock) }.settled().unwrap();
         let found = readable(&View::new(&confinement, &[])).unwrap();
         let mut ours: Vec<&Path> = found.iter().filter_map(|path| path.strip_prefix(&root).ok()).collect();
         ours.sort();

@@ -63,8 +63,8 @@ impl View {
         }
         view.extend(confinement.writable.iter().cloned(), Access::Writable);
         view.protect(confinement);
-        let hidden = confinement.hidden.iter().chain(sockets);
-        view.extend(hidden.filter_map(|path| path.canonicalize().ok()), Access::Hidden);
+        view.extend(confinement.hidden.iter().filter(|path| path.exists()).cloned(), Access::Hidden);
+        view.extend(sockets.iter().filter_map(|path| path.canonicalize().ok()), Access::Hidden);
         view.drop_what_changes_nothing();
         let links = shown.into_iter().flat_map(|shown| shown.links);
         view.links = links.filter(|(link, _)| view.around(link) == Some(Access::Hidden)).collect();
