@@ -88,6 +88,11 @@ pub(crate) fn fence(setup: &Setup, level: Level) -> Option<Fence> {
     })
 }
 
+/// All that commands may write below the home folder.
+pub(crate) fn caches_below(home: &Path) -> Vec<PathBuf> {
+    CACHES.iter().chain(&FETCHED).map(|name| home.join(name)).collect()
+}
+
 /// Whether a tool has its folder here. A link in the place of a cache could lead anywhere.
 fn is_used(cache: &Path) -> bool {
     cache.symlink_metadata().is_ok_and(|facts| facts.is_dir())

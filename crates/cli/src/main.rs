@@ -9,6 +9,7 @@ mod failure;
 mod logs;
 mod models;
 mod places;
+mod programs;
 mod rulebook;
 mod screen;
 mod setup;

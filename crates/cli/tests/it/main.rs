@@ -10,6 +10,7 @@ mod doctor;
 mod evals;
 mod first_run;
 mod home;
+mod hostile_projects;
 mod interactive;
 mod interrupts;
 mod logs;

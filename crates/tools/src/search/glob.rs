@@ -72,7 +72,7 @@ fn from_here(input: &Input) -> (Option<String>, String) {
 }
 
 fn find(root: &Path, start: &Path, pattern: &str, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
-    let mut walk = walk(root, start, ignores);
+    let mut walk = walk(root, start, ignores, |_| true);
     let filter = filter(start, pattern)?;
     walk.overrides(filter.clone());
     let found = Mutex::new(Found::default());

@@ -146,7 +146,7 @@ struct Search {
 
 impl Search {
     fn run(&self, input: &Input, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
-        let mut walk = walk(&self.root, &self.start, ignores);
+        let mut walk = walk(&self.root, &self.start, ignores, |_| true);
         let filter = self.glob.as_ref().map(|(folder, glob)| filter(folder, glob)).transpose()?;
         if let Some(filter) = &filter {
             walk.overrides(filter.clone());

@@ -112,9 +112,10 @@ fn collect(
     ignores: Option<&Path>,
     stop: &CancellationToken,
 ) -> Result<(Entries, Troubles), ToolFailure> {
-    let mut walk = walk(root, start, ignores);
+    let mut walk =
+        walk(root, start, ignores, |entry| entry.file_name() != OsStr::new(".git") || entry.depth() == 0);
     // Hidden files belong to a project; what git keeps there does not.
-    walk.hidden(false).filter_entry(|entry| entry.file_name() != OsStr::new(".git") || entry.depth() == 0);
+    walk.hidden(false);
     let entries = Mutex::new(Vec::new());
     let look = |entry: DirEntry| {
         let Ok(path) = entry.path().strip_prefix(start) else { return WalkState::Continue };

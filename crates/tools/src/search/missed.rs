@@ -54,9 +54,8 @@ fn fixed_folder(glob: &str) -> &str {
 
 /// Some of the files that match and are hidden or ignored.
 fn hidden(root: &Path, start: &Path, filter: &Override, stop: &CancellationToken) -> Vec<String> {
-    let mut walk = walk(root, start, None);
+    let mut walk = walk(root, start, None, |entry| entry.file_name() != ".git");
     walk.standard_filters(false).overrides(filter.clone());
-    walk.filter_entry(|entry| entry.file_name() != ".git");
     let found = Mutex::new((0, Vec::new()));
     let look = |entry: DirEntry| {
         let (looked_at, names) = &mut *held(&found);

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
 use helve_protocol::ToolOutput;
+use helve_workspace::can_read_ignore_files;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
@@ -44,10 +45,27 @@ pub(crate) fn short<'a>(root: &Path, path: &'a Path) -> &'a Path {
 
 /// A walk with the rules of `rg`, begun at a place. The user's own list of what to ignore counts in repositories only, as
 /// git has it.
-pub(crate) fn walk(root: &Path, start: &Path, user_ignores: Option<&Path>) -> WalkBuilder {
+///
+/// What is kept from the walk besides, `is_wanted` says. A folder whose rules can't be read is not looked into: the walk would
+/// wait for ever where they are a pipe.
+pub(crate) fn walk(
+    root: &Path,
+    start: &Path,
+    user_ignores: Option<&Path>,
+    is_wanted: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
     // It is never asked for the user's list itself: it would read the environment.
-    builder.current_dir(root).git_global(false).add_custom_ignore_filename(".rgignore").threads(0);
+    builder.current_dir(root).git_global(false).threads(0);
+    if start.ancestors().all(can_read_ignore_files) {
+        let is_folder = |entry: &DirEntry| entry.file_type().is_some_and(|kind| kind.is_dir());
+        let can_read = move |entry: &DirEntry| !is_folder(entry) || can_read_ignore_files(entry.path());
+        builder.add_custom_ignore_filename(".rgignore");
+        builder.filter_entry(move |entry| is_wanted(entry) && can_read(entry));
+    } else {
+        // Then no rules count.
+        builder.parents(false).ignore(false).git_ignore(false).git_exclude(false).filter_entry(is_wanted);
+    }
     let in_repository = start.ancestors().any(|folder| folder.join(".git").exists());
     if let Some(list) = user_ignores.filter(|list| in_repository && list.is_file()) {
         // A line that can't be understood is passed over, as `rg` does.
