@@ -3,15 +3,21 @@
 //!
 //! Every planted program leaves a mark outside the project, where a confined one can't write. With `strace`, no program of
 //! the project may be started at all: the model's own command is a shell built-in.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "real programs take real time, and another build may be tried"
+)]
 
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use helve_testkit::Window;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A busy machine may be slow; what waits for a pipe never ends.
 const LONGEST: Duration = Duration::from_secs(50);
@@ -178,7 +184,7 @@ impl Trap {
     fn run(&self, words: &[&str]) {
         let mut command = self.helve(words, self.log().as_deref());
         let output = fs::File::create(self.base().join("output")).unwrap();
-        command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output);
+        command.stdin(Stdio::null()).stdout(output.try_clone().unwrap()).stderr(output).process_group(0);
         let mut child = command.spawn().unwrap();
         let begun = Instant::now();
         let status = loop {
@@ -186,7 +192,8 @@ impl Trap {
                 break status;
             }
             if begun.elapsed() > LONGEST {
-                child.kill().unwrap();
+                // What it started must not stay, however it hangs.
+                kill_process_group(Pid::from_child(&child), Signal::KILL).unwrap();
                 panic!("helve {words:?} did not end:\n{}", self.output());
             }
             std::thread::sleep(Duration::from_millis(10));
