@@ -9,6 +9,7 @@ use helve_permissions::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret_name
 use helve_tools::{Fence, Private};
 
 use crate::places::project_name;
+use crate::programs::Programs;
 use crate::setup::{Setup, home};
 
 /// What tools keep below the home folder for building, and write while they work. Commands read what the user has there,
@@ -273,9 +274,7 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
         home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
     };
     let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
-    let folders: Vec<&Path> = std::iter::once(setup.root.as_path())
-        .chain(setup.added.iter().map(helve_workspace::Root::folder))
-        .collect();
+    let programs = Programs::new(setup);
     let git = home.as_deref().and_then(|home| git_settings(home, setup.places.data()));
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
     Some(Fence {
@@ -299,7 +298,7 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
         protected_in_git: GUARDED_IN_GIT,
         is_secret: is_secret_name,
         home: home.clone(),
-        credentials: home.iter().flat_map(|home| crate::keys::credentials(home, &folders)).collect(),
+        credentials: home.iter().flat_map(|home| crate::keys::credentials(home, &programs)).collect(),
         agent,
     })
 }
@@ -404,6 +403,11 @@ fn is_no_link(cache: &Path) -> bool {
 /// Whether a folder is one that a tool would take for its cache if it were there, and otherwise has elsewhere.
 fn is_old_style(cache: &Path) -> bool {
     cache.ends_with(".ccache") && !cache.is_dir()
+}
+
+/// All that commands may write below the home folder.
+pub(crate) fn caches_below(home: &Path) -> Vec<PathBuf> {
+    CACHES.iter().chain(&FETCHED).map(|name| home.join(name)).collect()
 }
 
 /// How much memory the machine has: more is nobody's.

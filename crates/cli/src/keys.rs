@@ -3,13 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use helve_config::Settings;
 use helve_permissions::credentials::{Credentials, TABLE};
 use helve_permissions::is_secret_variable;
 use helve_tools::Credential;
+
+use crate::programs::Programs;
 
 /// The first line of a script is not longer.
 const MAX_FIRST_LINE: u64 = 256;
@@ -36,15 +37,15 @@ fn holds_something(path: &Path) -> bool {
 }
 
 /// What each program is given, for those that are found outside the project.
-pub(crate) fn credentials(home: &Path, folders: &[&Path]) -> Vec<Credential> {
-    TABLE.iter().filter_map(|row| credential(row, home, folders)).collect()
+pub(crate) fn credentials(home: &Path, programs: &Programs) -> Vec<Credential> {
+    TABLE.iter().filter_map(|row| credential(row, home, programs)).collect()
 }
 
-fn credential(row: &Credentials, home: &Path, folders: &[&Path]) -> Option<Credential> {
-    let path = found(row.program, folders)?;
-    let mut programs = with_interpreter(&path);
-    for helper in row.helpers.iter().filter_map(|name| found(name, folders)) {
-        programs.extend(with_interpreter(&helper));
+fn credential(row: &Credentials, home: &Path, known: &Programs) -> Option<Credential> {
+    let path = known.find(row.program)?;
+    let mut programs = with_interpreter(&path, known);
+    for helper in row.helpers.iter().filter_map(|name| known.find(name)) {
+        programs.extend(with_interpreter(&helper, known));
     }
     if row.program == "git" || row.helpers.contains(&"git") {
         let prefix = |program: &PathBuf| program.parent().and_then(Path::parent).map(Path::to_owned);
@@ -64,25 +65,8 @@ fn credential(row: &Credentials, home: &Path, folders: &[&Path]) -> Option<Crede
     })
 }
 
-/// A program on the `PATH`, outside the project.
-fn found(name: &str, folders: &[&Path]) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let is_outside = |program: &PathBuf| {
-        let real = program.canonicalize().ok();
-        let is_outside = |path: &Path| !folders.iter().any(|folder| path.starts_with(folder));
-        is_outside(program) && real.is_some_and(|real| is_outside(&real))
-    };
-    let is_program = |path: &PathBuf| {
-        path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|program| is_program(program) && is_outside(program))
-}
-
 /// A program as it is found and as it really is, and what runs it if it is a script.
-fn with_interpreter(program: &Path) -> Vec<PathBuf> {
+fn with_interpreter(program: &Path, known: &Programs) -> Vec<PathBuf> {
     let mut programs = vec![program.to_owned()];
     programs.extend(program.canonicalize().ok());
     let first = File::open(program).ok().and_then(|file| {
@@ -93,7 +77,7 @@ fn with_interpreter(program: &Path) -> Vec<PathBuf> {
     if let Some(line) = first.as_deref().and_then(|line| line.strip_prefix("#!")) {
         let mut words = line.split_whitespace();
         let interpreter = words.next().map(PathBuf::from);
-        let by_name = words.find(|word| !word.starts_with('-')).and_then(|name| found(name, &[]));
+        let by_name = words.find(|word| !word.starts_with('-')).and_then(|name| known.find(name));
         let named = interpreter.iter().any(|path| path.ends_with("env")).then_some(by_name).flatten();
         for path in interpreter.into_iter().chain(named) {
             programs.extend(path.canonicalize().ok());

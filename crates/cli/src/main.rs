@@ -10,6 +10,7 @@ mod keys;
 mod logs;
 mod models;
 mod places;
+mod programs;
 mod rulebook;
 mod screen;
 mod setup;

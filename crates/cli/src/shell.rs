@@ -1,6 +1,5 @@
 //! The shell that the model's commands run in: which program, with which script and environment.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use helve_tools::{Commands, Fence};
@@ -8,19 +7,22 @@ use helve_tools::{Commands, Fence};
 use crate::confine::{memory, own_program};
 use crate::failure::Failure;
 use crate::keys::{is_of_model, withheld};
+use crate::programs::{Programs, is_program};
+use crate::setup::Setup;
 
 /// More than a large build needs, and less than a machine has.
 const PROCESSES: u32 = 2_000;
 
 pub(crate) fn commands(
     settings: &helve_config::Settings,
-    cwd: &Path,
+    setup: &Setup,
     fence: Option<Fence>,
 ) -> Result<Commands, Failure> {
+    let cwd = &setup.cwd;
     let keeper = own_program()
         .map_err(|error| Failure::new("commands can't be run", error, "Start helve by its path."))?;
     let wanted = &settings.shell;
-    let program = program(wanted.program.as_deref(), cwd)?;
+    let program = program(wanted.program.as_deref(), cwd, &Programs::new(setup))?;
     let startup = wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?;
     // Both may lie in the home folder, which commands don't see.
     let fence = fence.map(|mut fence| {
@@ -43,27 +45,22 @@ pub(crate) fn commands(
     })
 }
 
-fn program(wanted: Option<&str>, cwd: &Path) -> Result<PathBuf, Failure> {
+fn program(wanted: Option<&str>, cwd: &Path, programs: &Programs) -> Result<PathBuf, Failure> {
     let Some(name) = wanted else {
-        return Ok(found("bash", cwd).unwrap_or_else(|| "sh".into()));
+        return Ok(programs.find("bash").unwrap_or_else(|| programs.shell()));
     };
-    found(name, cwd).ok_or_else(|| {
+    found(name, cwd, programs).ok_or_else(|| {
         let hint = "Check --shell and the setting shell.program, or leave them out.";
         Failure::usage(format!("the shell {name:?} can't be used"), "there is no such program", hint)
     })
 }
 
 /// The program of this name on the PATH, or at this path.
-fn found(name: &str, cwd: &Path) -> Option<PathBuf> {
+fn found(name: &str, cwd: &Path, programs: &Programs) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(in_full(name, cwd)).filter(|path| is_program(path));
     }
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
+    programs.find(name)
 }
 
 fn startup(script: &str, cwd: &Path) -> Result<PathBuf, Failure> {

@@ -1,13 +1,12 @@
 //! From settings to a session: the house that it lives in, and what its model is told.
 
-use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helve_agent::{Error, Gate, House, Limits, Watched};
 use helve_config::Settings;
-use helve_exec::{Level, Probe};
+use helve_exec::{Level, Probe, jailed};
 use helve_models::{Dialogue, Prompt, Target};
 use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
 use helve_tools::{
@@ -17,10 +16,11 @@ use helve_tools::{
 use helve_workspace::{GitProgram, Root};
 use uuid::Uuid;
 
-use crate::confine::{self, fence, found};
+use crate::confine::{self, fence, found, own_program};
 use crate::failure::Failure;
 use crate::models::Models;
 use crate::places::project_memory;
+use crate::programs::Programs;
 use crate::rulebook::{SettingsBook, grounds};
 use crate::setup::{Setup, SystemClock};
 use crate::shell::commands;
@@ -58,7 +58,7 @@ pub(crate) fn tools(
     found: &Probe,
 ) -> Result<Vec<Arc<dyn Tool>>, Failure> {
     let jobs = Arc::new(Jobs::default());
-    let shell = Shell::new(commands(settings, &setup.cwd, fence(setup, found))?, jobs.clone());
+    let shell = Shell::new(commands(settings, setup, fence(setup, found))?, jobs.clone());
     let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
@@ -120,13 +120,8 @@ pub(crate) fn ruled(gate: Gate, setup: &Setup, level: Level) -> Result<Gate, Fai
 
 /// The project as its files are watched.
 pub(crate) fn watched(root: Root, setup: &Setup) -> Watched {
-    let git = which(OsStr::new("git"));
-    let git = git.and_then(|git| {
-        let leading = helve_exec::jailed(&git, std::process::id())?;
-        let program = confine::own_program().ok()?;
-        Some(GitProgram { program, leading, environment: std::env::vars_os().collect() })
-    });
     let notes = Some(setup.places.seen());
+    let git = git_program(&Programs::new(setup));
     Watched { root, added: setup.added.clone(), git, limits: helve_workspace::Limits::default(), notes }
 }
 
@@ -134,10 +129,11 @@ pub(crate) fn added_folders(setup: &Setup) -> Vec<PathBuf> {
     setup.added.iter().map(|root| root.folder().to_owned()).collect()
 }
 
-/// Where a program is, if it is on the `PATH`.
-pub(crate) fn which(name: &OsStr) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|program| program.is_file())
+/// How git is run: jailed, or not at all. A project may name programs for it to run.
+pub(crate) fn git_program(programs: &Programs) -> Option<GitProgram> {
+    let leading = jailed(&programs.find("git")?, std::process::id())?;
+    let environment = std::env::vars_os().collect();
+    Some(GitProgram { program: own_program().ok()?, leading, environment })
 }
 
 /// What the model is told by this build, whatever the machine.

@@ -17,9 +17,10 @@ use std::time::Duration;
 use rustix::fs as unix;
 
 use crate::bounded::{Bounded, is_timeout};
+use crate::files::join;
 use crate::held::HeldReferences;
 use crate::root::{Root, common_folder, git_folder, open_file};
-use crate::stat::{Moment, Stat};
+use crate::stat::{Kind, Moment, Stat};
 use crate::tracked::{ObjectId, Tracked, TrackedFile};
 
 /// The files by which git may convert others between its objects and the folder.
@@ -33,7 +34,7 @@ const MAX_OUTPUT_BYTES: u64 = 512 << 20;
 /// How long git may be silent while it works through all files or objects.
 const WORK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for what git knows without looking at files.
-const FACT_TIMEOUT: Duration = Duration::from_secs(4);
+const FACT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How git is run: by a launcher that jails it, so that it can start no other program and write only what it is given.
 ///
@@ -43,6 +44,18 @@ pub struct GitProgram {
     pub program: PathBuf,
     pub leading: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
+}
+
+impl GitProgram {
+    /// What git calls itself, if it can be run.
+    pub fn version(&self) -> Option<String> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.leading).args(["--", "--version"]).current_dir("/");
+        let environment = self.environment.iter().map(|(name, value)| (name, value));
+        command.env_clear().envs(environment);
+        let version = Bounded { command, timeout: FACT_TIMEOUT, input: &[] }.run(all_of).ok()?;
+        Some(String::from_utf8_lossy(&version).trim().to_owned())
+    }
 }
 
 /// What asking git for an object gave.
@@ -119,7 +132,8 @@ impl Git {
         // A new repository has no index.
         if let Some(index) = index {
             let tracked = self.read_index(index.modified)?;
-            let may_convert = tracked.has_name(ATTRIBUTES) || self.may_convert()?;
+            // Asked first: if git does not answer this, it answers nothing.
+            let may_convert = self.may_convert()? || tracked.has_name(ATTRIBUTES);
             self.tracked = tracked;
             if may_convert {
                 self.learn_converted()?;
@@ -131,7 +145,7 @@ impl Git {
     /// Learns which files git converts, if it is not known: somebody saw attributes. Says which those are. To ask takes
     /// git as long as to look at all files, and mostly there is nothing to learn.
     pub(crate) fn learn_converted(&mut self) -> io::Result<Vec<String>> {
-        if self.knows_converted {
+        if self.knows_converted || self.tracked.count() == 0 {
             return Ok(Vec::new());
         }
         let mut tracked = std::mem::take(&mut self.tracked);
@@ -191,6 +205,7 @@ impl Git {
     fn mark_converted(&self, tracked: &mut Tracked) -> io::Result<Vec<String>> {
         const FILTERS: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
         const LINE_ENDS: [&str; 3] = ["text", "eol", "crlf"];
+        self.check_attributes(tracked)?;
         let mut ended = self.with_any_of(&[FILTERS, LINE_ENDS].concat())?;
         let mut converted = if ended.is_empty() { Vec::new() } else { self.with_any_of(&FILTERS)? };
         if self.changes_line_ends()? {
@@ -199,6 +214,18 @@ impl Git {
         converted.extend(self.resized(tracked, &ended)?);
         mark(tracked, &converted);
         Ok(converted)
+    }
+
+    /// Git reads what has their name beside the files that it tracks, and waits for ever where that is a pipe.
+    fn check_attributes(&self, tracked: &Tracked) -> io::Result<()> {
+        let is_special = |folder: &str| {
+            let stat = unix::lstat(self.folder.join(folder).join(ATTRIBUTES)).map(Stat::from);
+            stat.is_ok_and(|stat| stat.kind() == Kind::Special)
+        };
+        match tracked.folders().find(|folder| is_special(folder)) {
+            Some(folder) => Err(io::Error::other(format!("{} is not a file", join(folder, ATTRIBUTES)))),
+            None => Ok(()),
+        }
     }
 
     /// The tracked files for which at least one of these attributes says something.
@@ -409,7 +436,7 @@ impl Git {
     pub(crate) fn has_staged(&self) -> io::Result<bool> {
         // What differs is listed; an exit code could not be told from others.
         let arguments = ["diff-index", "--cached", "--name-only", "--no-ext-diff", "--no-renames"];
-        let list = self.output(&[&arguments[..], &["HEAD", "--", "."]].concat())?;
+        let list = self.fact(&[&arguments[..], &["HEAD", "--", "."]].concat())?;
         Ok(!list.is_empty())
     }
 }

@@ -1,7 +1,6 @@
 //! A look through the whole workspace: what is there, and what differs from the last look.
 
 use std::collections::HashSet;
-use std::io;
 
 use crate::effects::{NotKept, WhyNotKept};
 use crate::error::Result;
@@ -72,13 +71,10 @@ impl Workspace {
         let tracked = self.git.as_ref().map_or(&nothing, Git::tracked);
         let present = Present { now, tracked, is_git_new };
         walker.add_tracked(&mut walk, tracked, |finds| comparison.meet_all(finds, &present))?;
-        let (has_attributes, can_ask) = (walk.has_attributes, !walk.has_unreadable_attributes);
+        let has_attributes = walk.has_attributes;
         comparison.end(walk, &present);
         let git = self.git.as_mut().filter(|_| has_attributes);
-        let converted = match git {
-            Some(_) if !can_ask => Err(io::Error::other("`.gitattributes` is not a file")),
-            git => git.map_or(Ok(Vec::new()), Git::learn_converted),
-        };
+        let converted = git.map_or(Ok(Vec::new()), Git::learn_converted);
         match refreshed.and(converted) {
             Ok(converted) if converted.is_empty() => {}
             Ok(converted) => {

@@ -199,8 +199,7 @@ impl Scan<'_> {
     /// Whether git would tell of a file that it does not track.
     fn is_untracked(&self, found: &Found, walk: &Walk, tracked: &Tracked) -> bool {
         let is_of_submodule = || {
-            let repository =
-                folders_of(&found.path).filter(|folder| walk.repositories.contains(*folder)).next();
+            let repository = folders_of(&found.path).find(|folder| walk.repositories.contains(*folder));
             repository.is_some_and(|folder| tracked.submodules().iter().any(|submodule| submodule == folder))
         };
         let is_ignored_by_user =

@@ -145,6 +145,11 @@ impl Tracked {
         self.get(path).is_some()
     }
 
+    /// The folders with tracked files, and those around them.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.folders.keys().map(String::as_str)
+    }
+
     pub(crate) fn has_below(&self, folder: &str) -> bool {
         self.folders.contains_key(folder)
     }

@@ -55,8 +55,6 @@ pub(crate) struct Walk {
     pub(crate) repositories: HashSet<String>,
     /// A folder has a file by which git may convert others.
     pub(crate) has_attributes: bool,
-    /// The same, but git would wait for ever to read it: it is a pipe, or the like.
-    pub(crate) has_unreadable_attributes: bool,
 }
 
 impl Walk {
@@ -70,7 +68,6 @@ impl Walk {
         self.unseen.extend(other.unseen);
         self.repositories.extend(other.repositories);
         self.has_attributes |= other.has_attributes;
-        self.has_unreadable_attributes |= other.has_unreadable_attributes;
     }
 }
 
@@ -199,11 +196,7 @@ impl Walker<'_> {
         });
         match listed {
             Ok((folder, names)) => {
-                if names.has(ATTRIBUTES) {
-                    walk.has_attributes = true;
-                    let kind = stat_in(&folder, ATTRIBUTES).map(|stat| stat.kind());
-                    walk.has_unreadable_attributes |= kind.is_ok_and(|kind| kind == Kind::Special);
-                }
+                walk.has_attributes |= names.has(ATTRIBUTES);
                 if names.has(".git") {
                     walk.repositories.insert(job.folder.clone());
                 }

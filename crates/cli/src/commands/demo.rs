@@ -13,6 +13,7 @@ use helve_models::script::Script;
 
 use crate::failure::{Exit, Failure};
 use crate::models::Models;
+use crate::programs::Programs;
 use crate::screen::{DIM, GOOD, HEADING, Screen};
 use crate::setup::Setup;
 use crate::text;
@@ -38,7 +39,7 @@ pub(crate) fn run(setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
     writeln!(screen, "{HEADING}> {TASK}{HEADING:#}\n")?;
     screen.finish()?;
     let exit = work(&folder, setup, screen)?;
-    if exit != Exit::Fine || !passes(&folder) {
+    if exit != Exit::Fine || !passes(&folder, &Programs::new(setup)) {
         let why = "the test still fails";
         return Err(Failure::new(
             "the demo did not work",
@@ -83,8 +84,12 @@ fn work(folder: &Path, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failu
 }
 
 /// Whether the work is really done, whatever the model says.
-fn passes(folder: &Path) -> bool {
-    let mut test = Command::new("sh");
-    test.arg("test.sh").current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+fn passes(folder: &Path, programs: &Programs) -> bool {
+    let mut test = Command::new(programs.shell());
+    test.arg("test.sh")
+        .current_dir(folder)
+        .env("PATH", programs.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
     test.status().is_ok_and(|status| status.success())
 }

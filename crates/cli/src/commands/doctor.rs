@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Command;
 
 use helve_config::Trust;
 use helve_exec::{Level, Probe};
@@ -18,9 +17,11 @@ use crate::failure::{Exit, Failure};
 use crate::logs;
 use crate::models::{Models, block_on};
 use crate::places::ADMINISTRATOR_FILE;
+use crate::programs::Programs;
 use crate::screen::{BAD, DIM, GOOD, Progress, Screen, WARN};
 use crate::setup::Setup;
 use crate::text::{self, bytes, count, one_line, pad, thousands};
+use crate::wiring::git_program;
 
 /// Less than this is told: a session grows while it is used.
 const LITTLE_SPACE: u64 = 100 << 20;
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) ->
     }
     checks.extend([data_folder(setup.places.data()), catalogue(&journal)]);
     checks.extend(sessions(&journal));
-    checks.extend([model(setup), git(), confinement(setup), withheld(setup), logs(setup), telemetry()]);
+    checks.extend([model(setup), git(setup), confinement(setup), withheld(setup), logs(setup), telemetry()]);
     let is_bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
     if options.json {
         writeln!(screen, "{}", serde_json::to_string_pretty(&checks)?)?;
@@ -363,12 +364,11 @@ fn withheld(setup: &Setup) -> Check {
     Check::new("withheld", Verdict::Good, says).hint("The setting shell.env passes those that you name.")
 }
 
-fn git() -> Check {
-    match Command::new("git").arg("--version").output() {
-        Ok(output) if output.status.success() => {
-            Check::new("git", Verdict::Good, String::from_utf8_lossy(&output.stdout).trim().to_owned())
-        }
-        _ => Check::new("git", Verdict::Note, "not found")
+fn git(setup: &Setup) -> Check {
+    let version = git_program(&Programs::new(setup)).and_then(|git| git.version());
+    match version {
+        Some(version) => Check::new("git", Verdict::Good, version),
+        None => Check::new("git", Verdict::Note, "not found")
             .hint("Helve works without it; some things are better with it."),
     }
 }

@@ -1,7 +1,6 @@
 //! What the interface may ask of the machine.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use helve_exec::Level;
 use helve_journal::Journal;
 use helve_protocol::{FilePart, ModelName};
 use helve_tui::{Ran, World};
+use helve_workspace::{GitStatus, Root, StatusQuestion, can_read_ignore_files};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::opening::{Door, Opening};
@@ -21,8 +21,9 @@ use super::past::{changes, glimpse, sessions};
 use super::run::instruction::attached;
 use crate::confine;
 use crate::models::{Models, block_on};
+use crate::programs::{Programs, first_word};
 use crate::setup::Setup;
-use crate::wiring::which;
+use crate::wiring::git_program;
 
 /// So many files are offered.
 const MOST_FILES: usize = 200_000;
@@ -34,6 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> World {
     let root = setup.root.clone();
     let (at_files, at_branch, at_sessions) = (root.clone(), root.clone(), root.clone());
+    let programs = Programs::new(setup);
+    let (for_branch, for_shell, for_edit) = (programs.clone(), programs.clone(), programs);
     let (at_shell, at_own) = (setup.cwd.clone(), setup.cwd.clone());
     let own = Arc::new(move |words: &[&str]| own(words, &at_own));
     let (own_doctor, own_rules) = (own.clone(), own.clone());
@@ -46,15 +49,15 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> W
     World {
         now: Arc::new(Instant::now),
         files: Arc::new(move || files(&at_files)),
-        branch: Arc::new(move || branch(&at_branch)),
+        branch: Arc::new(move || branch(&at_branch, &for_branch)),
         sandbox: Arc::new(move || sandbox(is_confined).to_owned()),
         models: Arc::new(move || block_on(super::models_list::choices(&listed)).unwrap_or_default()),
         sessions: Arc::new(move || sessions(&all, session, &at_sessions)),
         glimpse: Arc::new(move |session| glimpse(&looked_into, session)),
         changes: Arc::new(move || changes(&changed, session)),
-        shell: Arc::new(move |command, stop, tell| own_command(command, &at_shell, stop, tell)),
+        shell: Arc::new(move |command, stop, tell| own_command(command, &at_shell, &for_shell, stop, tell)),
         remember: Arc::new(move |fact| remember(fact, &*own)),
-        edit: Arc::new(edit),
+        edit: Arc::new(move |text| edit(text, &for_edit)),
         attach: Arc::new(move |path| attach(path, &door)),
         look_back: Arc::new(move |before, bytes| {
             journal.look_back(session, before, bytes).map_err(|error| error.to_string())
@@ -88,9 +91,15 @@ pub(super) fn is_dumb() -> bool {
 
 /// The files of a project that Git does not ignore.
 fn files(root: &Path) -> Vec<String> {
+    if !root.ancestors().all(can_read_ignore_files) {
+        return Vec::new();
+    }
+    let is_folder = |entry: &ignore::DirEntry| entry.file_type().is_some_and(|kind| kind.is_dir());
     let walk = ignore::WalkBuilder::new(root)
         .hidden(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .filter_entry(move |entry| {
+            entry.file_name() != ".git" && (!is_folder(entry) || can_read_ignore_files(entry.path()))
+        })
         .build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let relative = |entry: ignore::DirEntry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned());
@@ -99,20 +108,19 @@ fn files(root: &Path) -> Vec<String> {
     files
 }
 
-/// `main`, or `main*` if something is not committed.
-fn branch(root: &Path) -> Option<String> {
-    let git = which(OsStr::new("git"))?;
-    // A project must not have its own programs run by a look at its state.
-    let options = ["-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain", "--branch"];
-    let mut command = Command::new(git);
-    command.args(options).current_dir(root).stdin(Stdio::null()).stderr(Stdio::null());
-    let told = String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned();
-    let mut lines = told.lines();
-    let head = lines.next()?.strip_prefix("## ")?;
-    let head = head.strip_prefix("No commits yet on ").unwrap_or(head);
-    let name = head.split("...").next().unwrap_or(head);
-    let mark = if lines.next().is_some() { "*" } else { "" };
-    Some(format!("{name}{mark}"))
+/// `main`, or `main*` if something is not committed. Nothing of the project is run for it.
+fn branch(root: &Path, programs: &Programs) -> Option<String> {
+    let root = Root::named(root).ok()?;
+    let user_ignores = ignore::gitignore::gitconfig_excludes_path();
+    let question = StatusQuestion {
+        root: &root,
+        git: git_program(programs),
+        user_ignores: user_ignores.as_deref(),
+        max_files: MOST_FILES,
+    };
+    let GitStatus { branch, is_dirty } = question.answer()?;
+    let mark = if is_dirty == Some(true) { "*" } else { "" };
+    Some(format!("{branch}{mark}"))
 }
 
 /// This program again.
@@ -170,19 +178,28 @@ fn remember(fact: &str, own: &dyn Fn(&[&str]) -> Ran) -> Result<String, String> 
     if ran.is_well { Ok(text) } else { Err(text) }
 }
 
-/// Lets the user write in their editor.
-fn edit(text: &str) -> Result<String, String> {
+/// Lets the user write in their editor: the one that their environment names, never one that lies in the project.
+fn edit(text: &str, programs: &Programs) -> Result<String, String> {
     let named = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
     let editor = named.unwrap_or_else(|| "vi".to_owned());
     let failed = |error: std::io::Error| format!("{editor} can't be used: {error}; set EDITOR to another");
+    if let Some(word) = first_word(&editor) {
+        let is_found = match word.contains('/') {
+            true => word.starts_with('~') || programs.is_outside(Path::new(word)),
+            false => programs.find(word).is_some(),
+        };
+        if !is_found {
+            return Err(format!("{word} is not found outside the project; set EDITOR to another"));
+        }
+    }
     let mut file = tempfile::Builder::new().prefix("helve-").suffix(".md").tempfile().map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
     // People put options behind the name.
-    let status =
-        Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).status();
-    match status.map_err(failed)? {
+    let mut process = Command::new(programs.shell());
+    process.arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(file.path()).env("PATH", programs.path());
+    match process.status().map_err(failed)? {
         status if status.success() => std::fs::read_to_string(file.path()).map_err(failed),
         status => Err(format!("{editor} ended with {status}; nothing was changed")),
     }

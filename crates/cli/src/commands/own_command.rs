@@ -1,7 +1,6 @@
 //! A command of the user's own: unconfined, but in custody, so that it can be stopped and nothing of it outlives Helve.
 
-use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use helve_exec::{Ended, Input, Limits, Order, Output, Status, start};
@@ -9,6 +8,7 @@ use helve_tui::{Ran, Stop};
 
 use crate::confine::own_program;
 use crate::models::block_on;
+use crate::programs::{Programs, is_called};
 
 /// Shells that understand what any of them does.
 const PLAIN: [&str; 6] = ["sh", "bash", "zsh", "dash", "ash", "ksh"];
@@ -21,12 +21,19 @@ const LOOK_UP: Duration = Duration::from_millis(50);
 /// A command that takes longer is ended.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-pub(super) fn own_command(command: &str, cwd: &Path, stop: &Stop, tell: &dyn Fn(String)) -> Ran {
+pub(super) fn own_command(
+    command: &str,
+    cwd: &Path,
+    programs: &Programs,
+    stop: &Stop,
+    tell: &dyn Fn(String),
+) -> Ran {
     let failed = |why: String| Ran { output: format!("it can't be run: {why}"), is_well: false };
-    let shell = std::env::var_os("SHELL").unwrap_or_else(|| "sh".into());
+    // The user's own, unless it lies where the project could have put it.
+    let own = std::env::var_os("SHELL").map(PathBuf::from).filter(|shell| programs.is_outside(shell));
+    let shell = own.unwrap_or_else(|| programs.shell()).into_os_string();
     // Both outputs as one keep their order; not every shell can be told so.
-    let is_plain =
-        Path::new(&shell).file_name().and_then(OsStr::to_str).is_some_and(|it| PLAIN.contains(&it));
+    let is_plain = is_called(&shell, &PLAIN);
     let script = if is_plain { format!("exec 2>&1\n{command}") } else { command.to_owned() };
     let keeper = match own_program() {
         Ok(keeper) => keeper,

@@ -11,6 +11,7 @@ mod evals;
 mod first_run;
 mod hidden_home;
 mod home;
+mod hostile_projects;
 mod interactive;
 mod interrupts;
 mod logs;

@@ -452,3 +452,43 @@ fn a_pipe_in_the_place_of_gits_own_files_stops_nothing() {
     let effects = place.during(|place| place.write("file", "2"));
     assert_eq!(short(&effects), ["~file"]);
 }
+
+/// Git was given minutes for each of these, with every command anew, and was left behind.
+#[test]
+fn a_pipe_in_the_place_of_attributes_is_not_waited_for() {
+    for path in [".gitattributes", "deep/.gitattributes"] {
+        let mut place = committed(&[(".gitattributes", "*.x text\n"), ("deep/file", "1"), ("file", "1")]);
+        let _ = fs::remove_file(place.path(path));
+        rustix::fs::mkfifoat(rustix::fs::CWD, place.path(path), 0o600.into()).unwrap();
+        let effects = place.during(|place| place.write("file", "2"));
+        assert_eq!(short(&effects), ["~file"]);
+        assert!(place.workspace.git_trouble().unwrap().contains("is not a file"), "{path}");
+    }
+}
+
+#[test]
+fn who_does_not_answer_is_not_asked_again() {
+    let place = committed(&[("file", "1")]);
+    let asked = place.root().with_file_name("asked");
+    let script = format!("echo >> '{}'; exec sleep 60", asked.display());
+    let mut workspace = helve_workspace::Workspace::new(helve_workspace::Setup {
+        root: helve_workspace::Root::named(&place.root()).unwrap(),
+        blobs: place.blobs.clone(),
+        clock: std::sync::Arc::new(Time::Late),
+        git: Some(helve_workspace::GitProgram {
+            program: "/bin/sh".into(),
+            leading: vec!["-c".into(), script.into()],
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        }),
+        limits: Limits::default(),
+        notes: None,
+    });
+    for content in ["22", "333", "4444"] {
+        let watch = workspace.begin().unwrap();
+        place.write("file", content);
+        settle_index(&place.root());
+        assert_eq!(short(&workspace.end(watch).unwrap()), ["~file"]);
+    }
+    assert!(workspace.git_trouble().unwrap().contains("did not answer"));
+    assert_eq!(fs::read_to_string(asked).unwrap().lines().count(), 1);
+}
