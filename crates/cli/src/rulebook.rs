@@ -12,6 +12,7 @@ use helve_protocol::Mode;
 use crate::failure::Failure;
 use crate::places::ADMINISTRATOR_FILE;
 use crate::setup::{Setup, home};
+use crate::text::one_line;
 
 /// Where the settings come from, so that they can be read again.
 #[derive(Clone, Debug)]
@@ -90,7 +91,8 @@ impl Rulebook for SettingsBook {
         Ok(Book { rules, loosest, max_deletes })
     }
 
-    /// Adds them to the project's file for this user. Who trusted the project before trusts it with them.
+    /// Adds them to the project's file for this user. Who trusted the project before trusts it with them, and with nothing
+    /// else: whatever else is in the files by then was shown to nobody.
     fn keep(&self, rules: &[Rule]) -> Result<(), String> {
         let mut trust = self.trust()?;
         let before = self.origins.load(&trust).map_err(|_| "the settings have mistakes".to_owned())?;
@@ -99,10 +101,12 @@ impl Rulebook for SettingsBook {
         }
         let rules: Vec<PermissionRule> = rules.iter().map(as_setting).collect();
         let file = &self.origins.project.local;
-        add_rules(file, &rules).map_err(|error| format!("{}: {error}", file.display()))?;
-        let after = self.origins.load(&trust).map_err(|_| "the settings have mistakes".to_owned())?;
+        // Not for what is read afterwards: that could be anything, and was shown to nobody.
+        let shown = before.digest_with(&rules);
+        add_rules(file, &rules)
+            .map_err(|error| format!("{}: {error}", one_line(&file.display().to_string())))?;
         trust
-            .trust(&self.origins.project.root, after.digest())
+            .trust(&self.origins.project.root, &shown)
             .map_err(|error| format!("the project could not be trusted again: {error}"))
     }
 }

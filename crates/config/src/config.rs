@@ -12,7 +12,7 @@ use crate::merge::{Merged, Notice, incomplete_tables};
 use crate::place::{Layer, Origin};
 use crate::problem::{Problem, Problems};
 use crate::read::{read_file, read_flags, read_variables};
-use crate::restricted::{Judged, Restricted, Trust, judge};
+use crate::restricted::{Judged, Restricted, Trust, digest_with, judge};
 use crate::settings::{Hook, HookEvent, PermissionRule, Settings};
 use crate::shape::{Kind, Shape, shape};
 use crate::trust::TrustStore;
@@ -61,6 +61,7 @@ pub struct Config {
     trust: Trust,
     restricted: Vec<Restricted>,
     digest: String,
+    asked: (Found, Found),
 }
 
 /// One setting for people to look at.
@@ -129,7 +130,7 @@ impl Read {
         merged.add(&self.user);
         let judged = judge(self.project, self.local, &merged, trusted);
         let mut notices = judged.notices();
-        let Judged { project, local, trust, restricted, digest, .. } = judged;
+        let Judged { project, local, trust, restricted, digest, asked, .. } = judged;
         for found in [&project, &local].into_iter().chain(&self.given) {
             merged.add(found);
         }
@@ -144,6 +145,7 @@ impl Read {
             trust,
             restricted,
             digest,
+            asked,
         })
     }
 }
@@ -197,6 +199,13 @@ impl Config {
     /// What to hand to [`TrustStore::trust`] once the user agrees to all of [`Config::restricted`].
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// What to hand to [`TrustStore::trust`] once these rules are added to the user's own file in the project: it holds for
+    /// exactly what was read here, and for them.
+    pub fn digest_with(&self, rules: &[PermissionRule]) -> String {
+        let (project, local) = &self.asked;
+        digest_with(project, local.clone(), rules)
     }
 
     /// The rules about single actions, those of the strongest layer first.

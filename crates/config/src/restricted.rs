@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::found::{Found, Leaf};
 use crate::key::Key;
 use crate::merge::{Merged, Notice, Reason};
-use crate::place::Origin;
+use crate::place::{Layer, Origin, Place};
+use crate::settings::PermissionRule;
 use crate::shape::{Untrusted, shape};
 
 /// How things stand between the user and a project.
@@ -44,6 +45,8 @@ pub(crate) struct Judged {
     pub(crate) trust: Trust,
     pub(crate) restricted: Vec<Restricted>,
     pub(crate) digest: String,
+    /// Both files as they are, trusted or not.
+    pub(crate) asked: (Found, Found),
     /// What no project may set, and this one does.
     refused: Vec<Notice>,
 }
@@ -70,6 +73,7 @@ impl Judged {
 pub(crate) fn judge(mut project: Found, mut local: Found, below: &Merged, trusted: Option<&str>) -> Judged {
     let refused = [&mut project, &mut local].into_iter().flat_map(refuse).collect();
     let digest = digest(&project, &local);
+    let asked = (project.clone(), local.clone());
     let (harmless_project, mut restricted) = split(&project, below);
     let mut below = below.clone();
     below.add(&harmless_project);
@@ -83,7 +87,7 @@ pub(crate) fn judge(mut project: Found, mut local: Found, below: &Merged, truste
     };
     let (project, local) =
         if trust == Trust::Trusted { (project, local) } else { (harmless_project, harmless_local) };
-    Judged { project, local, trust, restricted, digest, refused }
+    Judged { project, local, trust, restricted, digest, asked, refused }
 }
 
 /// Takes out what is for the user alone: whoever could choose the keys could make a no mean yes.
@@ -154,6 +158,20 @@ fn item_is_harmless(key: &Key, item: &Leaf) -> bool {
 fn digest(project: &Found, local: &Found) -> String {
     let canonical = Value::Array(vec![asked_for(project), asked_for(local)]).to_string();
     blake3::hash(canonical.as_bytes()).to_hex().to_string()
+}
+
+/// The fingerprint that the same files have once these rules stand at the end of the second.
+pub(crate) fn digest_with(project: &Found, mut local: Found, rules: &[PermissionRule]) -> String {
+    let item = |rule: &PermissionRule| {
+        let Ok(Value::Object(fields)) = serde_json::to_value(rule) else { return Value::Null };
+        let fields: BTreeMap<String, Value> =
+            fields.into_iter().filter(|(_, value)| !value.is_null()).collect();
+        fields.into_iter().collect()
+    };
+    let origin = Origin { layer: Layer::Local, place: Place::Variable(String::new()) };
+    let items = rules.iter().map(|rule| Leaf { value: item(rule), origin: origin.clone() });
+    local.items.entry(Key::root().child("permission")).or_default().extend(items);
+    digest(project, &local)
 }
 
 /// The keys are sorted, and so are those inside the values: see `Node::to_json`.

@@ -62,6 +62,8 @@ pub struct Decision {
     pub verdict: Verdict,
     /// In words for a person: what of it, and why.
     pub reason: String,
+    /// All that speaks for asking or refusing it, one by one.
+    pub reasons: Vec<String>,
     /// The rule that decided it, if one did.
     pub proof: Option<Proof>,
     /// The smallest general rules that would have allowed it together; none if no rule could.
@@ -101,6 +103,7 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
     let decision = |verdict: Verdict, point: Option<&Point>, reason: &str| Decision {
         verdict,
         reason: reason.to_owned(),
+        reasons: all_reasons(&points),
         proof: point.and_then(|point| point.proof.clone()),
         suggestions: Vec::new(),
         is_grave: false,
@@ -146,6 +149,17 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
         is_grave: asking.iter().any(|point| point.is_grave),
         ..decision(Verdict::Ask, Some(worst), &reasons(worst, &asking))
     }
+}
+
+/// What is said of each point that is not free, once.
+fn all_reasons(points: &[Point]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for point in points.iter().filter(|point| point.verdict != Verdict::Allow) {
+        if !reasons.contains(&point.reason) {
+            reasons.push(point.reason.clone());
+        }
+    }
+    reasons
 }
 
 /// More would fill the screen, and nobody would read it.

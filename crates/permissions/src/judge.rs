@@ -456,6 +456,9 @@ impl<'a> Judge<'a> {
             None => point,
         };
         let by_rule = self.rules(self.tool, &Subject::Command(words.to_vec()), &what);
+        if by_rule.as_ref().is_some_and(|point| point.verdict == Verdict::Allow) {
+            self.named_secrets(simple, words, reading, folder);
+        }
         let by_rule = by_rule.map(|point| self.as_far_as_it_goes(point, words, is_look, reading, folder));
         let point = match (by_rule, reaches_out(words)) {
             (Some(point), _) => point,
@@ -561,6 +564,25 @@ impl<'a> Judge<'a> {
                 .unless(Rule::new(self.tool, Some(&what), Verdict::Allow));
         }
         point
+    }
+
+    /// A rule for a program is none for the secrets that it is told to read.
+    fn named_secrets(&mut self, simple: &Simple, words: &[Option<String>], reading: &Reading, folder: &Path) {
+        let home = self.policy.places.home.clone();
+        let could_be = simple.could_be.iter().filter_map(|word| match (word, &home) {
+            (Word::Known(text), _) => Some(text.clone()),
+            (Word::Home(rest), Some(home)) => Some(format!("{}{rest}", home.display())),
+            _ => None,
+        });
+        let named = words.iter().skip(1).flatten().cloned().chain(could_be);
+        for text in named.collect::<Vec<_>>() {
+            for path in self.places_of(&text, reading, folder) {
+                if is_secret(&path, self.policy.places) {
+                    let point = self.read("read", &path);
+                    self.push(point);
+                }
+            }
+        }
     }
 
     /// What a looking program's words could mean that can't be known for certain.

@@ -116,7 +116,7 @@ impl Guarded {
             Guarded::Own => "is one of Helve's own settings",
             Guarded::Git => "decides what git runs",
             Guarded::Project => "decides what Helve may do in this project",
-            Guarded::Dotfile => "is one of your dotfiles, which other programs obey",
+            Guarded::Dotfile => "belongs to your settings, which other programs obey",
             Guarded::System => "belongs to the system",
         }
     }
@@ -139,6 +139,10 @@ pub fn guarded(path: &Path, places: &Places) -> Option<Guarded> {
     }
     if inside.is_some() {
         return None;
+    }
+    // Whoever writes all of the home folder writes those too.
+    if places.home.as_deref().is_some_and(|home| home.starts_with(path)) {
+        return Some(Guarded::Dotfile);
     }
     let at_home = places.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
     if at_home

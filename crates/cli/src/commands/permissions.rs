@@ -5,8 +5,8 @@ use std::path::Path;
 
 use helve_agent::{Book, Grounds, Rulebook};
 use helve_permissions::shell::{self, Access, Reading, Word};
-use helve_permissions::{Decision, Policy, Verdict, decide};
-use helve_protocol::Action;
+use helve_permissions::{Decision, Level, Policy, Verdict, decide};
+use helve_protocol::{Action, Mode};
 use serde_json::{Value, json};
 
 use crate::args::Permissions;
@@ -53,32 +53,44 @@ pub(crate) fn run(command: &Permissions, setup: &Setup, screen: &mut Screen) -> 
 struct Explained {
     reading: Reading,
     decision: Decision,
+    mode: Mode,
+    level: Level,
 }
 
 impl Explained {
     fn of(command: &str, policy: Policy<'_>, folder: &Path) -> Explained {
         let (text, folder) = (command.to_owned(), folder.to_owned());
         let action = Action::Run { command: text, folder, network: false, credentials: false };
-        Explained { reading: shell::read(command), decision: decide("shell", &[action], policy) }
+        let decision = decide("shell", &[action], policy);
+        Explained { reading: shell::read(command), decision, mode: policy.mode, level: policy.level }
     }
 
     fn print_json(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let Explained { reading, decision } = self;
+        let Explained { reading, decision, .. } = self;
         let commands: Vec<Value> = reading
             .commands
             .iter()
             .map(|simple| json!({ "argv": simple.argv.iter().map(Word::known).collect::<Vec<_>>() }))
             .collect();
-        let writes: Vec<Option<&str>> = reading.writes.iter().map(|target| target.path.known()).collect();
+        let touched = |is_wanted: fn(Access) -> bool| -> Vec<String> {
+            let targets =
+                reading.writes.iter().chain(&reading.reads).filter(|target| is_wanted(target.access));
+            targets.map(|target| written(&target.path)).collect()
+        };
         let unknown: Vec<&str> = reading.unknown.iter().map(|unknown| unknown.reason.as_str()).collect();
         let rule = decision.proof.as_ref().map(ToString::to_string);
         let line = json!({
             "decision": decision.verdict.to_string(),
             "reason": decision.reason,
+            "reasons": decision.reasons,
+            "mode": self.mode,
+            "sandbox": sandbox(self.level),
             "rule": rule,
             "suggestions": decision.suggestions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "commands": commands,
-            "writes": writes,
+            "reads": touched(|access| access == Access::Read),
+            "writes": touched(|access| !matches!(access, Access::Read | Access::Delete | Access::Network)),
+            "deletes": touched(|access| access == Access::Delete),
             "unknown": unknown,
         });
         writeln!(screen, "{line}")?;
@@ -86,20 +98,27 @@ impl Explained {
     }
 
     fn print(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let Explained { reading, decision } = self;
+        let Explained { reading, decision, .. } = self;
         let style = match decision.verdict {
             Verdict::Allow => GOOD,
             Verdict::Ask => WARN,
             Verdict::Deny => BAD,
         };
         writeln!(screen, "{style}{}{style:#}: {}", decision.verdict, decision.reason)?;
+        for reason in decision.reasons.iter().filter(|reason| !decision.reason.contains(reason.as_str())) {
+            writeln!(screen, "  and     {reason}")?;
+        }
         for simple in &reading.commands {
-            let words: Vec<&str> = simple.argv.iter().map(|word| word.known().unwrap_or("…")).collect();
+            let words: Vec<String> = simple.argv.iter().map(written).collect();
             writeln!(screen, "  runs    {}", words.join(" "))?;
         }
-        for target in &reading.writes {
-            let verb = if target.access == Access::Delete { "deletes" } else { "writes " };
-            writeln!(screen, "  {verb} {}", target.path.known().unwrap_or("a file that can't be known"))?;
+        for target in reading.writes.iter().chain(&reading.reads) {
+            let verb = match target.access {
+                Access::Delete => "deletes",
+                Access::Read => "reads  ",
+                _ => "writes ",
+            };
+            writeln!(screen, "  {verb} {}", written(&target.path))?;
         }
         for unknown in &reading.unknown {
             writeln!(screen, "  unknown {}", unknown.reason)?;
@@ -107,6 +126,30 @@ impl Explained {
         for rule in &decision.suggestions {
             writeln!(screen, "{DIM}  would be allowed by {rule}{DIM:#}")?;
         }
+        writeln!(
+            screen,
+            "{DIM}  in mode {}, with {}{DIM:#}",
+            json!(self.mode).as_str().unwrap_or_default(),
+            sandbox(self.level)
+        )?;
         Ok(())
+    }
+}
+
+/// A word as a person would write it; `…` stands for what only the running shell knows.
+fn written(word: &Word) -> String {
+    match word {
+        Word::Known(text) | Word::Pattern(text) => text.clone(),
+        Word::Home(rest) => format!("~{rest}"),
+        Word::Begins(text) => format!("{text}…"),
+        Word::One | Word::Any => "…".to_owned(),
+    }
+}
+
+fn sandbox(level: Level) -> &'static str {
+    match level {
+        Level::None => "no sandbox",
+        Level::Partly => "the Landlock sandbox",
+        Level::Fully => "the full sandbox",
     }
 }

@@ -248,3 +248,38 @@ fn no_project_chooses_the_keys_trusted_or_not() {
         }
     }
 }
+
+/// Rules that a person adds by an answer are trusted with what was read before, and with nothing that came meanwhile.
+#[test]
+fn an_added_rule_brings_nothing_else_with_it() {
+    use helve_config::{Action, PermissionRule, add_rules};
+    let rule = |pattern: &str| PermissionRule {
+        tool: "shell".to_owned(),
+        pattern: Some(pattern.to_owned()),
+        action: Action::Allow,
+    };
+    let rules = [rule("npm test:*"), PermissionRule { pattern: None, ..rule("") }];
+    for before in ["", "model = 'a/b'\n", "[[permission]]\ntool = 'read'\naction = 'deny'\n"] {
+        let setup = Setup::new().file(Layer::Local, before);
+        setup.trust();
+        let shown = setup.config().digest_with(&rules);
+        add_rules(&setup.path("local.toml"), &rules).unwrap();
+        setup.store().trust(&setup.root(), &shown).unwrap();
+        assert_eq!(setup.config().trust(), Trust::Trusted, "{before:?}");
+
+        // A job writes the project's file between the question and the answer.
+        for (layer, planted) in [
+            (Layer::Project, "[[permission]]\ntool = '*'\naction = 'allow'\n"),
+            (Layer::Project, "[[hooks.error]]\ncommand = 'x'\n"),
+            (Layer::Local, "model = 'c/d'\n"),
+        ] {
+            let setup = Setup::new().file(Layer::Local, before);
+            setup.trust();
+            let shown = setup.config().digest_with(&rules);
+            setup.write(layer, planted);
+            add_rules(&setup.path("local.toml"), &rules).unwrap();
+            setup.store().trust(&setup.root(), &shown).unwrap();
+            assert_ne!(setup.config().trust(), Trust::Trusted, "{before:?} {planted}");
+        }
+    }
+}

@@ -6,6 +6,7 @@
     reason = "a test tells what it counted, and is told how long to go on"
 )]
 
+mod attacks;
 mod bounds;
 mod children;
 mod data;
