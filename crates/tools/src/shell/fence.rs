@@ -1,5 +1,6 @@
 //! What the commands of the shell tool are confined to: the project, their caches, and what a person granted.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use helve_exec::{Confinement, Level, Network};
 
 use crate::Context;
 use crate::shell::commands::read_up_to;
-use crate::shell::guarded::in_git;
+use crate::shell::guarded::{absent_in_git, in_git};
 use crate::shell::private::{Private, is_sent_elsewhere};
 use crate::shell::survey::{Masks, Measure, Survey};
 
@@ -168,16 +169,17 @@ impl Fence {
     }
 
     /// What decides about what may be done and can't be protected: it is not there, or it could be moved away as a whole.
-    pub(crate) fn unprotected(&self, context: &Context) -> Vec<PathBuf> {
+    pub(crate) fn unprotected(&self, context: &Context, survey: &Survey) -> Vec<PathBuf> {
         let folders = std::iter::once(&context.root).chain(&context.added);
-        let in_git = self.protected_in_git.iter().map(|name| Path::new(".git").join(name));
-        let names: Vec<PathBuf> = self.protected.iter().cloned().chain(in_git).collect();
         let is_absent = |path: &PathBuf| path.symlink_metadata().is_err();
         let of_folder = |folder: &PathBuf| {
-            let absent = names.iter().map(|name| folder.join(name)).filter(is_absent);
-            absent.chain([folder.join(".git")]).collect::<Vec<PathBuf>>()
+            let own = self.protected.iter().map(|name| folder.join(name)).filter(is_absent);
+            own.chain([folder.join(".git")]).collect::<Vec<PathBuf>>()
         };
-        folders.flat_map(of_folder).collect()
+        let of_roots = folders.clone().map(|folder| folder.join(".git"));
+        let repositories: BTreeSet<PathBuf> = of_roots.chain(survey.repositories()).collect();
+        let in_git = repositories.iter().flat_map(|git| absent_in_git(git, self.protected_in_git));
+        folders.flat_map(of_folder).chain(in_git).collect()
     }
 }
 

@@ -14,12 +14,21 @@ const MOST: usize = 200;
 
 /// The names that decide, in a git folder and in those of its modules and work trees, if they are there.
 pub(crate) fn in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
+    deciding(git, names).filter(|path| path.exists()).collect()
+}
+
+/// The same names where there is nothing yet.
+pub(crate) fn absent_in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
+    deciding(git, names).filter(|path| path.symlink_metadata().is_err()).collect()
+}
+
+fn deciding(git: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
     let mut folders = vec![git.to_owned()];
     for within in ["modules", "worktrees"] {
         repositories(&git.join(within), DEPTH, &mut folders);
     }
     let all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-    all.filter(|path| path.exists()).collect()
+    all.collect::<Vec<_>>().into_iter()
 }
 
 /// A module's name may have slashes, so that it lies deeper.

@@ -116,6 +116,7 @@ impl TypedTool for Shell {
         let order = self.commands.confined(order, &sheet, scratch, &self.survey, context);
         let order = Connection::of(input.terminal).of_order(order);
         let guard = self.guard(&order, context);
+        let unfinished = unfinished(&context.root);
         if input.background {
             let mut order = Order { input: Typed::Open, ..order };
             // A job may run for hours: the commands beside it are to keep what they put into caches.
@@ -165,6 +166,7 @@ impl TypedTool for Shell {
             told.push_str(why_confined(&told, &confinement));
         }
         told.push_str(&aside);
+        told.push_str(&words_about_unfinished(&unfinished, &context.root));
         told.push_str(&self.whereabouts(&at, &context.root, scratch));
         told.truncate(told.trim_end_matches('\n').len());
         // What went well needs no word for people.
@@ -202,7 +204,7 @@ impl Shell {
     /// What a confined command must leave as it is: what decides about it, and can't be protected.
     fn guard(&self, order: &Order, context: &Context) -> Guard<'_> {
         let fence = self.commands.fence.as_ref().filter(|_| order.confinement.is_some());
-        let paths = fence.map(|fence| fence.unprotected(context)).unwrap_or_default();
+        let paths = fence.map(|fence| fence.unprotected(context, &self.survey)).unwrap_or_default();
         self.forbidden.during(paths, &context.granted.writes)
     }
 
@@ -301,6 +303,29 @@ fn words_about(aside: &[PathBuf]) -> String {
             let names = names.join(", ");
             format!("[commands may not make what decides what may be done; put aside: {names}]\n")
         }
+    }
+}
+
+/// What git goes on with when it is told to: steps of it may run commands.
+const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+
+fn unfinished(root: &Path) -> Vec<&'static str> {
+    UNFINISHED.into_iter().filter(|name| root.join(".git").join(name).symlink_metadata().is_ok()).collect()
+}
+
+/// What is told when a command left something that git goes on with.
+fn words_about_unfinished(before: &[&str], root: &Path) -> String {
+    let new: Vec<String> = unfinished(root)
+        .iter()
+        .filter(|name| !before.contains(name))
+        .map(|name| format!(".git/{name}"))
+        .collect();
+    match new.is_empty() {
+        true => String::new(),
+        false => format!(
+            "[git is in the middle of something ({}): look at it before it goes on; `git status` says how to end it]\n",
+            new.join(", ")
+        ),
     }
 }
 

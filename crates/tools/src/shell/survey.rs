@@ -123,6 +123,12 @@ impl Survey {
         state.as_ref().map(State::masks).unwrap_or_default()
     }
 
+    /// The repositories that are known.
+    pub(crate) fn repositories(&self) -> Vec<PathBuf> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.iter().flat_map(|state| state.found.repositories.iter().cloned()).collect()
+    }
+
     /// Looks at what a command changed. Gives the repositories that were not there before.
     pub(crate) fn after(&self, measure: &Measure<'_>, is_alone: bool) -> Vec<PathBuf> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
