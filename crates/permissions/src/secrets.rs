@@ -160,9 +160,8 @@ fn is_guarded_in_git(path: &Path) -> bool {
     if !names.any(|name| name == ".git") {
         return false;
     }
-    let mut rest = names.clone();
     // Modules and work trees have a git folder of their own.
-    while let Some(name) = rest.next() {
+    for name in names {
         let name = name.to_string_lossy();
         match name.as_ref() {
             "modules" | "worktrees" => continue,

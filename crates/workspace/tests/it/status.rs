@@ -68,7 +68,8 @@ fn named(branch: &str, is_dirty: bool) -> Option<GitStatus> {
 
 #[test]
 fn a_clean_project_is_clean_and_every_change_is_seen() {
-    let changes: [(&str, &dyn Fn(&Repository)); 9] = [
+    type Change<'a> = (&'a str, &'a dyn Fn(&Repository));
+    let changes: [Change<'_>; 9] = [
         ("other content", &|it| it.write("deep/b", "2")),
         ("longer content", &|it| it.write("a", "1 and more")),
         ("a new file", &|it| it.write("new", "")),
