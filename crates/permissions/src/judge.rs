@@ -726,7 +726,7 @@ fn is_one_program(reading: &Reading) -> bool {
 
 /// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image.
 const RUN_ANYTHING: &str = "python python2 python3 node deno bun ruby perl php lua Rscript julia bash sh zsh dash ksh fish env xargs \
-                            java dotnet make ssh awk sed find eval source . docker podman nerdctl kubectl helm aws gcloud az gh glab \
+                            java dotnet ssh awk sed find eval source . docker podman nerdctl kubectl helm aws gcloud az gh glab \
                             npx uvx pipx sudo doas su timeout nice nohup curl wget rsync scp psql mysql sqlite3 mongosh redis-cli \
                             systemctl crontab terraform pulumi ansible ansible-playbook tsx ts-node go-run";
 

@@ -346,7 +346,7 @@ fn what_leads_git_elsewhere_is_put_aside_or_asked() {
     };
     assert!(told.contains("put aside"), "{told}");
     assert!(!home.project().join(".git/commondir").exists() && !home.project().join(".helve").exists());
-    assert!(told.contains(".git/config decides what may be done"), "{told}");
+    assert!(told.contains("changes the settings of the repository"), "{told}");
     assert!(told.contains("deletes files that git does not know"), "{told}");
 }
 

@@ -58,15 +58,15 @@ fn what_is_refused_ends_with_1_and_changes_nothing() {
     let home = home();
     let edit = r#"{"path":"a.txt","edits":[{"old":"four","new":"three"}]}"#;
     let unasked = r#"{"path":"a.txt","content":"x"}"#;
-    let escape = json!({ "patch": "*** Begin Patch\n*** Add File: ../x\n+x\n*** End Patch" }).to_string();
+    let escape = json!({ "patch": "*** Begin Patch\n*** Add File: ../.git/hooks/x\n+x\n*** End Patch" }).to_string();
     let cases: [(&[&str], &str); 7] = [
         (&["edit", edit, "--yes"], "a.txt"),
         (&["write", unasked], "nobody is there to be asked"),
         (&["read", r#"{"file":"a.txt"}"#], "path"),
         (&["reed", "{}"], "There is no tool"),
         (&["write", r#"{"path":"../x","content":"x"}"#], "outside the project"),
-        (&["write", r#"{"path":"../x","content":"x"}"#, "--yes"], "takes a person to say yes, the rule"),
-        (&["apply_patch", &escape, "--yes"], "outside the project"),
+        (&["write", r#"{"path":".git/hooks/x","content":"x"}"#, "--yes"], "takes a person to say yes"),
+        (&["apply_patch", &escape, "--yes"], "decides what git runs"),
     ];
     for (words, why) in cases {
         let (code, said) = called(&home, words);
