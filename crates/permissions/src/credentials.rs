@@ -46,7 +46,9 @@ pub const TABLE: [Credentials; 16] = [
         files: &[".ssh", ".git-credentials", ".config/git/credentials", ".netrc"],
         variables: &[],
         agent: true,
-        helpers: &["ssh"],
+        // It asks its store of passwords through a shell. What else could make it run one is refused before: see
+        // the settings of the repository, and hooks, which are switched off.
+        helpers: &["ssh", "sh"],
         shape: Shape::Verbs(&["fetch", "push", "ls-remote", "clone", "submodule"]),
     },
     Credentials {

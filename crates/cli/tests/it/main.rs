@@ -5,6 +5,7 @@ mod captures;
 mod comfort;
 mod config;
 mod crash;
+mod credentials;
 mod deciding;
 mod doctor;
 mod evals;

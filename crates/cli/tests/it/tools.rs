@@ -58,7 +58,8 @@ fn what_is_refused_ends_with_1_and_changes_nothing() {
     let home = home();
     let edit = r#"{"path":"a.txt","edits":[{"old":"four","new":"three"}]}"#;
     let unasked = r#"{"path":"a.txt","content":"x"}"#;
-    let escape = json!({ "patch": "*** Begin Patch\n*** Add File: ../.git/hooks/x\n+x\n*** End Patch" }).to_string();
+    let escape =
+        json!({ "patch": "*** Begin Patch\n*** Add File: ../.git/hooks/x\n+x\n*** End Patch" }).to_string();
     let cases: [(&[&str], &str); 7] = [
         (&["edit", edit, "--yes"], "a.txt"),
         (&["write", unasked], "nobody is there to be asked"),
