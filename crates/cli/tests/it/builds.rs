@@ -75,8 +75,8 @@ struct Build {
     /// The programs that it needs.
     programs: &'static [&'static str],
     files: &'static [(&'static str, &'static str)],
-    /// What there is in the home folder.
-    home: &'static [(&'static str, &'static str)],
+    /// What fills the home folder beforehand.
+    prepare: &'static str,
     steps: Vec<Step>,
     /// Without network, after somebody else's build has filled the caches of the home folder. None where a tool needs its
     /// registry even then.
@@ -124,8 +124,10 @@ impl Person {
 
     fn project(&self, name: &str, files: &[(&str, &str)]) -> PathBuf {
         let project = format!("work/{name}");
-        fs::create_dir_all(self.path(&project).join(".git")).unwrap();
+        fs::create_dir_all(self.path(&project)).unwrap();
         files.iter().for_each(|(file, text)| self.write(&format!("{project}/{file}"), text));
+        // Some tools ask git for the version of what they build.
+        let _ = Command::new("git").args(["init", "-q"]).current_dir(self.path(&project)).status();
         self.path(&project)
     }
 
@@ -201,15 +203,17 @@ fn check(build: &Build) {
         return helve_testkit::skip(build.test, "commands can't be confined here");
     }
     for person in [&first, &second] {
-        build.home.iter().for_each(|(name, text)| person.write(name, text));
+        let prepared = person.bare(&person.path(""), step("prepare", build.prepare));
+        if !prepared.ok {
+            return skip_because(build.test, "what it needs can't be prepared", &prepared.said);
+        }
     }
     let (outside, inside) = (first.project("bare", build.files), second.project("confined", build.files));
     for step in &build.steps {
         let bare = first.bare(&outside, *step);
         if !bare.ok {
-            let reason = bare.said.trim().lines().last().unwrap_or("no reason was given").to_owned();
-            let reason = format!("`{}` fails without confinement too: {reason}", step.name);
-            return helve_testkit::skip(build.test, &reason);
+            let what = format!("`{}` fails without confinement too", step.name);
+            return skip_because(build.test, &what, &bare.said);
         }
         let confined = second.confined(&inside, *step);
         assert!(confined.ok, "{}: {}", step.name, confined.said);
@@ -220,6 +224,12 @@ fn check(build: &Build) {
         let confined = first.confined(&offline, *step);
         assert!(confined.ok, "{} from the user's caches: {}", step.name, confined.said);
     }
+}
+
+fn skip_because(test: &str, what: &str, said: &str) {
+    let lines: Vec<&str> = said.trim().lines().collect();
+    let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" / ");
+    helve_testkit::skip(test, &format!("{what}: {last}"));
 }
 
 fn tell(name: &str, bare: Duration, confined: Duration) {
@@ -244,7 +254,7 @@ fn cargo_fetches_builds_and_tests() {
             ),
             ("src/main.rs", "fn main() {\n    println!(\"{}\", app::shown(42));\n}\n"),
         ],
-        home: &[],
+        prepare: "",
         steps: vec![
             fetch("cargo fetch", "cargo fetch"),
             step("cargo build", "cargo build --offline"),
@@ -273,7 +283,7 @@ fn npm_installs_and_runs() {
                  test('numbers', () => { assert(isNumber('42')); assert(!isNumber('x')); });\n",
             ),
         ],
-        home: &[],
+        prepare: "",
         steps: vec![
             fetch("npm install", "npm install --no-audit --no-fund"),
             fetch("npm ci", "npm ci --no-audit --no-fund"),
@@ -293,7 +303,7 @@ fn pip_installs_into_a_virtual_environment() {
             "test_six.py",
             "import six, unittest\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n        self.assertTrue(six.PY3)\n",
         )],
-        home: &[],
+        prepare: "",
         steps: vec![
             step("python3 -m venv", "python3 -m venv .venv"),
             fetch("pip install", ".venv/bin/pip install six"),
@@ -309,7 +319,7 @@ fn uv_installs_from_its_cache() {
         test: "uv_installs_from_its_cache",
         programs: &["python3"],
         files: &[],
-        home: &[],
+        prepare: "",
         steps: vec![
             fetch("uv, by pip", "python3 -m venv .tools && .tools/bin/pip install -q uv"),
             fetch("uv pip install", ".tools/bin/uv venv && .tools/bin/uv pip install six"),
@@ -338,7 +348,7 @@ fn make_builds_with_ccache() {
             ),
             ("app.c", "#include <stdio.h>\n\nint main(void) { puts(\"it runs\"); return 0; }\n"),
         ],
-        home: &[],
+        prepare: "",
         steps: vec![
             step("make", "make && ./app"),
             // The second time, what is compiled comes from the cache.
@@ -367,7 +377,7 @@ fn go_builds_tests_and_vets() {
                 "package main\n\nimport \"testing\"\n\nfunc TestDouble(t *testing.T) {\n\tif double(2) != 4 {\n\t\tt.Fatal(\"wrong\")\n\t}\n}\n",
             ),
         ],
-        home: &[],
+        prepare: "",
         steps: vec![
             step("go build", "go build && test \"$(./app)\" = 42"),
             step("go test", "go test ./..."),
@@ -380,6 +390,8 @@ fn go_builds_tests_and_vets() {
 /// The distribution has a repository of its own, which stands for what was downloaded before.
 #[test]
 fn maven_compiles() {
+    // Java asks the system for the home folder, not the environment.
+    const MVN: &str = "MAVEN_OPTS=-Duser.home=$HOME mvn -B -o compile && java -cp target/classes App";
     check(&Build {
         test: "maven_compiles",
         programs: &["mvn", "javac"],
@@ -396,15 +408,9 @@ fn maven_compiles() {
                 "public class App {\n  public static void main(String[] words) {\n    System.out.println(\"it runs\");\n  }\n}\n",
             ),
         ],
-        home: &[],
-        steps: vec![
-            step(
-                "copying the repository",
-                "mkdir -p ~/.m2/repository && cp -rL /usr/share/maven-repo/. ~/.m2/repository/",
-            ),
-            step("mvn compile", "mvn -B -o compile && java -cp target/classes App"),
-        ],
-        from_caches: vec![step("mvn compile", "mvn -B -o compile && java -cp target/classes App")],
+        prepare: "mkdir .m2 && cp -rL /usr/share/maven-repo .m2/repository",
+        steps: vec![step("mvn compile", MVN)],
+        from_caches: vec![step("mvn compile", MVN)],
     });
 }
 
@@ -414,7 +420,7 @@ fn git_commits_in_the_users_name() {
         test: "git_commits_in_the_users_name",
         programs: &["git"],
         files: &[("repository/a.txt", "one\n")],
-        home: &[(".gitconfig", "[user]\n\tname = A Name\n\temail = a@example.org\n")],
+        prepare: "git config --global user.name 'A Name' && git config --global user.email a@example.org",
         steps: vec![
             step("git init", "cd repository && git init -q && git add . && git commit -qm first"),
             step("git commit", "cd repository && echo two >> a.txt && git commit -qam second"),
