@@ -14,7 +14,7 @@ use crate::setup::{Setup, home};
 
 /// What tools keep below the home folder for building, and write while they work. Commands read what the user has there,
 /// and change it for their project only: what lies there is run or linked elsewhere later.
-const CACHES: [&str; 9] = [
+const CACHES: [&str; 14] = [
     ".cache/pip",
     ".cache/uv",
     ".cache/yarn",
@@ -24,24 +24,62 @@ const CACHES: [&str; 9] = [
     ".ccache",
     ".npm/_cacache",
     ".npm/_logs",
+    // Gradle does not start if it can't write all of these.
+    ".gradle/.tmp",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/notifications",
+    ".gradle/workers",
 ];
 
-/// What they write only when they fetch something.
-const FETCHED: [&str; 14] = [
+/// What they write only when they fetch something, or make an environment for a project.
+const FETCHED: [&str; 29] = [
     ".cargo/registry",
     ".cargo/git",
     ".cache/pypoetry",
+    ".local/share/virtualenvs",
+    ".local/share/hatch",
+    ".local/share/uv/tools",
+    ".local/share/uv/python",
+    ".cache/pre-commit",
     ".cache/pnpm",
     ".cache/node",
+    ".cache/node-gyp",
     ".cache/deno",
+    ".npm/_npx",
     ".local/share/pnpm/store",
     ".yarn/berry/cache",
+    ".bun/install/cache",
     "go/pkg/mod",
     ".m2/repository",
+    ".m2/wrapper",
     ".gradle/caches",
     ".gradle/wrapper",
+    ".cache/coursier",
     ".nuget/packages",
-    ".bun/install/cache",
+    // Browsers and models that tests use, which are large and don't come with the packages.
+    ".cache/ms-playwright",
+    ".cache/puppeteer",
+    ".cache/Cypress",
+    ".cache/selenium",
+    ".cache/huggingface/hub",
+    ".cache/torch",
+];
+
+/// The same, of those people only who have it: to some tools, that a folder is there means that everything else is there too.
+const FETCHED_IF_THERE: [&str; 12] = [
+    ".cabal/packages",
+    ".cabal/store",
+    ".local/state/cabal",
+    ".conan2/p",
+    ".hex/packages",
+    ".ivy2/cache",
+    ".sbt/boot",
+    ".julia",
+    ".konan",
+    ".nimble/pkgs2",
+    ".pub-cache/hosted",
+    ".bundle/cache",
 ];
 
 /// Folders that are each project's own, whatever the user has there: tools that are in no list find a place.
@@ -286,7 +324,11 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
                 .into_iter()
                 .filter(|cache| is_no_link(cache) && !is_old_style(cache))
                 .collect(),
-            fetched: below(&FETCHED).into_iter().filter(|cache| is_no_link(cache)).collect(),
+            fetched: below(&FETCHED)
+                .into_iter()
+                .chain(below(&FETCHED_IF_THERE).into_iter().filter(|cache| cache.is_dir()))
+                .filter(|cache| is_no_link(cache))
+                .collect(),
             own: below(&OWN_FOLDERS).into_iter().filter(|folder| is_no_link(folder)).collect(),
             cache_variables: &CACHE_VARIABLES,
             fetch_variables: &FETCH_VARIABLES,
@@ -407,7 +449,7 @@ fn is_old_style(cache: &Path) -> bool {
 
 /// All that commands may write below the home folder.
 pub(crate) fn caches_below(home: &Path) -> Vec<PathBuf> {
-    CACHES.iter().chain(&FETCHED).map(|name| home.join(name)).collect()
+    CACHES.iter().chain(&FETCHED).chain(&FETCHED_IF_THERE).map(|name| home.join(name)).collect()
 }
 
 /// How much memory the machine has: more is nobody's.

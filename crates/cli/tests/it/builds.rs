@@ -127,7 +127,8 @@ impl Person {
         fs::create_dir_all(self.path(&project)).unwrap();
         files.iter().for_each(|(file, text)| self.write(&format!("{project}/{file}"), text));
         // Some tools ask git for the version of what they build.
-        let _ = Command::new("git").args(["init", "-q"]).current_dir(self.path(&project)).status();
+        let mut git = Command::new("git");
+        let _ = git.args(["init", "-q"]).env("HOME", self.path("")).current_dir(self.path(&project)).status();
         self.path(&project)
     }
 
@@ -158,7 +159,8 @@ impl Person {
         let (Ran { out, err, .. }, took) = timed(|| self.machine.run_command(command));
         let result: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
         let said = result["output"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned();
-        Outcome { ok: result["ok"] == json!(true), said, took }
+        // A command that fails is no failure of the tool.
+        Outcome { ok: result["ok"] == json!(true) && said.contains("[exit code 0]"), said, took }
     }
 
     fn is_confined(&self) -> bool {
@@ -288,6 +290,7 @@ fn npm_installs_and_runs() {
             fetch("npm install", "npm install --no-audit --no-fund"),
             fetch("npm ci", "npm ci --no-audit --no-fund"),
             step("npm test", "npm test"),
+            fetch("npx", "npx --yes semver@7.6.0 1.2.3"),
             step("npm ci, offline", "npm ci --offline --no-audit --no-fund && npm test"),
         ],
         from_caches: vec![step("npm install", "npm install --offline --no-audit --no-fund && npm test")],
@@ -313,25 +316,44 @@ fn pip_installs_into_a_virtual_environment() {
     });
 }
 
+/// It makes environments in the home folder, not in the project.
+#[test]
+fn pipenv_makes_an_environment() {
+    check(&Build {
+        test: "pipenv_makes_an_environment",
+        programs: &["python3"],
+        files: &[],
+        prepare: "",
+        steps: vec![
+            fetch("pipenv, by pip", "python3 -m venv .tools && .tools/bin/pip install -q pipenv"),
+            fetch("pipenv install", ".tools/bin/pipenv install six"),
+            step("pipenv run", ".tools/bin/pipenv run python -c 'import six'"),
+        ],
+        from_caches: vec![],
+    });
+}
+
 #[test]
 fn uv_installs_from_its_cache() {
     check(&Build {
         test: "uv_installs_from_its_cache",
         programs: &["python3"],
         files: &[],
-        prepare: "",
+        prepare: "python3 -m venv .local/lib/tools && .local/lib/tools/bin/pip install -q uv && \
+                  mkdir .local/bin && ln -s ../lib/tools/bin/uv ../lib/tools/bin/uvx .local/bin",
         steps: vec![
-            fetch("uv, by pip", "python3 -m venv .tools && .tools/bin/pip install -q uv"),
-            fetch("uv pip install", ".tools/bin/uv venv && .tools/bin/uv pip install six"),
-            step("uv run", ".tools/bin/uv run --offline --no-project python -c 'import six'"),
+            fetch("uvx", "~/.local/bin/uvx --from six python -c 'import six'"),
+            fetch("uv pip install", "~/.local/bin/uv venv && ~/.local/bin/uv pip install six"),
+            step("uv run", "~/.local/bin/uv run --offline --no-project python -c 'import six'"),
             step(
                 "uv pip install, offline",
-                ".tools/bin/uv venv --clear && .tools/bin/uv pip install --offline six && .venv/bin/python -c 'import six'",
+                "rm -r .venv && ~/.local/bin/uv venv && ~/.local/bin/uv pip install --offline six && \
+                 .venv/bin/python -c 'import six'",
             ),
         ],
         from_caches: vec![step(
             "uv pip install",
-            "cp -r ../bare/.tools . && .tools/bin/uv venv && .tools/bin/uv pip install --offline six",
+            "~/.local/bin/uv venv && ~/.local/bin/uv pip install --offline six",
         )],
     });
 }
@@ -455,7 +477,13 @@ fn toolchains_in_this_users_home_folder_work() {
         ("go", "go run app.go"),
     ];
     for (program, script) in work.into_iter().filter(|(program, _)| is_installed(program)) {
-        let confined = person.confined_at_home(&home, &project, step(program, script));
+        let work = step(program, script);
+        let bare = person.bare(&person.project("bare", &files), work);
+        if !bare.ok {
+            skip_because(TEST, &format!("`{script}` fails without confinement too"), &bare.said);
+            continue;
+        }
+        let confined = person.confined_at_home(&home, &project, work);
         assert!(confined.ok, "{script}: {}", confined.said);
     }
 }
