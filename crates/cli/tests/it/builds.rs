@@ -69,12 +69,12 @@ fn fetch(name: &'static str, script: &'static str) -> Step {
 }
 
 /// Something to build: the files of a project, and the commands.
-struct Build {
+struct Build<'a> {
     /// The test's name.
     test: &'static str,
     /// The programs that it needs.
-    programs: &'static [&'static str],
-    files: &'static [(&'static str, &'static str)],
+    programs: &'a [&'a str],
+    files: &'a [(&'a str, &'a str)],
     /// What fills the home folder beforehand.
     prepare: &'static str,
     steps: Vec<Step>,
@@ -94,6 +94,8 @@ struct Outcome {
 struct Person {
     machine: Home,
     folder: tempfile::TempDir,
+    /// What the person's environment has besides.
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Person {
@@ -101,7 +103,7 @@ impl Person {
     fn new() -> Person {
         let folder =
             tempfile::Builder::new().prefix(".home-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let person = Person { machine: Home::new(), folder };
+        let person = Person { machine: Home::new(), folder, variables: Vec::new() };
         let Some(real) = std::env::home_dir() else { return person };
         for name in SETTINGS {
             if let Ok(text) = fs::read_to_string(real.join(name)) {
@@ -135,7 +137,8 @@ impl Person {
     /// Without Helve.
     fn bare(&self, project: &Path, step: Step) -> Outcome {
         let mut command = Command::new("bash");
-        command.arg("-c").arg(step.script).current_dir(project).env_clear().envs(variables(&self.path("")));
+        command.arg("-c").arg(step.script).current_dir(project).env_clear();
+        command.envs(variables(&self.path(""))).envs(self.variables.iter().cloned());
         let (output, took) = timed(|| command.stdin(Stdio::null()).output().unwrap());
         let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         Outcome { ok: output.status.success(), said: said.concat(), took }
@@ -155,7 +158,8 @@ impl Person {
             words.extend(["--allow", "network"]);
         }
         let mut command = self.machine.helve(&words);
-        command.current_dir(project).envs(variables(home)).stdin(Stdio::null());
+        command.current_dir(project).envs(variables(home)).envs(self.variables.iter().cloned());
+        command.stdin(Stdio::null());
         let (Ran { out, err, .. }, took) = timed(|| self.machine.run_command(command));
         let result: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
         let said = result["output"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned();
@@ -196,11 +200,21 @@ fn is_installed(program: &str) -> bool {
 
 /// Builds without confinement, which shows whether it can be done on this machine at all; then confined, with caches that
 /// are as empty; then confined and offline, with the caches that the first build filled.
-fn check(build: &Build) {
+fn check(build: &Build<'_>) {
+    check_with(&[], build);
+}
+
+/// The same with variables that name places in the home folder.
+fn check_with(variables: &[(&'static str, &str)], build: &Build<'_>) {
     if let Some(missing) = build.programs.iter().find(|program| !is_installed(program)) {
         return helve_testkit::skip(build.test, &format!("{missing} is not installed"));
     }
-    let (first, second) = (Person::new(), Person::new());
+    let [first, second] = [(); 2].map(|()| {
+        let mut person = Person::new();
+        let place = |path: &str| person.path(path).display().to_string();
+        person.variables = variables.iter().map(|(name, path)| (*name, place(path))).collect();
+        person
+    });
     if !second.is_confined() {
         return helve_testkit::skip(build.test, "commands can't be confined here");
     }
@@ -486,4 +500,61 @@ fn toolchains_in_this_users_home_folder_work() {
         let confined = person.confined_at_home(&home, &project, work);
         assert!(confined.ok, "{script}: {}", confined.said);
     }
+}
+
+/// Some people keep toolchains and caches in other places of their home folder, and say so by variables.
+#[test]
+fn tools_are_found_where_variables_say() {
+    let moved = [
+        ("VIRTUAL_ENV", "environments/one"),
+        ("CARGO_HOME", "data/cargo"),
+        ("RUSTUP_HOME", ".rustup"),
+        ("GOCACHE", "data/go-build"),
+        ("CCACHE_DIR", "data/ccache"),
+    ];
+    let files: &[(&str, &str)] = &[
+        ("go.mod", "module example.org/app\n\ngo 1.18\n"),
+        ("app.go", "package main\n\nfunc main() {}\n"),
+        ("native/app.c", "int main(void) { return 0; }\n"),
+        (
+            "Cargo.toml",
+            "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\nitoa = \"1\"\n",
+        ),
+        ("src/lib.rs", "pub use itoa::Buffer;\n"),
+    ];
+    let python = "python3 -m venv --without-pip environments/one && \
+                  cd environments/one/lib/python3*/site-packages && echo 'print(42)' > answer.py";
+    let builds: [(&[&str], &str, Step); 4] = [
+        (&["python3"], python, step("python, elsewhere", "$VIRTUAL_ENV/bin/python -c 'import answer'")),
+        (&["cargo"], "", fetch("cargo build, elsewhere", "cargo fetch && cargo build --offline")),
+        (&["go"], "", step("go build, elsewhere", "go build")),
+        (&["ccache", "gcc"], "", step("ccache, elsewhere", "ccache gcc -c native/app.c && ls $CCACHE_DIR/*")),
+    ];
+    for (programs, prepare, step) in builds {
+        let test = "tools_are_found_where_variables_say";
+        check_with(&moved, &Build { test, programs, files, prepare, steps: vec![step], from_caches: vec![] });
+    }
+}
+
+/// They may be in the project itself, and are the project's files then.
+#[test]
+fn what_variables_name_in_the_project_can_be_changed() {
+    const TEST: &str = "what_variables_name_in_the_project_can_be_changed";
+    let mut person = Person::new();
+    if !person.is_confined() {
+        return helve_testkit::skip(TEST, "commands can't be confined here");
+    }
+    let files = [(".venv/bin/python", ""), (".venv/lib/old.py", ""), ("build/cache/old", "")];
+    let project = person.project("active", &files);
+    person.variables = vec![
+        ("VIRTUAL_ENV", project.join(".venv").display().to_string()),
+        ("GOCACHE", project.join("build/cache").display().to_string()),
+        ("PATH", format!("{}:/usr/bin:/bin", project.join(".venv/bin").display())),
+    ];
+    let script = "echo new > .venv/lib/new.py && echo new > .venv/bin/tool && rm .venv/lib/old.py && \
+                  echo new > build/cache/new";
+    let confined = person.confined(&project, step("change", script));
+    assert!(confined.ok, "{}", confined.said);
+    assert!(project.join(".venv/bin/tool").exists() && !project.join(".venv/lib/old.py").exists());
+    assert!(project.join("build/cache/new").exists());
 }
