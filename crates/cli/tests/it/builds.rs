@@ -1,5 +1,10 @@
 //! Ordinary work with real toolchains and real dependencies, by confined commands: the home folder is hidden from them, and
 //! what they write into its caches stays with the project. What works without confinement works with it.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "builds need the toolchains and registries of this machine, and tell how long they take"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -174,7 +179,6 @@ impl Person {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long a build takes is told, and nothing depends on it")]
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let begin = Instant::now();
     let done = work();
