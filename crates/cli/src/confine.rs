@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use helve_exec::{Level, Probe, probe};
 use helve_permissions::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret_name};
@@ -14,7 +14,7 @@ use crate::setup::{Setup, home};
 
 /// What tools keep below the home folder for building, and write while they work. Commands read what the user has there,
 /// and change it for their project only: what lies there is run or linked elsewhere later.
-const CACHES: [&str; 9] = [
+const CACHES: [&str; 14] = [
     ".cache/pip",
     ".cache/uv",
     ".cache/yarn",
@@ -24,24 +24,62 @@ const CACHES: [&str; 9] = [
     ".ccache",
     ".npm/_cacache",
     ".npm/_logs",
+    // Gradle does not start if it can't write all of these.
+    ".gradle/.tmp",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/notifications",
+    ".gradle/workers",
 ];
 
-/// What they write only when they fetch something.
-const FETCHED: [&str; 14] = [
+/// What they write only when they fetch something, or make an environment for a project.
+const FETCHED: [&str; 29] = [
     ".cargo/registry",
     ".cargo/git",
     ".cache/pypoetry",
+    ".local/share/virtualenvs",
+    ".local/share/hatch",
+    ".local/share/uv/tools",
+    ".local/share/uv/python",
+    ".cache/pre-commit",
     ".cache/pnpm",
     ".cache/node",
+    ".cache/node-gyp",
     ".cache/deno",
+    ".npm/_npx",
     ".local/share/pnpm/store",
     ".yarn/berry/cache",
+    ".bun/install/cache",
     "go/pkg/mod",
     ".m2/repository",
+    ".m2/wrapper",
     ".gradle/caches",
     ".gradle/wrapper",
+    ".cache/coursier",
     ".nuget/packages",
-    ".bun/install/cache",
+    // Browsers and models that tests use, which are large and don't come with the packages.
+    ".cache/ms-playwright",
+    ".cache/puppeteer",
+    ".cache/Cypress",
+    ".cache/selenium",
+    ".cache/huggingface/hub",
+    ".cache/torch",
+];
+
+/// The same, of those people only who have it: to some tools, that a folder is there means that everything else is there too.
+const FETCHED_IF_THERE: [&str; 12] = [
+    ".cabal/packages",
+    ".cabal/store",
+    ".local/state/cabal",
+    ".conan2/p",
+    ".hex/packages",
+    ".ivy2/cache",
+    ".sbt/boot",
+    ".julia",
+    ".konan",
+    ".nimble/pkgs2",
+    ".pub-cache/hosted",
+    ".bundle/cache",
 ];
 
 /// Folders that are each project's own, whatever the user has there: tools that are in no list find a place.
@@ -59,11 +97,52 @@ const CACHE_VARIABLES: [(&str, &str); 9] = [
     ("npm_config_cache", "npm"),
     ("DENO_DIR", "deno"),
 ];
-const FETCH_VARIABLES: [(&str, &str); 4] = [
+const FETCH_VARIABLES: [(&str, &str); 6] = [
     ("CARGO_HOME", "cargo"),
     ("GOMODCACHE", "go-mod"),
     ("GRADLE_USER_HOME", "gradle"),
     ("NUGET_PACKAGES", "nuget"),
+    ("UV_TOOL_DIR", "uv-tools"),
+    ("WORKON_HOME", "virtualenvs"),
+];
+
+/// Variables by which users have a tool keep its files elsewhere in their home folder, and what of those it writes.
+const MOVED: [(&str, &[&str]); 13] = [
+    ("CARGO_HOME", &["registry", "git"]),
+    ("GOPATH", &["pkg/mod"]),
+    ("GOMODCACHE", &[""]),
+    ("GOCACHE", &[""]),
+    ("PIP_CACHE_DIR", &[""]),
+    ("UV_CACHE_DIR", &[""]),
+    ("YARN_CACHE_FOLDER", &[""]),
+    ("CCACHE_DIR", &[""]),
+    ("SCCACHE_DIR", &[""]),
+    ("npm_config_cache", &["_cacache", "_logs", "_npx"]),
+    ("GRADLE_USER_HOME", &["caches", "wrapper", ".tmp", "daemon", "native", "notifications", "workers"]),
+    ("NUGET_PACKAGES", &[""]),
+    ("WORKON_HOME", &[""]),
+];
+
+/// The same for toolchains, which are only read.
+const MOVED_TOOLCHAINS: [&str; 18] = [
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "RUSTUP_HOME",
+    "PYENV_ROOT",
+    "PIPX_HOME",
+    "NVM_DIR",
+    "FNM_DIR",
+    "VOLTA_HOME",
+    "NODENV_ROOT",
+    "GOROOT",
+    "JAVA_HOME",
+    "SDKMAN_DIR",
+    "ANDROID_HOME",
+    "DOTNET_ROOT",
+    "RBENV_ROOT",
+    "ASDF_DATA_DIR",
+    "MISE_DATA_DIR",
+    "OPAMROOT",
 ];
 
 /// What commands may read of the home folder, which is hidden otherwise: programs, and what they need to build something.
@@ -277,6 +356,12 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
     let programs = Programs::new(setup);
     let git = home.as_deref().and_then(|home| git_settings(home, setup.places.data()));
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
+    let is_in_project = |path: &PathBuf| {
+        let added = setup.added.iter().map(|root| root.folder());
+        std::iter::once(setup.root.as_path()).chain(added).any(|folder| path.starts_with(folder))
+    };
+    // What is in the project is written there.
+    let moved = home.iter().flat_map(|home| moved_caches(home)).filter(|path| !is_in_project(path));
     Some(Fence {
         level,
         private: Private {
@@ -286,7 +371,12 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
                 .into_iter()
                 .filter(|cache| is_no_link(cache) && !is_old_style(cache))
                 .collect(),
-            fetched: below(&FETCHED).into_iter().filter(|cache| is_no_link(cache)).collect(),
+            fetched: below(&FETCHED)
+                .into_iter()
+                .chain(below(&FETCHED_IF_THERE).into_iter().filter(|cache| cache.is_dir()))
+                .chain(moved)
+                .filter(|cache| is_no_link(cache))
+                .collect(),
             own: below(&OWN_FOLDERS).into_iter().filter(|folder| is_no_link(folder)).collect(),
             cache_variables: &CACHE_VARIABLES,
             fetch_variables: &FETCH_VARIABLES,
@@ -310,9 +400,36 @@ fn shown(home: &Path, wanted: &[String]) -> Vec<PathBuf> {
     let mut shown: Vec<PathBuf> = TOOLCHAINS.iter().map(|name| home.join(name)).collect();
     shown.extend(std::env::split_paths(&path).filter(|folder| is_program_folder(folder, home)));
     shown.extend(SETTINGS.iter().map(|name| home.join(name)).filter(|path| !holds_secrets(path)));
+    shown.extend(MOVED_TOOLCHAINS.iter().filter_map(|name| moved_to(name, home)));
+    shown.extend(
+        moved_to("CARGO_HOME", home)
+            .map(|folder| folder.join("config.toml"))
+            .filter(|path| !holds_secrets(path)),
+    );
     shown.retain(|path| path.exists() && !leads_to_secrets(path, home));
     shown.extend(wanted.iter().map(|path| in_full(path, home)));
     shown
+}
+
+/// What tools write in folders of the home folder that the user's variables name.
+fn moved_caches(home: &Path) -> Vec<PathBuf> {
+    let named = MOVED.iter().filter_map(|(name, parts)| Some((moved_to(name, home)?, parts)));
+    let all = named.flat_map(|(folder, parts)| parts.iter().map(move |part| inside(&folder, part)));
+    all.filter(|cache| !leads_to_secrets(cache, home)).collect()
+}
+
+/// `Path::join` with nothing would end with a slash.
+fn inside(folder: &Path, part: &str) -> PathBuf {
+    if part.is_empty() { folder.to_owned() } else { folder.join(part) }
+}
+
+/// The folder below the home folder that a variable names.
+fn moved_to(variable: &str, home: &Path) -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os(variable)?);
+    let is_plain = folder.components().all(|part| !matches!(part, Component::ParentDir | Component::CurDir));
+    // With links resolved as the home folder's are, which may be reached by another name.
+    let folder = folder.canonicalize().unwrap_or(folder);
+    (is_plain && is_program_folder(&folder, home)).then_some(folder)
 }
 
 /// Whether a folder on the `PATH` is one in the home folder, and not that itself.
@@ -407,7 +524,8 @@ fn is_old_style(cache: &Path) -> bool {
 
 /// All that commands may write below the home folder.
 pub(crate) fn caches_below(home: &Path) -> Vec<PathBuf> {
-    CACHES.iter().chain(&FETCHED).map(|name| home.join(name)).collect()
+    let named = CACHES.iter().chain(&FETCHED).chain(&FETCHED_IF_THERE).map(|name| home.join(name));
+    named.chain(moved_caches(home)).collect()
 }
 
 /// How much memory the machine has: more is nobody's.

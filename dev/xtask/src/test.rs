@@ -8,10 +8,11 @@ use crate::docs;
 use crate::run::{cargo, cargo_has, is_there, root, show_and_run};
 
 /// Programs that some tests and figures need: the program, how to see that it is there, and the package that brings it.
-const TOOLS: [(&str, &str, &str); 3] = [
+const TOOLS: [(&str, &str, &str); 4] = [
     ("strace", "-V", "strace"),
     ("unshare", "--version", "util-linux"),
     ("bwrap", "--version", "bubblewrap"),
+    ("ccache", "--version", "ccache"),
 ];
 
 pub(crate) fn run(options: &[&str]) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! The program as a person meets it: real processes, real files, a real terminal.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod builds;
 mod captures;
 mod comfort;
 mod config;
