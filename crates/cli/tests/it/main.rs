@@ -6,6 +6,7 @@ mod comfort;
 mod config;
 mod crash;
 mod deciding;
+mod denied;
 mod doctor;
 mod evals;
 mod first_run;
