@@ -511,10 +511,12 @@ impl<'a> Judge<'a> {
     fn denied_paths(&mut self, words: &[Option<String>], is_look: bool, what: &str) {
         let rules = self.policy.rules;
         if rules.denied_paths("read").next().is_some() && prints_from_git(words) {
-            self.push(Point::ask(format!("{what} may show what a rule denies, as git has kept it")).look());
+            self.push(
+                Point::ask(format!("{what} may show what a rule denies, as git has kept it")).look().grave(),
+            );
         }
         let (reads, writes) = (rules.denied_paths("read").next(), rules.denied_paths("write").next());
-        let Some(rule) = reads.or(writes).filter(|_| self.policy.level < Level::Fully) else { return };
+        let Some(rule) = reads.or(writes).filter(|_| !self.is_masked()) else { return };
         let places = self.policy.places;
         let is_clear = |word: &String| {
             let path = plain(&places.root.join(word));
@@ -529,7 +531,13 @@ impl<'a> Judge<'a> {
             return;
         }
         let reason = format!("{what} could reach what {rule} denies, and it can't be kept from it here");
-        self.push(Point::ask(reason).look());
+        // A yes beforehand does not take back what somebody denied.
+        self.push(Point::ask(reason).look().grave());
+    }
+
+    /// Whether commands can't reach what a rule denies, however they go about it.
+    fn is_masked(&self) -> bool {
+        self.policy.level == Level::Fully && !self.judged.needs.unconfined
     }
 
     /// What a rule that allows a program allows of this: not a program of the same name elsewhere, not options that make it
@@ -650,6 +658,12 @@ impl<'a> Judge<'a> {
             let point = self.network(&text);
             return self.push(point);
         }
+        let tool = if target.access == Access::Read { "read" } else { "write" };
+        let rule = self.policy.rules.denied_paths(tool).next();
+        if let (Word::Pattern(pattern), Some(rule), false) = (&target.path, rule, self.is_masked()) {
+            let reason = format!("{pattern} may mean what {rule} denies, and it can't be kept from it here");
+            self.push(Point::ask(reason).look());
+        }
         for path in self.places_of(&text, reading, folder) {
             let point = match target.access {
                 Access::Read => self.read("read", &path),
@@ -687,7 +701,10 @@ impl<'a> Judge<'a> {
     /// Where only the command itself and its like write, as they are confined.
     fn is_scratch(&self, path: &Path, contained: Contained) -> bool {
         let is_own = contained == Contained::ByConfinement && self.policy.level == Level::Fully;
-        is_own && ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|scratch| path.starts_with(scratch))
+        // A project can be in a folder that the commands have for themselves otherwise.
+        is_own
+            && !self.policy.places.is_inside(path)
+            && ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|scratch| path.starts_with(scratch))
     }
 
     /// The path as a pattern: from the project, if it is there. None if the path itself looks like one.

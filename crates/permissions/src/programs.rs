@@ -365,7 +365,18 @@ pub(crate) fn is_of_the_shell(words: &[Option<String>]) -> bool {
 
 /// The first word that is neither an option nor the value of one that may stand before it.
 fn verb(words: &[Option<String>]) -> Option<&String> {
-    const WITH_VALUE: [&str; 6] = ["-C", "-c", "--git-dir", "--work-tree", "--prefix", "--manifest-path"];
+    const WITH_VALUE: [&str; 10] = [
+        "-C",
+        "-c",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--config-env",
+        "--attr-source",
+        "--super-prefix",
+        "--prefix",
+        "--manifest-path",
+    ];
     let mut words = words.iter().skip(1).flatten();
     while let Some(word) = words.next() {
         if WITH_VALUE.contains(&word.as_str()) {
@@ -447,60 +458,62 @@ pub(crate) fn runs_outside(words: &[Option<String>]) -> bool {
 /// What of a command comes out of git's store of files, where no mask reaches: whether it may print or bring back files as
 /// they were committed.
 pub(crate) fn prints_from_git(words: &[Option<String>]) -> bool {
-    const QUIET: [&str; 37] = [
-        "status",
-        "add",
-        "commit",
-        "branch",
-        "tag",
-        "rev-parse",
-        "ls-files",
-        "ls-tree",
-        "rev-list",
-        "fetch",
-        "push",
-        "remote",
-        "config",
-        "init",
-        "describe",
-        "shortlog",
-        "merge-base",
-        "reflog",
-        "clone",
-        "rm",
-        "mv",
-        "submodule",
-        "gc",
-        "fsck",
-        "help",
-        "version",
-        "count-objects",
-        "for-each-ref",
-        "symbolic-ref",
-        "var",
-        "check-ignore",
-        "check-attr",
-        "ls-remote",
-        "name-rev",
-        "show-ref",
-        "prune",
-        "notes",
+    /// They say nothing of what is in files, whatever their options.
+    const QUIET: &str = "branch fetch shortlog rev-parse ls-files ls-tree rev-list push remote init describe merge-base gc help version \
+                         count-objects symbolic-ref var check-ignore check-attr ls-remote name-rev show-ref prune rm mv";
+    /// They do with some options: a patch (`status -v`, `add -p`), an object by its name (`config --blob`), or a format
+    /// (`tag --format=%(raw)`). The letters of those options, and how the long ones begin.
+    const MOSTLY_QUIET: [(&str, &str, &[&str]); 7] = [
+        ("status", "v", &["--v"]),
+        ("add", "pie", &["--p", "--int", "--e"]),
+        ("commit", "pv", &["--p", "--int", "--v"]),
+        ("config", "", &["--bl"]),
+        ("for-each-ref", "", &["--f"]),
+        ("fsck", "", &["--l"]),
+        ("tag", "", &["--f"]),
     ];
+    /// Settings for one command that make none of them say more.
+    const QUIET_SETTINGS: [&str; 8] =
+        ["user.", "color.", "advice.", "safe.", "init.", "gc.", "core.quotepath", "commit.gpgsign"];
     let is_git = |words: &[Option<String>]| words.first().and_then(Option::as_deref).map(name) == Some("git");
-    let shows_patch = |word: &String| {
-        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
-        letters.contains(['p', 'u', 'L', 'c', 'W', 'G', 'S', 'm', 'U'])
-            || ["--pa", "--un", "--cc", "--di", "--fu", "--ex", "--te", "--wo", "--co", "--re", "--pi", "-U"]
-                .iter()
-                .any(|start| word.starts_with(start))
+    /// Options of `git log` by which it shows patches.
+    const OF_LOG: (&str, &[&str]) = (
+        "puLcWGSmU",
+        &[
+            "--pa", "--un", "--cc", "--di", "--fu", "--ex", "--te", "--wo", "--co", "--re", "--pi", "--bi",
+            "--ch",
+        ],
+    );
+    let is_set = |pair: &[Option<String>]| match pair {
+        [Some(option), value] if option == "-c" => value.as_ref().is_none_or(|value| {
+            let value = value.to_lowercase();
+            !QUIET_SETTINGS.iter().any(|quiet| value.starts_with(quiet))
+        }),
+        [Some(option), _] => option.starts_with("--config-env"),
+        _ => false,
+    };
+    let has = |words: &[Option<String>], letters: &str, starts: &[&str]| {
+        words.iter().any(|word| {
+            let Some(word) = word else { return true };
+            let short = word.strip_prefix('-').filter(|short| !short.starts_with('-')).unwrap_or_default();
+            short.contains(|letter| letters.contains(letter))
+                || starts.iter().any(|start| word.starts_with(start))
+        })
     };
     in_all_forms(words, |words| {
         if !is_git(words) {
             return false;
         }
+        let before_verb = words.split(|word| word.as_ref() == verb(words)).next().unwrap_or_default();
+        if before_verb.windows(2).any(is_set) {
+            return true;
+        }
         match verb(words).map(String::as_str) {
-            Some("log") => words.iter().any(|word| word.as_ref().is_none_or(shows_patch)),
-            Some(verb) => !QUIET.contains(&verb),
+            Some("log" | "reflog") => has(words, OF_LOG.0, OF_LOG.1),
+            Some(verb) => match MOSTLY_QUIET.iter().find(|(mostly, ..)| *mostly == verb) {
+                Some((_, letters, starts)) => has(words, letters, starts),
+                None => !QUIET.split_whitespace().any(|quiet| quiet == verb),
+            },
             None => words.iter().any(Option::is_none),
         }
     })

@@ -8,6 +8,7 @@ mod config;
 mod crash;
 mod credentials;
 mod deciding;
+mod denied;
 mod doctor;
 mod evals;
 mod first_run;

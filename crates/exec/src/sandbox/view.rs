@@ -99,7 +99,7 @@ impl View {
             (Access::Hidden | Access::Protected | Access::Pinned, Some(Access::Hidden)) => false,
             // It can be read already, and perhaps written.
             (Access::Shown, around) => around == Some(Access::Hidden) || is_replaced(path),
-            (Access::Writable, Some(Access::Protected)) => false,
+            (Access::Writable | Access::Protected, Some(Access::Protected)) => false,
             // There must be something to lay it on, or a folder in which that can be made.
             (Access::Layered | Access::Own, around) => {
                 matches!(around, Some(Access::Hidden | Access::Own)) || path.is_dir()

@@ -261,25 +261,58 @@ impl State {
             && !self.made.contains(path)
     }
 
-    /// A file that must not be read may have another name: then that must not be read either.
+    /// A file that must not be read, or changed, may have another name: then that is under the same rule.
     fn find_other_names(&mut self) {
-        let identity = |path: &Path| {
-            let facts = path.symlink_metadata().ok().filter(|facts| facts.is_file() && facts.nlink() > 1)?;
-            Some((facts.dev(), facts.ino()))
-        };
-        let hidden = self.found.secrets.union(&self.found.denied_reads);
-        let known: HashSet<(u64, u64)> = hidden.filter_map(|path| identity(path)).collect();
-        if known.is_empty() {
+        let hidden: Vec<&PathBuf> = self.found.secrets.union(&self.found.denied_reads).collect();
+        let hidden: HashSet<Identity> = hidden.into_iter().flat_map(|path| self.identities(path)).collect();
+        let kept: HashSet<Identity> =
+            self.found.denied_writes.iter().filter_map(|path| identity(path)).collect();
+        if hidden.is_empty() && kept.is_empty() {
             return;
         }
         let entries =
             self.folders.keys().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-        let others = entries
+        let named: Vec<(PathBuf, Identity)> = entries
             .map(|entry| entry.path())
-            .filter(|path| identity(path).is_some_and(|id| known.contains(&id)));
-        let others: Vec<PathBuf> = others.collect();
-        self.found.secrets.extend(others);
+            .filter_map(|path| Some((path.clone(), identity(&path)?)))
+            .collect();
+        for (path, identity) in named {
+            if hidden.contains(&identity) {
+                self.found.secrets.insert(path);
+            } else if kept.contains(&identity) {
+                self.found.denied_writes.insert(path);
+            }
+        }
     }
+
+    /// The files with several names at a path, or in the folder that is there. Nobody has looked into a folder that is
+    /// denied as a whole.
+    fn identities(&self, path: &Path) -> Vec<Identity> {
+        let is_ours = self.roots.iter().any(|root| path.starts_with(root));
+        let mut left = if is_ours { usize::MAX } else { MAX_ELSEWHERE };
+        let (mut found, mut open) = (Vec::new(), vec![path.to_owned()]);
+        while let Some(path) = open.pop() {
+            found.extend(identity(&path));
+            if Times::of(&path).is_none() {
+                continue;
+            }
+            for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+                let Some(rest) = left.checked_sub(1) else { return found };
+                left = rest;
+                open.push(entry.path());
+            }
+        }
+        found
+    }
+}
+
+/// What a file is, whatever it is called.
+type Identity = (u64, u64);
+
+/// The identity of a file that has more than one name.
+fn identity(path: &Path) -> Option<Identity> {
+    let facts = path.symlink_metadata().ok().filter(|facts| facts.is_file() && facts.nlink() > 1)?;
+    Some((facts.dev(), facts.ino()))
 }
 
 /// The files that git tracks in a folder: those are no secrets, and a commit must find them as they are.
@@ -415,6 +448,25 @@ mod tests {
         let denied = Denied::default();
         let masks = Survey::default().masks(&[root.to_owned()], &measure(&denied));
         assert_eq!(below(root, &masks.hidden), [".env", "src/copy"]);
+    }
+
+    #[test]
+    fn other_names_of_what_is_denied_are_denied() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        write(&root, &["private/sub/a", "keep/a", "other"]);
+        fs::hard_link(root.join("private/sub/a"), root.join("read")).unwrap();
+        fs::hard_link(root.join("keep/a"), root.join("written")).unwrap();
+        let (private, keep) = (root.join("private"), root.join("keep"));
+        let denied = Denied {
+            reads: Some(Arc::new(move |path| path.starts_with(&private))),
+            writes: Some(Arc::new(move |path| path.starts_with(&keep))),
+            ..Denied::default()
+        };
+        let masks = Survey::default().masks(std::slice::from_ref(&root), &measure(&denied));
+        assert_eq!(below(&root, &masks.hidden), ["private", "read"]);
+        let protected = below(&root, &masks.protected);
+        assert_eq!(protected, ["private", "read", "keep", "keep/a", "written"]);
     }
 
     #[test]
