@@ -26,8 +26,7 @@ const SIGNS: [&str; 21] = [
 ];
 
 /// Ends of names that say so.
-const ENDS: [&str; 10] =
-    ["_KEY", "_PAT", "_DSN", "_PASS", "_PWD", "_CREDS", "_AUTH", "_JWT", "_CERT", "_SAS"];
+const ENDS: [&str; 9] = ["_KEY", "_PAT", "_DSN", "_PASS", "_PWD", "_CREDS", "_AUTH", "_JWT", "_SAS"];
 
 /// Names that look like those and hold none.
 const HARMLESS: [&str; 8] =

@@ -315,22 +315,55 @@ fn identity(path: &Path) -> Option<Identity> {
     Some((facts.dev(), facts.ino()))
 }
 
-/// The files that git tracks in a folder: those are no secrets, and a commit must find them as they are.
+/// The files that git tracks in a folder, as they are now: those are no secrets, and a commit must find them as they are. What
+/// only the index says counts for nothing, because commands write it: the file must be the one that git saw.
 fn tracked(root: &Path) -> Vec<PathBuf> {
     let index = read_up_to(&root.join(".git/index"), MAX_INDEX).unwrap_or_default();
-    names_in(&index).into_iter().map(|name| root.join(OsStr::from_bytes(name))).collect()
+    let entries = entries_in(&index).into_iter();
+    let named = entries.map(|entry| (root.join(OsStr::from_bytes(entry.name)), entry));
+    named.filter(|(path, entry)| entry.is_of(path)).map(|(path, _)| path).collect()
 }
 
-/// The names in an index of git's, as far as it can be read. One whose names are packed has none: then more is masked.
-fn names_in(index: &[u8]) -> Vec<&[u8]> {
+/// What an index of git's says of a file.
+struct Entry<'a> {
+    name: &'a [u8],
+    /// Seconds and parts of one, of the last change.
+    modified: (u32, u32),
+    number: u32,
+    size: u32,
+}
+
+impl Entry<'_> {
+    /// Whether a file is the one that git saw. Whoever can't look at it can't know its size and its time.
+    fn is_of(&self, path: &Path) -> bool {
+        // The system counts further than the index.
+        const LOW: u64 = u32::MAX as u64;
+        let Ok(facts) = fs::symlink_metadata(path) else { return false };
+        let seconds =
+            u64::try_from(facts.mtime()).is_ok_and(|seconds| seconds & LOW == u64::from(self.modified.0));
+        let parts = self.modified.1 == 0 || i64::from(self.modified.1) == facts.mtime_nsec();
+        facts.len() & LOW == u64::from(self.size)
+            && seconds
+            && parts
+            && facts.ino() & LOW == u64::from(self.number)
+    }
+}
+
+/// The entries of an index of git's, as far as it can be read. One whose names are packed has none: then more is masked.
+fn entries_in(index: &[u8]) -> Vec<Entry<'_>> {
     /// What stands before the name of an entry, and what more if its flags say so.
     const BEFORE: usize = 62;
-    let number =
-        |at: usize| index.get(at..at + 4)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes));
-    let (Some(b"DIRC"), Some(2 | 3), Some(count)) = (index.get(..4), number(4), number(8)) else {
+    let number = |bytes: &[u8], at: usize| {
+        bytes
+            .get(at..at + 4)
+            .and_then(|bytes| bytes.first_chunk::<4>())
+            .map(|bytes| u32::from_be_bytes(*bytes))
+    };
+    let (Some(b"DIRC"), Some(2 | 3), Some(count)) = (index.get(..4), number(index, 4), number(index, 8))
+    else {
         return Vec::new();
     };
-    let mut names = Vec::new();
+    let mut entries = Vec::new();
     let mut rest = index.get(12..).unwrap_or_default();
     for _ in 0..count {
         let is_extended = rest.get(BEFORE - 2).is_some_and(|flags| flags & 0x40 != 0);
@@ -338,12 +371,14 @@ fn names_in(index: &[u8]) -> Vec<&[u8]> {
         let Some(name) = rest.get(start..).and_then(|rest| rest.split(|byte| *byte == 0).next()) else {
             break;
         };
-        names.push(name);
+        let fields = [8, 12, 20, 36].map(|at| number(rest, at).unwrap_or_default());
+        let [seconds, parts, inode, size] = fields;
+        entries.push(Entry { name, modified: (seconds, parts), number: inode, size });
         // Entries are filled up with zeros to a multiple of eight, at least with one.
         let Some(after) = rest.get((start + name.len()) / 8 * 8 + 8..) else { break };
         rest = after;
     }
-    names
+    entries
 }
 
 #[cfg(test)]
@@ -402,6 +437,14 @@ mod tests {
         // A command says that git tracks it.
         assert!(git(&["add", "-f", ".env"]));
         assert_eq!(masked(), [".env"]);
+        // Also in a session before this one: it is not the file that git saw.
+        let before = Survey::default();
+        let hash = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+        fs::write(root.join("planted.pem"), "key").unwrap();
+        assert!(git(&["update-index", "--add", "--cacheinfo", &format!("100644,{hash},planted.pem")]));
+        let found = below(root, &before.masks(&[root.to_owned()], &measure(&denied)).hidden);
+        assert_eq!(found, ["planted.pem"], "the other two are as git saw them");
+        fs::remove_file(root.join("planted.pem")).unwrap();
         // And what is moved is found where it went.
         fs::create_dir(root.join("vendor")).unwrap();
         fs::rename(root.join(".env"), root.join("vendor/.env")).unwrap();
@@ -411,10 +454,10 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_index_panics(mut index in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300), version in 0_u8..5) {
-            names_in(&index);
+            entries_in(&index);
             let head = [b'D', b'I', b'R', b'C', 0, 0, 0, version];
             index.splice(..index.len().min(8), head);
-            names_in(&index);
+            entries_in(&index);
         }
     }
 
