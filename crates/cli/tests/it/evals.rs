@@ -72,7 +72,10 @@ fn run(eval: &str) -> (Home, String) {
 
     let script = format!("script:{}", evals().join(eval).join("script.toml").display());
     let task = evals().join(eval).join("task.md").display().to_string();
-    let mut command = home.helve(&["run", "--yes", "--model", &script, "--instruction-file", &task]);
+    // Its packages may lie in the home folder, which commands don't see otherwise.
+    let shown = format!("permissions.show=[{:?}]", node_modules().display().to_string());
+    let words = ["run", "--yes", "--model", &script, "--instruction-file", &task, "--set", &shown];
+    let mut command = home.helve(&words);
     with_compilers(&mut command);
     let ran = home.run_command(command);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
