@@ -368,9 +368,9 @@ fn entries_in(index: &[u8]) -> Vec<Entry<'_>> {
     for _ in 0..count {
         let is_extended = rest.get(BEFORE - 2).is_some_and(|flags| flags & 0x40 != 0);
         let start = if is_extended { BEFORE + 2 } else { BEFORE };
-        let Some(name) = rest.get(start..).and_then(|rest| rest.split(|byte| *byte == 0).next()) else {
-            break;
-        };
+        let name = rest.get(start..).and_then(|rest| rest.split(|byte| *byte == 0).next());
+        // A file has a name: what follows is nothing, however much of it is claimed.
+        let Some(name) = name.filter(|name| !name.is_empty()) else { break };
         let fields = [8, 12, 20, 36].map(|at| number(rest, at).unwrap_or_default());
         let [seconds, parts, inode, size] = fields;
         entries.push(Entry { name, modified: (seconds, parts), number: inode, size });
