@@ -36,7 +36,11 @@ enum Shape {
     With { verbs: &'static [&'static str], others: &'static [&'static str], options: &'static [&'static str] },
 }
 
-const SSH: &[&str] = &[".ssh"];
+/// A program that says who the user is by SSH, whatever it is told.
+const fn by_ssh(program: &'static str, helpers: &'static [&'static str]) -> Credentials {
+    let what = "your SSH keys and agent";
+    Credentials { program, what, files: &[".ssh"], variables: &[], agent: true, helpers, shape: Shape::Any }
+}
 
 /// One row for each program.
 pub const TABLE: [Credentials; 16] = [
@@ -119,42 +123,10 @@ pub const TABLE: [Credentials; 16] = [
             options: &["--no-verify"],
         },
     },
-    Credentials {
-        program: "ssh",
-        what: "your SSH keys and agent",
-        files: SSH,
-        variables: &[],
-        agent: true,
-        helpers: &[],
-        shape: Shape::Any,
-    },
-    Credentials {
-        program: "scp",
-        what: "your SSH keys and agent",
-        files: SSH,
-        variables: &[],
-        agent: true,
-        helpers: &["ssh"],
-        shape: Shape::Any,
-    },
-    Credentials {
-        program: "sftp",
-        what: "your SSH keys and agent",
-        files: SSH,
-        variables: &[],
-        agent: true,
-        helpers: &["ssh"],
-        shape: Shape::Any,
-    },
-    Credentials {
-        program: "rsync",
-        what: "your SSH keys and agent",
-        files: SSH,
-        variables: &[],
-        agent: true,
-        helpers: &["ssh"],
-        shape: Shape::Any,
-    },
+    by_ssh("ssh", &[]),
+    by_ssh("scp", &["ssh"]),
+    by_ssh("sftp", &["ssh"]),
+    by_ssh("rsync", &["ssh"]),
     Credentials {
         program: "twine",
         what: "your PyPI token (~/.pypirc)",

@@ -16,7 +16,7 @@ pub(crate) mod shell_output;
 pub(crate) mod survey;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status};
@@ -50,6 +50,8 @@ pub struct Shell {
     forbidden: Forbidden,
     /// What commands must not see or change.
     survey: Survey,
+    /// Folders that were made so that jobs can't make them.
+    made: Mutex<Vec<PathBuf>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -185,6 +187,7 @@ impl Shell {
             scratch: OnceCell::new(),
             forbidden: Forbidden::default(),
             survey: Survey::default(),
+            made: Mutex::default(),
         }
     }
 
@@ -208,12 +211,14 @@ impl Shell {
         self.forbidden.during(paths, &context.granted.writes)
     }
 
-    /// What a job could make and nobody would notice is made before, so that it can be protected.
+    /// What a job could make and nobody would notice is made before, so that it can be protected. It goes with the session, if
+    /// nothing was put into it.
     fn take_own_places(&self, context: &Context) {
         let Some(fence) = self.commands.fence.as_ref() else { return };
-        for folder in std::iter::once(&context.root).chain(&context.added) {
-            fence.protected.iter().for_each(|name| drop(std::fs::create_dir(folder.join(name))));
-        }
+        let folders = std::iter::once(&context.root).chain(&context.added);
+        let places = folders.flat_map(|folder| fence.protected.iter().map(|name| folder.join(name)));
+        let made = places.filter(|place| std::fs::create_dir(place).is_ok());
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
     }
 
     /// A repository that a command made, and that would run something, is put aside.
@@ -361,6 +366,9 @@ fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
 impl Drop for Shell {
     fn drop(&mut self) {
         self.forbidden.put_aside();
+        let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // Only an empty one goes.
+        made.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));
     }
 }
 
