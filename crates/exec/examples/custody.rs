@@ -89,6 +89,11 @@ fn be_helve(words: &[&str]) -> ExitCode {
         protected: paths("protected"),
         hidden: paths("hidden"),
         shown: paths("shown"),
+        replaced: values("replaced")
+            .into_iter()
+            .filter_map(|pair| pair.split_once(':'))
+            .map(|(path, by)| (path.into(), by.into()))
+            .collect(),
         layers: value("layer").map(|folder| Layers {
             folder: folder.into(),
             base: value("base").unwrap_or("/").into(),

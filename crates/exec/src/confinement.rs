@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::order::{Fields, put_bytes, put_count};
+use crate::real::{Real, RealNames};
 
 /// How much memory files in an empty `/tmp` may take if nothing else is said.
 const DEFAULT_SCRATCH: u64 = 64 << 20;
@@ -29,9 +30,14 @@ pub struct Confinement {
     /// to. Of places inside each other, the innermost decides: what is writable or shown in something hidden is seen,
     /// and what is hidden in something shown is not.
     pub shown: Vec<PathBuf>,
+    /// Files that look like another one, read-only: each with what is seen instead. What is absent stays so. Only at
+    /// [`Level::Full`].
+    pub replaced: Vec<(PathBuf, PathBuf)>,
     /// The only programs that can be run, where the command was given something that no other program shall have. The
     /// order is refused where that can't be had.
     pub programs: Option<Vec<PathBuf>>,
+    /// Whether the command can start no other process: threads are all that it can make.
+    pub single_process: bool,
     /// Folders of the user that the command changes only for its project. Only at [`Level::Full`], where
     /// [`probe`](crate::probe()) found that it can be done.
     pub layers: Option<Layers>,
@@ -187,7 +193,9 @@ impl Confinement {
             protected: Vec::new(),
             hidden: Vec::new(),
             shown: Vec::new(),
+            replaced: Vec::new(),
             programs: None,
+            single_process: false,
             layers: None,
             temporary: None,
             scratch: DEFAULT_SCRATCH,
@@ -195,18 +203,25 @@ impl Confinement {
         }
     }
 
-    /// The same with the real names of all paths. `None` if it asks for what its level can't do, or a link leads out of it.
+    /// The same with the real names of all paths, and without what is absent and need not be hidden. `None` if it asks for what its level can't do, or a link leads out of it.
     pub(crate) fn settled(&self) -> Option<Confinement> {
-        let settled = self.resolved();
-        (self.has_no_way_out() && settled.is_possible()).then_some(settled)
+        let mut names = RealNames::default();
+        let hidden: Vec<Real> = self.hidden.iter().map(|path| names.find(path)).collect();
+        let all = hidden.iter().map(|found| found.path.clone()).collect();
+        let settled = Confinement { hidden: all, ..self.resolved(&mut names) };
+        if !self.has_no_way_out(&mut names) || !settled.is_possible() {
+            return None;
+        }
+        let hidden = hidden.into_iter().filter(|found| found.exists).map(|found| found.path).collect();
+        Some(Confinement { hidden, ..settled })
     }
 
     /// Whether what lies inside something writable really does: a command before could have put a link there, so that the
     /// next one could write where that leads.
-    fn has_no_way_out(&self) -> bool {
+    fn has_no_way_out(&self, names: &mut RealNames) -> bool {
         let is_kept = |inner: &PathBuf| {
             let mut around = self.writable.iter().filter(|outer| inner.starts_with(outer));
-            around.all(|outer| real(inner).starts_with(real(outer)))
+            around.all(|outer| names.of(inner).starts_with(names.of(outer)))
         };
         self.writable.iter().chain(&self.temporary).all(is_kept)
     }
@@ -219,8 +234,10 @@ impl Confinement {
         let has_what_it_needs = match self.level {
             Level::None => false,
             Level::Landlock => {
-                let is_overlaid =
-                    !self.protected.is_empty() || self.temporary.is_some() || self.layers.is_some();
+                let is_overlaid = !self.protected.is_empty()
+                    || !self.replaced.is_empty()
+                    || self.temporary.is_some()
+                    || self.layers.is_some();
                 let is_shared = self.network == Network::Shared;
                 !is_overlaid && !is_shared && !self.hidden.iter().any(|path| is_inside(path))
             }
@@ -228,22 +245,27 @@ impl Confinement {
         };
         has_what_it_needs
             && all.into_iter().all(|paths| is_rooted(paths))
+            && self.replaced.iter().all(|(path, by)| path.is_absolute() && by.is_absolute())
             && self.layers.iter().flat_map(Layers::paths).all(|path| path.is_absolute())
             && self.temporary.iter().chain(&self.writable).all(|path| path.parent().is_some())
     }
 
     /// With the real names of all paths, so that they can be compared: what a link leads to is what counts.
-    fn resolved(&self) -> Confinement {
-        let all = |paths: &[PathBuf]| paths.iter().map(|path| real(path)).collect();
+    /// Without what is hidden.
+    fn resolved(&self, names: &mut RealNames) -> Confinement {
+        let replaced = self.replaced.iter().map(|(path, by)| (names.find(path), names.of(by)));
+        let replaced = replaced.filter(|(path, _)| path.exists).map(|(path, by)| (path.path, by)).collect();
+        let mut all = |paths: &[PathBuf]| paths.iter().map(|path| names.of(path)).collect();
         Confinement {
+            replaced,
             writable: all(&self.writable),
             protected: all(&self.protected),
-            hidden: all(&self.hidden),
+            hidden: Vec::new(),
             // Links among these are followed one by one: they are shown too.
             shown: self.shown.clone(),
             programs: self.programs.clone(),
-            layers: self.layers.as_ref().map(Layers::resolved),
-            temporary: self.temporary.as_deref().map(real),
+            layers: self.layers.as_ref().map(|layers| layers.resolved(names)),
+            temporary: self.temporary.as_deref().map(|path| names.of(path)),
             ..*self
         }
     }
@@ -260,11 +282,16 @@ impl Confinement {
         put_count(to, NETWORKS.iter().position(|network| *network == self.network).unwrap_or_default());
         to.extend(self.scratch.to_le_bytes());
         put_count(to, usize::from(self.programs.is_some()));
+        put_count(to, usize::from(self.single_process));
         let temporary = self.temporary.as_slice();
         let programs = self.programs.as_deref().unwrap_or_default();
         for paths in [&self.writable, &self.protected, &self.hidden, &self.shown, programs, temporary] {
             put_count(to, paths.len());
             paths.iter().for_each(|path| put_bytes(to, path.as_os_str().as_encoded_bytes()));
+        }
+        put_count(to, self.replaced.len());
+        for path in self.replaced.iter().flat_map(|(path, by)| [path, by]) {
+            put_bytes(to, path.as_os_str().as_encoded_bytes());
         }
         put_count(to, usize::from(self.layers.is_some()));
         let Some(layers) = &self.layers else { return };
@@ -284,12 +311,16 @@ impl Confinement {
         let network = *NETWORKS.get(usize::try_from(from.count()?).ok()?)?;
         let scratch = from.count()?;
         let has_programs = from.count()? != 0;
+        let single_process = from.count()? != 0;
         let mut paths =
             || (0..from.count()?).map(|_| from.text().map(PathBuf::from)).collect::<Option<Vec<_>>>();
         let (writable, protected, hidden, shown) = (paths()?, paths()?, paths()?, paths()?);
         let programs = Some(paths()?).filter(|_| has_programs);
         let mut temporary = paths()?;
         let last = temporary.pop();
+        let count = from.count()?;
+        let mut pair = || Some((from.text()?.into(), from.text()?.into()));
+        let replaced = (0..count).map(|_| pair()).collect::<Option<_>>()?;
         let layers = if from.flag()? { Some(Layers::read(from)?) } else { None };
         let confinement = Confinement {
             level,
@@ -297,7 +328,9 @@ impl Confinement {
             protected,
             hidden,
             shown,
+            replaced,
             programs,
+            single_process,
             layers,
             temporary: last,
             scratch,
@@ -322,27 +355,15 @@ impl Layers {
         [&self.folder, &self.base].into_iter().chain(&self.over).chain(&self.own)
     }
 
-    fn resolved(&self) -> Layers {
-        let all = |paths: &[PathBuf]| paths.iter().map(|path| real(path)).collect();
+    fn resolved(&self, names: &mut RealNames) -> Layers {
+        let mut all = |paths: &[PathBuf]| paths.iter().map(|path| names.of(path)).collect();
         Layers {
-            folder: real(&self.folder),
-            base: real(&self.base),
             over: all(&self.over),
             own: all(&self.own),
+            folder: names.of(&self.folder),
+            base: names.of(&self.base),
             is_kept: self.is_kept,
         }
-    }
-}
-
-/// The real name of a path, as far as it exists.
-fn real(path: &Path) -> PathBuf {
-    let mut around = path.ancestors().filter_map(|around| Some((around, around.canonicalize().ok()?)));
-    match around.next() {
-        Some((around, real)) if around != path => {
-            path.strip_prefix(around).map_or(real.clone(), |rest| real.join(rest))
-        }
-        Some((_, real)) => real,
-        None => path.to_owned(),
     }
 }
 
@@ -363,14 +384,17 @@ pub(crate) mod tests {
             (writable, protected, hidden, shown) in (paths(), paths(), paths(), paths()),
             (over, own, is_kept) in (paths(), paths(), any::<Option<bool>>()),
             temporary in prop::option::of("[a-z/]{0,9}"), programs in prop::option::of(paths()),
-            scratch: u64, network in 0..NETWORKS.len(),
+            scratch: u64, network in 0..NETWORKS.len(), replaced in vec(("[a-z/]{0,9}", "[a-z/]{0,9}"), 0..3), single_process: bool,
         ) -> Confinement {
+            let replaced = replaced.into_iter().map(|(path, by)| (path.into(), by.into())).collect();
             let network = NETWORKS[network];
             let temporary = temporary.map(PathBuf::from);
             let layers = is_kept.map(|is_kept| {
                 Layers { folder: "/private".into(), base: "/home".into(), over, own, is_kept }
             });
-            Confinement { level, writable, protected, hidden, shown, programs, layers, temporary, scratch, network }
+            Confinement {
+                level, writable, protected, hidden, shown, replaced, programs, single_process, layers, temporary, scratch, network,
+            }
         }
     }
 
@@ -394,14 +418,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn links_are_resolved_as_far_as_they_lead() {
+    fn what_is_hidden_inside_something_writable_by_a_link_is_impossible_at_the_lower_level() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("folder")).unwrap();
+        std::fs::write(root.join("folder/secret"), "").unwrap();
         std::os::unix::fs::symlink("folder", root.join("link")).unwrap();
-        assert_eq!(real(&root.join("link")), root.join("folder"));
-        assert_eq!(real(&root.join("link/new/file")), root.join("folder/new/file"));
-        assert_eq!(real(Path::new("relative")), Path::new("relative"));
         let less = Confinement { writable: vec![root.join("folder")], ..plain(Level::Landlock) };
         let hidden = Confinement { hidden: vec![root.join("link/secret")], ..less };
         assert!(hidden.is_possible());

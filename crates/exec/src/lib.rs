@@ -31,6 +31,7 @@ mod mark;
 mod network;
 mod order;
 mod probe;
+mod real;
 mod removal;
 mod report;
 mod running;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use crate::real::is_at_or_below;
+
 /// More than any machine has: each is covered one by one.
 const MAX_ALIASES: usize = 1_000;
 
@@ -49,8 +51,11 @@ pub(super) fn mount_points() -> io::Result<Vec<PathBuf>> {
 /// Where else a path is seen, or something below it: the other path with the one that it is another name of.
 fn aliases(mounts: &[Mount<'_>], path: &Path) -> Vec<(PathBuf, PathBuf)> {
     // Of several at one place, the last one is seen.
-    let around = mounts.iter().filter(|mount| path.starts_with(&mount.at));
-    let Some(own) = around.max_by_key(|mount| mount.at.components().count()) else { return Vec::new() };
+    let around = mounts.iter().filter(|mount| is_at_or_below(path, &mount.at));
+    let Some(own) = around.max_by_key(|mount| mount.at.as_os_str().len()) else { return Vec::new() };
+    if mounts.iter().filter(|mount| mount.file_system == own.file_system).nth(1).is_none() {
+        return Vec::new();
+    }
     let Ok(inside) = path.strip_prefix(&own.at) else { return Vec::new() };
     let real = join(&own.root, inside);
     let alias = |mount: &Mount<'_>| match (real.strip_prefix(&mount.root), mount.root.strip_prefix(&real)) {

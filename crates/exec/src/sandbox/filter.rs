@@ -154,16 +154,18 @@ impl Sockets {
     }
 }
 
-/// Puts this process under the filter, for good.
-pub(super) fn apply(sockets: Sockets) -> io::Result<()> {
-    let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
-    super::raw::filter(&program(architecture, sockets))
+/// What a command can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Processes {
+    Any,
+    /// None: threads are all that it can make.
+    None,
 }
 
-/// The same for a program that speaks with nobody and starts no other one: threads are all that it can make.
-pub(super) fn apply_alone() -> io::Result<()> {
+/// Puts this process under the filter, for good.
+pub(super) fn apply(sockets: Sockets, processes: Processes) -> io::Result<()> {
     let architecture = ARCHITECTURE.ok_or(io::ErrorKind::Unsupported)?;
-    super::raw::filter(&lone_program(architecture))
+    super::raw::filter(&program(architecture, sockets, processes))
 }
 
 /// Whether there is a filter for this machine.
@@ -171,19 +173,17 @@ pub(super) const fn is_possible() -> bool {
     ARCHITECTURE.is_some()
 }
 
-fn lone_program(architecture: u32) -> Vec<sock_filter> {
+fn program(architecture: u32, sockets: Sockets, processes: Processes) -> Vec<sock_filter> {
     let mut lines = head(architecture);
-    #[cfg(target_arch = "x86_64")]
-    for number in [libc::SYS_fork, libc::SYS_vfork] {
-        lines.extend(on(number, &[fail(libc::EPERM)]));
+    if processes == Processes::None {
+        #[cfg(target_arch = "x86_64")]
+        for number in [libc::SYS_fork, libc::SYS_vfork] {
+            lines.extend(on(number, &[fail(libc::EPERM)]));
+        }
+        lines.extend(on(libc::SYS_clone, &unless_any(0, THREAD)));
     }
-    lines.extend(on(libc::SYS_clone, &unless_any(0, THREAD)));
-    lines.extend(rules(Sockets::Of(Network::Off)));
+    lines.extend(rules(sockets));
     lines
-}
-
-fn program(architecture: u32, sockets: Sockets) -> Vec<sock_filter> {
-    [head(architecture), rules(sockets)].concat()
 }
 
 /// Refuses other ways to call, and loads the number of the call.
@@ -290,7 +290,11 @@ mod tests {
 
     /// What the kernel does with a filter, for the few kinds of lines that ours has.
     fn run(sockets: Sockets, machine: u32, number: u32, arguments: [u32; 4]) -> Option<i32> {
-        judge(&program(HERE, sockets), machine, number, arguments)
+        judge(&program(HERE, sockets, Processes::Any), machine, number, arguments)
+    }
+
+    fn lone() -> Vec<sock_filter> {
+        program(HERE, Sockets::Of(Network::Off), Processes::None)
     }
 
     fn judge(lines: &[sock_filter], machine: u32, number: u32, arguments: [u32; 4]) -> Option<i32> {
@@ -404,9 +408,8 @@ mod tests {
 
     #[test]
     fn who_is_alone_makes_threads_and_nothing_else() {
-        let alone = |number: c_long, arguments| {
-            judge(&lone_program(HERE), HERE, u32::try_from(number).unwrap(), arguments)
-        };
+        let alone =
+            |number: c_long, arguments| judge(&lone(), HERE, u32::try_from(number).unwrap(), arguments);
         assert_eq!(alone(libc::SYS_clone, [0x003d_0f00, 0, 0, 0]), None, "a thread");
         assert_eq!(alone(libc::SYS_clone, [17, 0, 0, 0]), Some(libc::EPERM), "fork");
         assert_eq!(alone(libc::SYS_clone, [0x4111, 0, 0, 0]), Some(libc::EPERM), "vfork");
@@ -423,7 +426,7 @@ mod tests {
         assert_eq!(alone(libc::SYS_socket, [libc::AF_UNIX.cast_unsigned(), 0, 0, 0]), Some(libc::EACCES));
         assert_eq!(alone(libc::SYS_ptrace, [0, 0, 0, 0]), Some(libc::EPERM));
         assert_eq!(alone(libc::SYS_execve, [0, 0, 0, 0]), None, "how it becomes the program");
-        assert_eq!(judge(&lone_program(HERE), 0x4000_0003, 2, [0, 0, 0, 0]), Some(libc::ENOSYS), "32 bits");
+        assert_eq!(judge(&lone(), 0x4000_0003, 2, [0, 0, 0, 0]), Some(libc::ENOSYS), "32 bits");
     }
 
     #[test]

@@ -39,7 +39,7 @@ use rustix::process::{
 };
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_name};
 
-use self::filter::Sockets;
+use self::filter::{Processes, Sockets};
 pub(crate) use self::layers::LayerLock;
 pub(crate) use self::raw::keep_files_to_ourselves;
 use self::raw::{Parent, fork, leave};
@@ -232,7 +232,7 @@ fn hold(lifeline: &PipeReader) -> ! {
     let done = set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(io::Error::from)
         .and_then(|()| privileges::give_up())
-        .and_then(|()| filter::apply(Sockets::Of(Network::Off)));
+        .and_then(|()| filter::apply(Sockets::Of(Network::Off), Processes::Any));
     raw::close_all_but(lifeline);
     while done.is_ok() {
         match poll(&mut [PollFd::new(lifeline, PollFlags::IN)], None) {
@@ -252,7 +252,7 @@ pub(crate) const fn can_jail() -> bool {
 pub(crate) fn jail(writable: &[PathBuf]) -> io::Result<()> {
     privileges::give_up()?;
     rules::apply_read_only(writable)?;
-    filter::apply_alone()
+    filter::apply(Sockets::Of(Network::Off), Processes::None)
 }
 
 /// Makes this process end when the thread that started it does. Says whether that has not happened before.
@@ -283,5 +283,6 @@ fn give_up(plan: &Plan<'_>) -> Result<(), Refusal> {
     };
     privileges::give_up().map_err(at_part(Part::Privileges))?;
     rules::apply(confinement).map_err(at_part(Part::Landlock))?;
-    filter::apply(sockets).map_err(at_part(Part::Filter))
+    let processes = if confinement.single_process { Processes::None } else { Processes::Any };
+    filter::apply(sockets, processes).map_err(at_part(Part::Filter))
 }

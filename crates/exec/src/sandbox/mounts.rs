@@ -25,7 +25,7 @@ use rustix::termios::ttyname;
 use super::layers::{self, Overlay};
 use super::raw::{HARMLESS, READ_ONLY, restrict_all_mounts, restrict_mount};
 use super::view::{Access, Remains, View, is_replaced};
-use crate::confinement::{Confinement, Layers};
+use crate::confinement::Confinement;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// More files than an ordinary command makes in `/tmp`: each takes memory, however small it is.
@@ -56,12 +56,11 @@ impl Placed {
             }
             place => place?,
         };
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        Ok(move_mount(&self.mount, c"", place, c"", flags)?)
+        attach(&self.mount, place)
     }
 }
 
-/// Whether what is mounted is a folder.
+/// Whether what is open is a folder.
 fn is_folder(mount: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(mount)?.st_mode).is_dir())
 }
@@ -86,29 +85,25 @@ fn open_real(path: &Path) -> io::Result<OwnedFd> {
 
 /// Changes the tree of this mount namespace, all but `/proc`.
 pub(super) fn arrange(confinement: &Confinement, view: &View, overlays: &[Overlay]) -> io::Result<()> {
-    let layers = confinement.layers.as_ref();
-    let taken = view.places().map(|(at, access)| Taken::of(at, access, layers));
-    let mut taken: Vec<Taken<'_>> = taken.collect::<io::Result<_>>()?;
+    let places = view.places_around();
+    let places = places.map(|(at, access, around)| Place::take(at, access, around, confinement));
+    let mut places: Vec<Place<'_>> = places.collect::<io::Result<_>>()?;
     let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
     let devices = devices();
     let names = names_in_run();
 
     restrict_all_mounts(READ_ONLY | HARMLESS)?;
     let stage = Stage::build(confinement.scratch, &names.links, &devices)?;
-    take_from_overlays(&mut taken, overlays)?;
-    cover(&mut taken, view)?;
+    let empty = Empty::on_stage()?;
+    take_from_overlays(&mut places, overlays)?;
+    furnish_hidden(&mut places, view)?;
     stage.put(temporary)?;
     devices.iter().try_for_each(Placed::put)?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
     mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
 
     names.resolver.iter().try_for_each(Placed::put)?;
-    for Taken { at, mount, .. } in taken {
-        if let Some(mount) = mount {
-            Placed { at: at.to_owned(), mount }.put()?;
-        }
-    }
-    Ok(())
+    places.into_iter().try_for_each(|place| place.put(&empty))
 }
 
 /// Keeps what is mounted in this namespace from being seen in others.
@@ -168,84 +163,162 @@ fn names_in_run() -> Run {
     Run { links: links.collect(), resolver }
 }
 
-/// A place of the view, taken before anything is covered: afterwards it may be out of sight.
-struct Taken<'v> {
+/// A place of the view, and what is put there.
+struct Place<'v> {
     at: &'v Path,
     access: Access,
-    is_folder: bool,
-    /// What is put there; none if it is still to be made.
-    mount: Option<OwnedFd>,
+    content: Content,
 }
 
-impl<'v> Taken<'v> {
-    fn of(at: &'v Path, access: Access, layers: Option<&Layers>) -> io::Result<Taken<'v>> {
-        let attributes = match access {
-            Access::Hidden => return Ok(Taken { at, access, is_folder: at.is_dir(), mount: None }),
-            Access::Layered => return Ok(Taken { at, access, is_folder: true, mount: None }),
-            Access::Own => {
-                let mount = layers.map(|layers| copy(&layers::own(layers, at), HARMLESS)).transpose()?;
-                return Ok(Taken { at, access, is_folder: true, mount });
-            }
-            Access::Shown | Access::Protected => READ_ONLY | HARMLESS,
-            Access::Writable | Access::Pinned => HARMLESS,
+enum Content {
+    /// It was taken before anything was covered: afterwards it may be out of sight.
+    Taken(OwnedFd),
+    /// What is seen there once all around it is in its place, with these attributes.
+    Again(u64),
+    /// Something empty of the same kind.
+    Nothing,
+    /// It is still to be found, or it is out of sight anyway.
+    Unknown,
+}
+
+impl<'v> Place<'v> {
+    fn take(
+        at: &'v Path,
+        access: Access,
+        around: Option<Access>,
+        confinement: &Confinement,
+    ) -> io::Result<Self> {
+        let is_in_sight = matches!(around, Some(Access::Writable | Access::Pinned | Access::Protected));
+        let content = match access {
+            Access::Hidden => Content::Nothing,
+            Access::Layered => Content::Unknown,
+            Access::Replaced => match confinement.replaced.iter().find(|(path, _)| path == at) {
+                Some((_, by)) => Content::Taken(copy(by, READ_ONLY | HARMLESS)?),
+                None => Content::Nothing,
+            },
+            Access::Own => match &confinement.layers {
+                Some(layers) => Content::Taken(copy(&layers::own(layers, at), HARMLESS)?),
+                None => Content::Unknown,
+            },
+            Access::Protected if is_in_sight => Content::Again(READ_ONLY | HARMLESS),
+            Access::Pinned if is_in_sight => Content::Again(HARMLESS),
+            Access::Shown | Access::Protected => Content::Taken(copy(at, READ_ONLY | HARMLESS)?),
+            Access::Writable | Access::Pinned => Content::Taken(copy(at, HARMLESS)?),
         };
-        let mount = copy(at, attributes)?;
-        Ok(Taken { at, access, is_folder: is_folder(&mount)?, mount: Some(mount) })
+        Ok(Place { at, access, content })
+    }
+
+    fn is_folder(&self) -> io::Result<bool> {
+        match &self.content {
+            Content::Taken(mount) => is_folder(mount),
+            _ => Ok(self.at.is_dir()),
+        }
+    }
+
+    fn put(self, empty: &Empty) -> io::Result<()> {
+        match self.content {
+            Content::Taken(mount) => Placed { at: self.at.to_owned(), mount }.put(),
+            Content::Again(attributes) => {
+                let place = open_real(self.at)?;
+                let mount = copy_opened(&place)?;
+                restrict_mount(&mount, attributes)?;
+                attach(&mount, place)
+            }
+            Content::Nothing => match open_real(self.at) {
+                Ok(place) => attach(copy_opened(empty.like(&place)?)?, place),
+                // Nothing is left to be hidden.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                Err(error) => Err(error),
+            },
+            Content::Unknown => Ok(()),
+        }
+    }
+}
+
+/// Puts a mount that is nowhere yet at a place.
+fn attach(mount: impl AsFd, place: impl AsFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(mount, c"", place, c"", flags)?)
+}
+
+/// What is laid over hidden places.
+struct Empty {
+    folder: OwnedFd,
+    file: OwnedFd,
+}
+
+impl Empty {
+    /// On the stage. Copies of what is read-only are so too.
+    fn on_stage() -> io::Result<Empty> {
+        let read_only = |name: &str| {
+            let path = Path::new(STAGE).join(name);
+            Placed::again(&path, READ_ONLY)?.put()?;
+            open_real(&path)
+        };
+        Ok(Empty { folder: read_only("no-folder")?, file: read_only("no-file")? })
+    }
+
+    fn like(&self, place: &OwnedFd) -> io::Result<&OwnedFd> {
+        Ok(if is_folder(place)? { &self.folder } else { &self.file })
     }
 }
 
 /// Takes the project's view of folders from overlays, on the stage.
-fn take_from_overlays(taken: &mut [Taken<'_>], overlays: &[Overlay]) -> io::Result<()> {
+fn take_from_overlays(places: &mut [Place<'_>], overlays: &[Overlay]) -> io::Result<()> {
     let mut bases: Vec<(&Path, PathBuf)> = Vec::new();
     for (number, Overlay { over, mount }) in overlays.iter().enumerate() {
         let at = Path::new(STAGE).join(format!("overlay-{number}"));
         fs::create_dir(&at)?;
-        let place = open_real(&at)?;
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        move_mount(mount, c"", place, c"", flags)?;
+        attach(mount, open_real(&at)?)?;
         bases.push((over, at));
     }
-    for place in taken.iter_mut().filter(|place| place.access == Access::Layered) {
+    for place in places.iter_mut().filter(|place| place.access == Access::Layered) {
         let inside = bases.iter().find_map(|(over, at)| Some((at, place.at.strip_prefix(over).ok()?)));
         let Some((overlay, inside)) = inside else { continue };
         let folder = if inside.as_os_str().is_empty() { overlay.clone() } else { overlay.join(inside) };
-        fs::create_dir_all(&folder)?;
-        place.mount = Some(copy(&folder, HARMLESS)?);
+        let mount = match copy(&folder, HARMLESS) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(&folder)?;
+                copy(&folder, HARMLESS)
+            }
+            mount => mount,
+        };
+        place.content = Content::Taken(mount?);
     }
     Ok(())
 }
 
-/// Makes what is laid over each hidden place, unless the place is out of sight anyway.
-fn cover(taken: &mut [Taken<'_>], view: &View) -> io::Result<()> {
-    let stage = Path::new(STAGE);
-    let (no_folder, no_file) = (stage.join("no-folder"), stage.join("no-file"));
-    // Copies of what is read-only are so too.
-    for path in [&no_folder, &no_file] {
-        Placed::again(path, READ_ONLY)?.put()?;
+/// Furnishes the hidden folders in which something is seen, and leaves out what is out of sight anyway.
+fn furnish_hidden(places: &mut [Place<'_>], view: &View) -> io::Result<()> {
+    let hidden = places.iter().enumerate().filter(|(_, place)| place.access == Access::Hidden);
+    let mut furnished = Vec::new();
+    for (number, Place { at, .. }) in hidden {
+        let remains = view.remains_of(at);
+        if !remains.is_empty() {
+            let folder = Path::new(STAGE).join(format!("remains-{number}"));
+            let inside = |inside: &Path| places.iter().find(|place| place.at == at.join(inside));
+            furnish_remains(&folder, &remains, |path| inside(path).map_or(Ok(false), Place::is_folder))?;
+            furnished.push((number, Content::Taken(copy(&folder, READ_ONLY)?)));
+        } else if view.is_gone(at) {
+            furnished.push((number, Content::Unknown));
+        }
     }
-    let (no_folder, no_file) = (open_real(&no_folder)?, open_real(&no_file)?);
-    let folders: BTreeSet<PathBuf> =
-        taken.iter().filter(|place| place.is_folder).map(|place| place.at.to_owned()).collect();
-    let hidden = taken.iter_mut().filter(|place| place.access == Access::Hidden);
-    for (number, hidden) in hidden.enumerate() {
-        let remains = if hidden.is_folder { view.remains_of(hidden.at) } else { Remains::default() };
-        hidden.mount = if !remains.is_empty() {
-            let folder = stage.join(format!("remains-{number}"));
-            furnish_remains(&folder, &remains, |inside| folders.contains(&hidden.at.join(inside)))?;
-            Some(copy(&folder, READ_ONLY)?)
-        } else if view.is_gone(hidden.at) {
-            None
-        } else {
-            Some(copy_opened(if hidden.is_folder { &no_folder } else { &no_file })?)
-        };
+    for (number, content) in furnished {
+        if let Some(place) = places.get_mut(number) {
+            place.content = content;
+        }
     }
     Ok(())
 }
 
 /// Places for what is seen in a hidden folder.
-fn furnish_remains(folder: &Path, remains: &Remains, is_folder: impl Fn(&Path) -> bool) -> io::Result<()> {
+fn furnish_remains(
+    folder: &Path,
+    remains: &Remains,
+    is_folder: impl Fn(&Path) -> io::Result<bool>,
+) -> io::Result<()> {
     fs::create_dir(folder)?;
-    remains.places.iter().try_for_each(|inside| make_place(&folder.join(inside), is_folder(inside)))?;
+    remains.places.iter().try_for_each(|inside| make_place(&folder.join(inside), is_folder(inside)?))?;
     for (link, to) in &remains.links {
         let link = folder.join(link);
         if let Some(around) = link.parent() {

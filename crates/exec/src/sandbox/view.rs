@@ -10,6 +10,7 @@ use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
 use crate::confinement::Confinement;
+use crate::real::is_at_or_below;
 
 /// As many links as the system follows in one path.
 const MAX_LINKS: usize = 40;
@@ -32,6 +33,8 @@ pub(super) enum Access {
     Own,
     /// Writable, and it can't be moved away: there is something protected in it.
     Pinned,
+    /// Another file is seen in its place, read-only.
+    Replaced,
 }
 
 /// The places that are told apart, by their real paths, and the links that lead to them through hidden folders.
@@ -63,7 +66,8 @@ impl View {
         }
         view.extend(confinement.writable.iter().cloned(), Access::Writable);
         view.protect(confinement);
-        view.extend(confinement.hidden.iter().filter(|path| path.exists()).cloned(), Access::Hidden);
+        view.extend(confinement.replaced.iter().map(|(path, _)| path.clone()), Access::Replaced);
+        view.extend(confinement.hidden.iter().cloned(), Access::Hidden);
         view.extend(sockets.iter().filter_map(|path| path.canonicalize().ok()), Access::Hidden);
         view.drop_what_changes_nothing();
         let links = shown.into_iter().flat_map(|shown| shown.links);
@@ -79,26 +83,35 @@ impl View {
     /// is all that can be written. The folders on the way stay writable, but become mounts too: those can't be moved away
     /// to make others in their place.
     fn protect(&mut self, confinement: &Confinement) {
-        let is_inside =
-            |path: &Path| confinement.writable.iter().any(|outer| path.starts_with(outer) && path != outer);
+        let is_inside = |path: &Path| {
+            confinement.writable.iter().any(|outer| is_at_or_below(path, outer) && path != outer)
+        };
         let (mut protected, mut pinned) = (BTreeSet::new(), BTreeSet::new());
         for path in &confinement.protected {
             let around = path.ancestors().skip(1).take_while(|path| is_inside(path));
-            let all = std::iter::once(path.as_path()).chain(around).filter(|path| path.exists());
-            for (distance, path) in all.enumerate() {
-                if distance == 0 { &mut protected } else { &mut pinned }.insert(path.to_owned());
-            }
+            let mut existing =
+                std::iter::once(path.as_path()).chain(around).skip_while(|path| !path.exists());
+            protected.extend(existing.next().map(Path::to_owned));
+            // Where one is known, all around it are.
+            pinned.extend(
+                existing.take_while(|path| !pinned.contains(*path)).map(Path::to_owned).collect::<Vec<_>>(),
+            );
         }
         self.extend(pinned.into_iter(), Access::Pinned);
         self.extend(protected.into_iter(), Access::Protected);
     }
 
     fn drop_what_changes_nothing(&mut self) {
-        let is_needed = |path: &Path, access: Access| match (access, self.around(path)) {
+        let is_needed = |path: &Path, access: Access, around: Option<Access>| match (access, around) {
             // It is out of sight already, or must stay so.
-            (Access::Hidden | Access::Protected | Access::Pinned, Some(Access::Hidden)) => false,
-            // It can be read already, and perhaps written.
-            (Access::Shown, around) => around == Some(Access::Hidden) || is_replaced(path),
+            (
+                Access::Hidden | Access::Protected | Access::Pinned | Access::Replaced,
+                Some(Access::Hidden),
+            ) => false,
+            // Otherwise it can be read already, and perhaps written.
+            (Access::Shown, around) => {
+                matches!(around, Some(Access::Hidden | Access::Own)) || is_replaced(path)
+            }
             (Access::Writable | Access::Protected, Some(Access::Protected)) => false,
             // There must be something to lay it on, or a folder in which that can be made.
             (Access::Layered | Access::Own, around) => {
@@ -106,13 +119,19 @@ impl View {
             }
             _ => true,
         };
-        let kept = self.places.iter().filter(|(path, access)| is_needed(path, **access));
-        self.places = kept.map(|(path, access)| (path.clone(), *access)).collect();
+        let kept = self.places_around().filter(|(path, access, around)| is_needed(path, *access, *around));
+        self.places = kept.map(|(path, access, _)| (path.to_owned(), access)).collect();
     }
 
-    /// All places, outer ones before those inside.
-    pub(super) fn places(&self) -> impl Iterator<Item = (&Path, Access)> {
-        self.places.iter().map(|(path, access)| (path.as_path(), *access))
+    /// All places, outer ones before those inside, each with what the innermost one around it says.
+    pub(super) fn places_around(&self) -> impl Iterator<Item = (&Path, Access, Option<Access>)> {
+        let mut outer: Vec<(&Path, Access)> = Vec::new();
+        self.places.iter().map(move |(path, access)| {
+            while outer.pop_if(|(outer, _)| !is_at_or_below(path, outer)).is_some() {}
+            let around = outer.last().map(|(_, access)| *access);
+            outer.push((path, *access));
+            (path.as_path(), *access, around)
+        })
     }
 
     /// What the innermost place around a path says, the path itself aside.
@@ -140,7 +159,7 @@ impl View {
         let after = (Bound::Excluded(path), Bound::Unbounded);
         self.places
             .range::<Path, _>(after)
-            .take_while(move |(place, _)| place.starts_with(path))
+            .take_while(move |(place, _)| is_at_or_below(place, path))
             .map(|(place, access)| (&**place, *access))
     }
 
@@ -225,7 +244,7 @@ mod tests {
 
     fn places(view: &View, root: &Path) -> Vec<(String, Access)> {
         let name = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
-        view.places().map(|(path, access)| (name(path), access)).collect()
+        view.places_around().map(|(path, access, _)| (name(path), access)).collect()
     }
 
     #[test]
@@ -240,7 +259,7 @@ mod tests {
             protected: all(&["work/.git/hooks", ".ssh"]),
             ..Confinement::new(Level::Full)
         };
-        let view = View::new(&confinement, &[]);
+        let view = View::new(&confinement.settled().unwrap(), &[]);
         let expected = [
             ("home", Access::Hidden),
             ("home/.cargo", Access::Shown),

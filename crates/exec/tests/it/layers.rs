@@ -72,6 +72,25 @@ fn what_a_project_changes_only_it_sees() {
     }
 }
 
+/// What the user wants to be seen is seen also where the project has a folder of its own.
+#[test]
+fn what_is_shown_is_seen_in_a_folder_of_the_projects_own() {
+    for (user, ground) in grounds() {
+        ground.make("home/.cache/other/models/weights", "large");
+        let mut settings = settings(&ground, "one");
+        settings.push(format!("shown={}", ground.path("home/.cache/other/models").display()));
+        let said = sh(
+            &ground,
+            &settings,
+            "cat .cache/other/models/weights; echo; cat .cache/secret; \
+            echo x > .cache/other/models/weights; echo mine > .cache/own; cat .cache/own",
+        );
+        assert!(said.starts_with("large\n") && said.contains("mine\n"), "{user:?}: {said}");
+        assert!(!said.contains("a secret"), "{user:?}: {said}");
+        assert_eq!(fs::read_to_string(ground.path("home/.cache/other/models/weights")).unwrap(), "large");
+    }
+}
+
 /// Two mounts of one layer would destroy it.
 #[test]
 fn who_runs_beside_another_sees_what_was_kept_and_keeps_nothing() {

@@ -210,3 +210,29 @@ fn a_folder_can_be_the_temporary_one() {
     assert_eq!(ground.run(&settings, &["cat", "/tmp/note"]).said, "left\n");
     assert_eq!(fs::read_to_string(temporary.join("note")).unwrap(), "left\n");
 }
+
+/// Nothing of the file itself is seen, nor can it be reached by moving the one that is seen away.
+#[test]
+fn a_file_that_is_replaced_looks_like_another_one() {
+    for user in users() {
+        let Some(ground) = Ground::reachable(user).filter(|ground| ground.levels().contains(&"full")) else {
+            continue;
+        };
+        ground.make("work/.git/config", "token");
+        ground.make("outside/config", "harmless");
+        ground.give("work");
+        let mut settings = ground.settings("full");
+        for (at, by) in [("work/.git/config", "outside/config"), ("work/.git/absent", "outside/config")] {
+            settings.push(format!("replaced={}:{}", ground.path(at).display(), ground.path(by).display()));
+        }
+        settings.push(format!("protected={}", ground.path("work/.git/config").display()));
+        let script = "cat .git/config; echo; echo x > .git/config; rm .git/config; mv .git/config was; mv .git away; \
+            ln .git/config other; ls -A .git; cat .git/config; echo x > .git/new && cat .git/new";
+        let said = ground.run(&settings, &["sh", "-c", script]).said;
+        assert!(said.starts_with("harmless\n") && !said.contains("token"), "{user:?}: {said}");
+        assert!(said.contains("harmlessx\n") && !said.contains("absent"), "{user:?}: {said}");
+        assert_eq!(fs::read_to_string(ground.path("work/.git/config")).unwrap(), "token");
+        assert_eq!(fs::read_to_string(ground.path("outside/config")).unwrap(), "harmless");
+        assert!(!ground.path("work/.git/absent").exists());
+    }
+}
