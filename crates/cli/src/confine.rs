@@ -1,15 +1,20 @@
 //! What the model's commands are confined to on this machine.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use helve_exec::{Level, Probe, probe};
 use helve_permissions::{GUARDED, GUARDED_IN_GIT, SECRETS_AT_HOME, is_secret_name};
 use helve_tools::{Fence, Private};
 
+use crate::keys;
 use crate::places::project_name;
 use crate::programs::Programs;
+use crate::redacted::{
+    NPM_SETTINGS, copied_settings, holds_login, holds_no_secret, holds_secrets, indexes_without_login,
+    without_login,
+};
 use crate::setup::{Setup, home};
 
 /// What tools keep below the home folder for building, and write while they work. Commands read what the user has there,
@@ -121,6 +126,18 @@ const MOVED: [(&str, &[&str]); 13] = [
     ("GRADLE_USER_HOME", &["caches", "wrapper", ".tmp", "daemon", "native", "notifications", "workers"]),
     ("NUGET_PACKAGES", &[""]),
     ("WORKON_HOME", &[""]),
+];
+
+/// Folders of the system that are no caches, whatever a variable says.
+const SYSTEM: [&str; 8] = [
+    "/usr/local",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/share",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/var/lib",
 ];
 
 /// The same for toolchains, which are only read.
@@ -298,23 +315,6 @@ const SETTINGS: &[&str] = &[
     ".config/rustfmt/rustfmt.toml",
 ];
 
-/// Larger ones are not looked into, and not shown.
-const MAX_SETTINGS_BYTES: u64 = 256 << 10;
-
-/// Words that stand before a secret, in settings of whatever tool.
-const SIGNS_OF_SECRETS: [&str; 10] = [
-    "token",
-    "password",
-    "passwd",
-    "secret",
-    "_auth",
-    "extraheader",
-    "api_key",
-    "apikey",
-    "authorization",
-    "credential",
-];
-
 /// Finds how well commands can be confined here, unless the user wants none of it.
 pub(crate) fn found(setup: &Setup) -> Probe {
     let is_wanted = setup.config().map_or(true, |config| config.settings.permissions.confine);
@@ -354,14 +354,16 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
     };
     let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
     let programs = Programs::new(setup);
-    let git = home.as_deref().and_then(|home| git_settings(home, setup.places.data()));
+    let copies: Vec<(&str, PathBuf)> =
+        home.iter().flat_map(|home| copied_settings(home, setup.places.data())).collect();
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
     let is_in_project = |path: &PathBuf| {
         let added = setup.added.iter().map(|root| root.folder());
         std::iter::once(setup.root.as_path()).chain(added).any(|folder| path.starts_with(folder))
     };
     // What is in the project is written there.
-    let moved = home.iter().flat_map(|home| moved_caches(home)).filter(|path| !is_in_project(path));
+    let moved = home.iter().flat_map(|home| moved_caches(home).into_iter().chain(caches_elsewhere(home)));
+    let moved = moved.filter(|path| !is_in_project(path));
     Some(Fence {
         level,
         private: Private {
@@ -381,14 +383,28 @@ pub(crate) fn fence(setup: &Setup, found: &Probe) -> Option<Fence> {
             cache_variables: &CACHE_VARIABLES,
             fetch_variables: &FETCH_VARIABLES,
         },
-        hidden: below(&SECRETS_AT_HOME).into_iter().chain(setup.places.own()).collect(),
-        shown: home.iter().flat_map(|home| shown(home, &wanted)).chain(git.clone()).collect(),
-        variables: git.into_iter().map(|path| ("GIT_CONFIG_GLOBAL".into(), path.into())).collect(),
+        hidden: below(&SECRETS_AT_HOME)
+            .into_iter()
+            .chain(setup.places.own())
+            .chain(keys::all_moved_files())
+            .collect(),
+        shown: home
+            .iter()
+            .flat_map(|home| shown(home, &wanted))
+            .chain(copies.iter().map(|(_, path)| path.clone()))
+            .collect(),
+        variables: copies
+            .into_iter()
+            .map(|(name, path)| (name.into(), path.into()))
+            .chain(indexes_without_login())
+            .collect(),
         protected: vec![PathBuf::from(GUARDED)],
         protected_in_git: GUARDED_IN_GIT,
         is_secret: is_secret_name,
+        holds_no_secret,
+        without_logins: |settings| holds_login(settings).then(|| without_login(settings)),
         home: home.clone(),
-        credentials: home.iter().flat_map(|home| crate::keys::credentials(home, &programs)).collect(),
+        credentials: home.iter().flat_map(|home| keys::credentials(home, &programs)).collect(),
         agent,
     })
 }
@@ -407,6 +423,8 @@ fn shown(home: &Path, wanted: &[String]) -> Vec<PathBuf> {
             .filter(|path| !holds_secrets(path)),
     );
     shown.retain(|path| path.exists() && !leads_to_secrets(path, home));
+    // For as long as it holds no secret, which is looked at before each command.
+    shown.push(home.join(NPM_SETTINGS));
     shown.extend(wanted.iter().map(|path| in_full(path, home)));
     shown
 }
@@ -416,6 +434,19 @@ fn moved_caches(home: &Path) -> Vec<PathBuf> {
     let named = MOVED.iter().filter_map(|(name, parts)| Some((moved_to(name, home)?, parts)));
     let all = named.flat_map(|(folder, parts)| parts.iter().map(move |part| inside(&folder, part)));
     all.filter(|cache| !leads_to_secrets(cache, home)).collect()
+}
+
+/// The same outside the home folder, as containers have them: only what is there, since nothing can be made in a folder that is
+/// read-only.
+fn caches_elsewhere(home: &Path) -> Vec<PathBuf> {
+    let named = MOVED.iter().filter_map(|(name, parts)| {
+        let folder = PathBuf::from(std::env::var_os(name)?).canonicalize().ok()?;
+        let is_own =
+            folder.components().count() > 2 && !folder.starts_with(home) && !home.starts_with(&folder);
+        is_own.then_some((folder, parts))
+    });
+    let all = named.flat_map(|(folder, parts)| parts.iter().map(move |part| inside(&folder, part)));
+    all.filter(|cache| cache.is_dir() && !SYSTEM.iter().any(|own| cache == Path::new(own))).collect()
 }
 
 /// `Path::join` with nothing would end with a slash.
@@ -445,65 +476,6 @@ fn leads_to_secrets(path: &Path, home: &Path) -> bool {
     is_all || SECRETS_AT_HOME.iter().any(|secret| to.starts_with(real(&home.join(secret))))
 }
 
-/// Whether a file of settings holds a secret, or may hold one because it can't be read.
-fn holds_secrets(path: &Path) -> bool {
-    read_settings(path).is_none_or(|text| text.lines().any(line_holds_secret))
-}
-
-fn read_settings(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()))?;
-    file.take(MAX_SETTINGS_BYTES + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= MAX_SETTINGS_BYTES).then_some(text)
-}
-
-fn line_holds_secret(line: &str) -> bool {
-    let line = line.to_ascii_lowercase();
-    let host = |rest: &str| rest.split(['/', ' ', '"', '\'']).next().is_some_and(|host| host.contains('@'));
-    // `https://name:password@host`
-    let has_login = line.split("://").skip(1).any(host);
-    has_login || SIGNS_OF_SECRETS.iter().any(|sign| line.contains(sign))
-}
-
-/// The user's settings of git without what looks like a secret, in a file of ours; `None` if they hold none, and can be shown
-/// as they are.
-fn git_settings(home: &Path, data: &Path) -> Option<PathBuf> {
-    let files = [".config/git/config", ".gitconfig"].map(|name| home.join(name));
-    let texts: Vec<String> = files.iter().filter_map(|path| read_settings(path)).collect();
-    if !texts.iter().any(|text| text.lines().any(line_holds_secret)) {
-        return None;
-    }
-    let ours = data.join("gitconfig");
-    let text: String = texts.iter().map(|text| without_secrets(text)).collect();
-    if fs::read_to_string(&ours).is_ok_and(|now| now == text) {
-        return Some(ours);
-    }
-    fs::create_dir_all(data).ok()?;
-    let mut file = tempfile::NamedTempFile::new_in(data).ok()?;
-    file.write_all(text.as_bytes()).ok()?;
-    file.persist(&ours).ok()?;
-    Some(ours)
-}
-
-/// The lines that hold no secret; of a section whose name holds one, none.
-fn without_secrets(settings: &str) -> String {
-    let (mut kept, mut is_section_kept, mut is_continued) = (String::new(), true, false);
-    for line in settings.lines() {
-        let is_first = !std::mem::replace(&mut is_continued, line.ends_with('\\'));
-        if is_first && line.trim_start().starts_with('[') {
-            is_section_kept = true;
-        }
-        // What is continued on the next line is one value: all of it goes, with the rest of its section.
-        is_section_kept &=
-            !(line_holds_secret(line) && (is_continued || !is_first || line.trim_start().starts_with('[')));
-        if is_section_kept && !line_holds_secret(line) {
-            kept.push_str(line);
-            kept.push('\n');
-        }
-    }
-    kept
-}
-
 fn in_full(path: &str, home: &Path) -> PathBuf {
     match path.strip_prefix("~/") {
         Some(below) => home.join(below),
@@ -525,7 +497,7 @@ fn is_old_style(cache: &Path) -> bool {
 /// All that commands may write below the home folder.
 pub(crate) fn caches_below(home: &Path) -> Vec<PathBuf> {
     let named = CACHES.iter().chain(&FETCHED).chain(&FETCHED_IF_THERE).map(|name| home.join(name));
-    named.chain(moved_caches(home)).collect()
+    named.chain(moved_caches(home)).chain(caches_elsewhere(home)).collect()
 }
 
 /// How much memory the machine has: more is nobody's.

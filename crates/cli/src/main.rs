@@ -11,6 +11,8 @@ mod logs;
 mod models;
 mod places;
 mod programs;
+mod redacted;
+mod registries;
 mod rulebook;
 mod screen;
 mod setup;

@@ -149,7 +149,7 @@ pub(crate) fn grounds(setup: &Setup, level: Level) -> Grounds {
         added: setup.added.iter().map(|root| root.folder().to_owned()).collect(),
         home: home(),
         own: setup.places.own(),
-        credentials: crate::keys::there(home().as_deref()),
+        credentials: crate::keys::there(home().as_deref(), &setup.root),
         is_nested: false,
     };
     Grounds { places, level }

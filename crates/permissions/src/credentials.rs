@@ -15,7 +15,7 @@ pub struct Credentials {
     pub what: &'static str,
     /// Files and folders below the home folder.
     pub files: &'static [&'static str],
-    /// Variables of the environment.
+    /// Variables of the environment. A star stands for whatever name a registry has.
     pub variables: &'static [&'static str],
     /// Whether it also gets the user's SSH agent.
     pub agent: bool,
@@ -75,9 +75,9 @@ pub const TABLE: [Credentials; 16] = [
     },
     Credentials {
         program: "npm",
-        what: "your npm tokens (~/.npmrc)",
+        what: "your npm tokens (~/.npmrc, NPM_TOKEN), for the registries that ~/.npmrc and the project's .npmrc name",
         files: &[".npmrc"],
-        variables: &["NPM_TOKEN", "NODE_AUTH_TOKEN"],
+        variables: &["NPM_TOKEN", "NODE_AUTH_TOKEN", "NPM_AUTH_TOKEN"],
         agent: false,
         helpers: &[],
         shape: Shape::With {
@@ -112,9 +112,9 @@ pub const TABLE: [Credentials; 16] = [
     },
     Credentials {
         program: "cargo",
-        what: "your registry tokens (~/.cargo/credentials.toml)",
+        what: "your registry tokens (~/.cargo/credentials.toml), for the registries that your and the project's settings of cargo name",
         files: &[".cargo/credentials.toml", ".cargo/credentials"],
-        variables: &["CARGO_REGISTRY_TOKEN"],
+        variables: &["CARGO_REGISTRY_TOKEN", "CARGO_REGISTRIES_*_TOKEN"],
         agent: false,
         helpers: &["rustc"],
         shape: Shape::With {
@@ -189,11 +189,50 @@ pub const TABLE: [Credentials; 16] = [
     },
 ];
 
+/// Whether a variable is meant by one of the names of a row, of which some have a star.
+pub fn is_named(variable: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| match name.split_once('*') {
+        Some((start, end)) => {
+            variable.len() > start.len() + end.len() && variable.starts_with(start) && variable.ends_with(end)
+        }
+        None => *name == variable,
+    })
+}
+
 /// What the program of this name needs, if it is known.
 pub fn credentials(program: &str) -> Option<&'static Credentials> {
     let program = if program == "pip3" { "pip" } else { program };
     TABLE.iter().find(|row| row.program == program)
 }
+
+/// Options that change nothing of what runs and of where credentials go, for programs whose options are too many, and can be
+/// cut short in too many ways, to name the others.
+const HARMLESS_OPTIONS: [(&str, &str); 3] = [
+    (
+        "npm",
+        "--ignore-scripts --save -S --save-dev -D --save-exact -E --save-optional -O --save-peer --save-prod -P --no-save \
+         --omit --include --production --prefer-offline --prefer-online --legacy-peer-deps --strict-peer-deps --force -f \
+         --no-audit --audit --no-fund --no-progress --loglevel --verbose --silent -s --quiet -q -d -dd --json --long -l \
+         --parseable -p --tag --access --otp --dry-run --workspaces -ws --workspace -w --include-workspace-root \
+         --package-lock-only --no-package-lock --install-strategy --depth --all -a --audit-level --registry --engine-strict \
+         --no-bin-links --foreground-scripts --provenance",
+    ),
+    (
+        "pip",
+        "--only-binary -r --requirement -c --constraint -d --dest --destination-directory -w --wheel-dir -t --target --no-deps \
+         --upgrade -U --upgrade-strategy --user --pre --python-version --platform --implementation --abi --index-url -i \
+         --extra-index-url --no-index --find-links -f --no-cache-dir --quiet -q -qq --verbose -v -vv --no-input \
+         --require-hashes --force-reinstall --ignore-installed -I --prefer-binary --break-system-packages --dry-run \
+         --progress-bar --no-compile --no-color --no-warn-script-location --disable-pip-version-check --timeout --retries \
+         --versions --json",
+    ),
+    (
+        "cargo",
+        "--locked --frozen --offline --target --verbose -v -vv --quiet -q --color --registry --limit --no-verify \
+         --allow-dirty --dry-run -n --package -p --workspace --exclude --features -F --all-features --no-default-features \
+         --jobs -j --keep-going --add -a --remove -r --list -l --version --vers --undo",
+    ),
+];
 
 /// Options by which a program takes its settings, or another program, from somewhere else.
 const ELSEWHERE: [&str; 22] = [
@@ -222,17 +261,56 @@ const ELSEWHERE: [&str; 22] = [
 ];
 
 impl Credentials {
+    /// Whether it does all its work in one process, so that it can be kept from starting any other: whatever it would build or
+    /// run of a project is run by another one.
+    pub fn is_single_process(&self) -> bool {
+        matches!(self.program, "npm" | "pip")
+    }
+
+    fn harmless_options(&self) -> Option<&'static str> {
+        HARMLESS_OPTIONS.iter().find(|(program, _)| *program == self.program).map(|(_, options)| *options)
+    }
+
+    /// Why an option can't be there, where only the harmless ones can.
+    fn refused_option(&self, arguments: &[String]) -> Option<String> {
+        let harmless = self.harmless_options()?;
+        let is_harmless = |name: &str| harmless.split_whitespace().any(|own| own == name);
+        let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+        // `--@scope:registry` says where the packages of a scope are.
+        let is_of_scope = |name: &str| name.starts_with("--@") && name.ends_with(":registry");
+        let options = arguments.iter().filter(|word| word.starts_with('-') && *word != "-").map(name);
+        let option = { options }.find(|name| !is_harmless(name) && !is_of_scope(name))?;
+        Some(format!("with {option} it could run something else, or send them elsewhere"))
+    }
+
+    /// Why a package can't be named like that: pip builds what is no wheel, whatever the options say.
+    fn refused_package(&self, arguments: &[String]) -> Option<String> {
+        let mut previous = "";
+        for word in arguments.iter().filter(|_| self.program == "pip") {
+            let is_value = previous.starts_with('-') && !previous.contains('=');
+            let is_place = word == "." || word.contains(['/', '\\', '@', ':']);
+            if !word.starts_with('-') && is_place && !is_value && !word.ends_with(".whl") {
+                return Some(format!(
+                    "pip would build {word}, which runs code of its own; name packages of an index"
+                ));
+            }
+            previous = word;
+        }
+        None
+    }
+
     /// Why these words can't have them; none if they can.
     pub(crate) fn refusal(&self, arguments: &[String]) -> Option<String> {
         let program = self.program;
+        if let Some(why) = self.refused_option(arguments).or_else(|| self.refused_package(arguments)) {
+            return Some(why);
+        }
         let is_elsewhere = |word: &&String| {
             let name = word.split('=').next().unwrap_or_default().to_lowercase();
-            name.starts_with('-')
-                && ELSEWHERE.iter().any(|part| name.contains(part))
-                && name != "--ignore-scripts"
+            name.starts_with('-') && ELSEWHERE.iter().any(|part| name.contains(part))
         };
-        if program != "ssh"
-            && program != "gh"
+        if !matches!(program, "ssh" | "gh")
+            && self.harmless_options().is_none()
             && let Some(option) = arguments.iter().find(is_elsewhere)
         {
             return Some(format!("with {option} it could run something else"));
@@ -287,6 +365,8 @@ mod tests {
             "pip install --only-binary :all: requests",
             "cargo fetch",
             "cargo publish --no-verify",
+            "npm install --ignore-scripts --save-dev -w app left-pad@1 @scope/x",
+            "pip download --only-binary=:all: --index-url https://example.com/simple/ --python-version 3.11 -d ./wheels a b==1",
             "ssh host uptime",
             "aws s3 ls",
         ] {
@@ -303,6 +383,21 @@ mod tests {
             "npm ci --ignore-scripts=false",
             "pip install requests",
             "pip install .",
+            "pip install --only-binary=:all: .",
+            "pip install --only-binary :all: ./sub",
+            "pip install --only-binary=:all: git+https://example.com/x",
+            "pip install --only-binary=:all: https://example.com/x.tar.gz",
+            "pip install --only-binary=:all: -e x",
+            "pip install --only-binary=:all: --no-binary x x",
+            "pip install --only-binary=:all: --trusted-host example.com x",
+            "npm ci --ignore-scripts --scr ./x",
+            "npm ci --ignore-scripts --no-ignore-s",
+            "npm ci --ignore-scripts -C elsewhere",
+            "npm ci --ignore-scripts --userc ./x",
+            "cargo fetch --config x=y",
+            "cargo fetch -Zunstable-options",
+            "cargo fetch -C elsewhere",
+            "cargo search --index sparse+http://example.com/ x",
             "cargo build",
             "cargo publish",
             "rsync --rsh=./x a b",

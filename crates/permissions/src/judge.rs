@@ -350,6 +350,7 @@ impl<'a> Judge<'a> {
                 let what = format!("`{}` gets {}", row.program, row.what);
                 let point = by_rule.unwrap_or_else(|| Point::ask(what).grave().unless(rule));
                 if point.verdict != Verdict::Deny {
+                    self.contain_submodules(&words);
                     self.judged.needs.alone = Some(words);
                     self.judged.needs.credentials = Some(row.program.to_owned());
                 }
@@ -362,6 +363,22 @@ impl<'a> Judge<'a> {
                     format!("it would need {}, which {} can't have here: {why}", row.what, row.program);
                 self.push(Point::new(Verdict::Deny, reason));
             }
+        }
+    }
+
+    /// What `git submodule` writes into the settings comes from `.gitmodules`, and runs nothing. That is sure where it is run
+    /// without a shell and without hooks, as everything is that has credentials.
+    fn contain_submodules(&mut self, words: &[String]) {
+        let is_plain = matches!(words, [_, verb, what, ..] if verb == "submodule" && matches!(what.as_str(), "init" | "update"));
+        if !is_plain {
+            return;
+        }
+        let named: Vec<Option<String>> = words.iter().cloned().map(Some).collect();
+        let reason = changes_settings(&format!("`{}`", shown(&named)));
+        for point in self.judged.points.iter_mut().filter(|point| point.reason == reason) {
+            point.contained = Contained::ByConfinement;
+            // Each module has settings of its own, where git notes where its files are.
+            self.judged.needs.writes.push(self.policy.places.root.join(".git/modules"));
         }
     }
 
@@ -439,9 +456,7 @@ impl<'a> Judge<'a> {
             let point = self.write("write", &config, Contained::ByConfinement);
             let is_denied = point.verdict == Verdict::Deny;
             self.push(match how {
-                GitSettings::AsItWorks if !is_denied => {
-                    Point::ask(format!("{what} changes the settings of the repository"))
-                }
+                GitSettings::AsItWorks if !is_denied => Point::ask(changes_settings(&what)),
                 _ => point,
             });
         }
@@ -726,6 +741,10 @@ impl<'a> Judge<'a> {
 
 /// What to say of a way out of the sandbox that is not alone.
 const OUTSIDE_ALONE: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that; here it stays confined";
+fn changes_settings(what: &str) -> String {
+    format!("{what} changes the settings of the repository")
+}
+
 /// Why a call gets no credentials.
 const ALONE: &str =
     "they go with one plain command only; run it on its own, without variables, pipes or redirections";

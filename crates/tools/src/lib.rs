@@ -39,7 +39,7 @@ pub use search::grep::Grep;
 pub use search::list::List;
 pub use shell::Shell;
 pub use shell::commands::Commands;
-pub use shell::fence::{Credential, Fence, Variables, opened_for};
+pub use shell::fence::{Credential, Fence, FindObstacle, Variables, opened_for};
 pub use shell::jobs::Jobs;
 pub use shell::private::Private;
 pub use shell::shell_input::ShellInput;

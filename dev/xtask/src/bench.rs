@@ -13,10 +13,11 @@ type Row = [String; 6];
 const TITLES: [&str; 6] = ["", "helve", "baseline", "", "ratio", "target"];
 
 /// What can be measured by itself.
-const PARTS: [(&str, Measure); 9] = [
+const PARTS: [(&str, Measure); 10] = [
     ("start", starting),
     ("loop", || of_program("loop")),
     ("interface", || of_program("interface")),
+    ("commands", || of_bench("helve-tools", "commands", &[])),
     ("exec", || of_bench("helve-exec", "exec", &[])),
     ("journal", || of_bench("helve-journal", "journal", &[])),
     ("models", || of_bench("helve-models", "models", &[])),

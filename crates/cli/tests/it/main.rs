@@ -23,6 +23,7 @@ mod models;
 mod output;
 mod permissions;
 mod picture;
+mod private_registries;
 mod run;
 mod sessions;
 mod terminal;

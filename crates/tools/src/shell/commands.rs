@@ -22,7 +22,7 @@ use crate::shell::cleaned::Cleaner;
 use crate::shell::ending;
 use crate::shell::fence::Fence;
 use crate::shell::kept::Kept;
-use crate::shell::repositories::harmful_setting;
+use crate::shell::repositories::harmful_setting_in;
 use crate::shell::scratch::Scratch;
 use crate::shell::survey::Survey;
 use crate::{Context, ToolFailure};
@@ -110,17 +110,18 @@ impl Commands {
                     .is_some_and(|credential| credential.variables.iter().any(|own| name == own.as_str()))
             };
             order.env.retain(|(name, _)| is_given(name) || !self.withheld.contains(name));
+            let settings = credential.map(|given| given.settings.as_slice()).unwrap_or_default();
+            // Of two that say the same, only one may be there. Some programs read their variables in small and in capital letters.
+            let is_in = |all: &[(OsString, OsString)], name: &OsStr| {
+                all.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
+            };
             let own = [("TMPDIR".into(), folder.into())];
-            let own: Vec<(OsString, OsString)> =
-                own.into_iter().chain(fence.environment(context.granted.network)).collect();
-            let own = own
-                .into_iter()
-                .chain(credential.into_iter().flat_map(|given| given.settings.iter().cloned()));
-            let own: Vec<(OsString, OsString)> = own.collect();
+            let own = own.into_iter().chain(fence.environment(context.granted.network));
+            let mut own: Vec<(OsString, OsString)> =
+                own.filter(|(name, _)| !is_given(name) && !is_in(settings, name)).collect();
+            own.extend_from_slice(settings);
             let has_agent = credential.is_some_and(|credential| credential.agent);
-            order.env.retain(|(name, _)| {
-                (has_agent || name != "SSH_AUTH_SOCK") && !own.iter().any(|(own, _)| own == name)
-            });
+            order.env.retain(|(name, _)| (has_agent || name != "SSH_AUTH_SOCK") && !is_in(&own, name));
             order.env.extend(own);
         }
         order
@@ -136,11 +137,20 @@ impl Commands {
             )));
         };
         if credential.program == "git"
-            && let Some(setting) = fence.and_then(|_| harmful_setting(&context.root.join(".git/config")))
+            && let Some((config, setting)) = harmful_setting_in(&context.root)
         {
             return Err(ToolFailure(format!(
-                "The command was not run: the project's .git/config has `{setting}`, which could make git hand the user's credentials \
+                "The command was not run: the project's {config} has `{setting}`, which could make git hand the user's credentials \
                  on. The user can run it, or remove that setting."
+            )));
+        }
+        let home = fence.and_then(|fence| fence.home.as_deref());
+        let obstacle = credential.obstacle.zip(home).and_then(|(find, home)| find(at, &context.root, home));
+        if let Some(obstacle) = obstacle {
+            let program = &credential.program;
+            return Err(ToolFailure(format!(
+                "The command was not run: {obstacle}, which could make {program} hand the user's credentials on. The user can run \
+                 it, or change that."
             )));
         }
         let words = in_parts(words);

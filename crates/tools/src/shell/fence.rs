@@ -31,6 +31,10 @@ pub struct Fence {
     pub protected_in_git: &'static [&'static str],
     /// Whether a file by this name holds secrets, wherever it is.
     pub is_secret: fn(&str) -> bool,
+    /// Whether a file by such a name holds none all the same, by what is in it now.
+    pub holds_no_secret: fn(&Path) -> bool,
+    /// Settings of git without the logins in their addresses; none if they hold none.
+    pub without_logins: fn(&str) -> Option<String>,
     pub home: Option<PathBuf>,
     /// The socket of the agent that has the user's keys.
     pub agent: Option<PathBuf>,
@@ -53,7 +57,15 @@ pub struct Credential {
     pub settings: Vec<(OsString, OsString)>,
     /// Where the program is.
     pub path: PathBuf,
+    /// Whether it is kept from starting any other process.
+    pub single_process: bool,
+    /// Looks for what in the project could send what is given elsewhere.
+    pub obstacle: Option<FindObstacle>,
 }
+
+/// What of the settings that a project has for a program could make it hand its credentials on, in words; from the folder that
+/// it is run in up to the project's, for a user with this home folder.
+pub type FindObstacle = fn(folder: &Path, root: &Path, home: &Path) -> Option<String>;
 
 /// Variables, and folders that they name, as paths inside another.
 pub type Variables = &'static [(&'static str, &'static str)];
@@ -89,13 +101,16 @@ impl Fence {
         for folder in &writable {
             protected
                 .extend(self.protected.iter().map(|path| folder.join(path)).filter(|path| path.exists()));
-            let git = if is_git(folder) { folder.clone() } else { folder.join(".git") };
-            protected.extend(in_git(&git, self.protected_in_git));
+            protected.extend(in_git(&git_folder(folder), self.protected_in_git));
         }
         let is_granted = |path: &PathBuf, granted: &[PathBuf]| {
             granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
         };
-        writable.extend(granted.writes.iter().filter_map(|path| opened_for(path, self.home.as_deref())));
+        // What lies in something writable only loses its protection: a place of its own could not be replaced as a whole, which is
+        // how git writes its settings.
+        let outside = |path: &&PathBuf| !writable.iter().any(|folder| path.starts_with(folder));
+        let opened: Vec<PathBuf> = granted.writes.iter().filter(outside).cloned().collect();
+        writable.extend(opened.iter().filter_map(|path| opened_for(path, self.home.as_deref())));
         let credential = self.credential(context);
         let mut given: Vec<PathBuf> = granted.reads.clone();
         if let Some(credential) = credential {
@@ -103,23 +118,32 @@ impl Fence {
             writable.extend(self.agent.iter().filter(|socket| credential.agent && socket.exists()).cloned());
         }
         let mut hidden = self.hidden.clone();
+        let mut git_folders: Vec<PathBuf> = folders.iter().map(|folder| git_folder(folder)).collect();
+        git_folders.extend(elsewhere.iter().cloned());
         if is_full {
             let Masks { hidden: masked, protected: kept, repositories } =
                 survey.masks(&folders, &self.measure(context));
             hidden.extend(masked);
-            protected.extend(kept);
+            protected.extend(kept.into_iter().filter(|path| !(self.holds_no_secret)(path)));
             for repository in &repositories {
                 match repository.is_dir() {
                     true => protected.extend(in_git(repository, self.protected_in_git)),
                     false => protected.push(repository.clone()),
                 }
             }
+            git_folders.extend(repositories);
         } else {
             writable.push(temporary.to_owned());
             writable.extend(self.private.elsewhere(granted.network).ok().map(|(folder, _)| folder));
         }
+        // Whoever may use the user's credentials in git, or change its settings, gets them as they are.
+        let is_gits = credential.is_some_and(|credential| credential.program == "git");
+        let replaced = match is_full && !is_gits {
+            true => self.replaced(&git_folders, |path| is_granted(path, &granted.writes)),
+            false => Vec::new(),
+        };
         protected.retain(|path| is_full && !is_granted(path, &granted.writes));
-        hidden.retain(|path| path.exists() && !is_granted(path, &given));
+        hidden.retain(|path| path.exists() && !is_granted(path, &given) && !(self.holds_no_secret)(path));
         let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
         hidden.retain(|path| is_full || !is_inside(path));
         let is_open = |home: &&PathBuf| {
@@ -139,12 +163,30 @@ impl Fence {
             protected,
             hidden,
             programs: credential.map(|credential| credential.programs.clone()),
+            single_process: credential.is_some_and(|credential| credential.single_process),
             shown,
+            replaced,
             layers,
             temporary: is_full.then(|| temporary.to_owned()),
             scratch: SCRATCH,
             network: if granted.network { Network::On } else { Network::Off },
         })
+    }
+
+    /// The settings of git that hold a login, each with a copy without it, which commands see instead.
+    fn replaced(
+        &self,
+        git_folders: &[PathBuf],
+        is_granted: impl Fn(&PathBuf) -> bool,
+    ) -> Vec<(PathBuf, PathBuf)> {
+        let files: BTreeSet<PathBuf> =
+            git_folders.iter().flat_map(|git| in_git(git, &["config", "config.worktree"])).collect();
+        let copied = files.into_iter().filter(|path| !is_granted(path)).filter_map(|path| {
+            let text = String::from_utf8(read_up_to(&path, MAX_GIT_FILE).ok()?).ok()?;
+            let copy = self.private.keep_copy(&path, &(self.without_logins)(&text)?).ok()?;
+            Some((path, copy))
+        });
+        copied.collect()
     }
 
     /// What a call gets to say who the user is.
@@ -181,6 +223,11 @@ impl Fence {
         let in_git = repositories.iter().flat_map(|git| absent_in_git(git, self.protected_in_git));
         folders.flat_map(of_folder).chain(in_git).collect()
     }
+}
+
+/// Where git keeps what belongs to a folder, which may be a repository without a work tree.
+fn git_folder(folder: &Path) -> PathBuf {
+    if is_git(folder) { folder.to_owned() } else { folder.join(".git") }
 }
 
 /// Whether a folder is a git folder itself.

@@ -4,6 +4,7 @@ pub(crate) mod cleaned;
 pub(crate) mod commands;
 pub(crate) mod ending;
 pub(crate) mod fence;
+pub(crate) mod folder_watch;
 pub(crate) mod guarded;
 pub(crate) mod jobs;
 pub(crate) mod kept;
@@ -166,6 +167,11 @@ impl TypedTool for Shell {
         let aside = words_about(&aside);
         if let Some(confinement) = confinement.filter(|_| !is_well) {
             told.push_str(why_confined(&told, &confinement));
+            told.push_str(match context.granted.credentials {
+                None if confinement.network == Network::On => why_refused(&told),
+                Some(_) => why_not_started(&told),
+                None => "",
+            });
         }
         told.push_str(&aside);
         told.push_str(&words_about_unfinished(&unfinished, &context.root));
@@ -359,6 +365,52 @@ fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
         "[it can write only in the project and in /tmp]\n"
     } else {
         ""
+    }
+}
+
+/// What programs say that a server does not know the user.
+const NOT_KNOWN: [&str; 15] = [
+    "E401",
+    "401 Unauthorized",
+    "401 Client Error",
+    "401 Error",
+    "HTTP 401",
+    "got 401",
+    "error: 401",
+    "ENEEDAUTH",
+    "authentication required",
+    "Authentication failed",
+    "could not read Username",
+    "could not read Password",
+    "no token found",
+    "Permission denied (publickey",
+    // pip asks.
+    "User for ",
+];
+
+/// What the model is told when a command may have failed because it had no credentials.
+fn why_refused(said: &str) -> &'static str {
+    match NOT_KNOWN.iter().any(|sign| said.contains(sign)) {
+        true => {
+            "[it had none of the user's credentials; if it needs them, set `credentials` for one plain command that runs nothing of the \
+             project's, and build without them: `git fetch`, `git submodule update --init`, `npm ci --ignore-scripts`, \
+             `pip download --only-binary=:all: -d DIR`, `cargo fetch`]\n"
+        }
+        false => "",
+    }
+}
+
+/// What the model is told when a command with credentials may have failed because it wanted to start another program.
+fn why_not_started(said: &str) -> &'static str {
+    match ["Operation not permitted", "Permission denied", "EPERM", "EACCES"]
+        .iter()
+        .any(|sign| said.contains(sign))
+    {
+        true => {
+            "[what has the user's credentials starts no program but its own parts, and builds nothing: fetch what is needed, then build \
+             without `credentials`]\n"
+        }
+        false => "",
     }
 }
 

@@ -4,7 +4,7 @@
 //! It is bounded: what nobody used for a while is removed, and what is too large, whenever no command uses it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -29,6 +29,8 @@ const HAS_FETCHED: &str = "has-fetched";
 /// Where caches are that tools are sent to.
 const CACHES: &str = "caches";
 const TEMPORARY: &str = "tmp";
+/// Where copies of files are that commands see instead.
+const COPIES: &str = "copies";
 
 /// What a project has for itself.
 #[derive(Clone, Debug)]
@@ -68,6 +70,20 @@ impl Private {
         let variables = self.cache_variables.iter().chain(fetched.into_iter().flatten());
         let named = variables.map(|(name, inside)| (*name, folder.join(inside))).collect();
         Ok((folder, named))
+    }
+
+    /// A copy of a file with another text, for commands to see instead.
+    pub(crate) fn keep_copy(&self, of: &Path, text: &str) -> io::Result<PathBuf> {
+        let folder = self.folder.join(COPIES);
+        let copy = folder.join(blake3::hash(of.as_os_str().as_encoded_bytes()).to_hex().as_str());
+        if fs::read(&copy).is_ok_and(|now| now == text.as_bytes()) {
+            return Ok(copy);
+        }
+        make(&folder)?;
+        let mut new = tempfile::NamedTempFile::new_in(&folder)?;
+        new.write_all(text.as_bytes())?;
+        new.persist(&copy)?;
+        Ok(copy)
     }
 
     /// Whether what is fetched comes from the project's own folders: from the first command with a network on, since the

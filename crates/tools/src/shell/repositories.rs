@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::shell::commands::read_up_to;
+use crate::shell::guarded::in_git;
 
 /// A file of settings, or one that says where git keeps something, is not larger.
 const MAX_BYTES: u64 = 64 << 10;
@@ -76,15 +77,27 @@ const HARMLESS: &[&str] = &[
 
 /// The first setting in a file that could run something, or lead elsewhere; none if there is none. A file that can't be read
 /// is not harmless.
-pub(crate) fn harmful_setting(config: &Path) -> Option<String> {
+fn harmful_setting(config: &Path, is_module: bool) -> Option<String> {
     let Ok(text) = read_up_to(config, MAX_BYTES + 1) else { return Some("what can't be read".to_owned()) };
     match String::from_utf8(text) {
-        Ok(text) if text.len() as u64 <= MAX_BYTES => harmful(&text),
+        // A module has its files elsewhere, and says where.
+        Ok(text) if text.len() as u64 <= MAX_BYTES && is_module => harmful(&text, &["core.worktree"]),
+        Ok(text) if text.len() as u64 <= MAX_BYTES => harmful(&text, &[]),
         _ => Some("what can't be read".to_owned()),
     }
 }
 
-fn harmful(text: &str) -> Option<String> {
+/// The same for all settings of a project's repository, those of its modules and work trees too, and the file that it is in.
+pub(crate) fn harmful_setting_in(root: &Path) -> Option<(String, String)> {
+    let git = root.join(".git");
+    in_git(&git, &["config", "config.worktree"]).into_iter().find_map(|config| {
+        let setting = harmful_setting(&config, config.starts_with(git.join("modules")))?;
+        let shown = config.strip_prefix(root).unwrap_or(&config).display().to_string();
+        Some((shown, setting))
+    })
+}
+
+fn harmful(text: &str, also_harmless: &[&str]) -> Option<String> {
     let mut section = String::new();
     for line in text.trim_start_matches('\u{feff}').lines() {
         let mut line = line.trim();
@@ -106,7 +119,7 @@ fn harmful(text: &str) -> Option<String> {
         // A value that goes on in the next line, or is quoted, could hide another one.
         let is_plain =
             !value.ends_with('\\') && !value.contains("::") && !value.trim_matches('"').starts_with('-');
-        if !is_plain || !HARMLESS.iter().any(is_known) {
+        if !is_plain || !HARMLESS.iter().chain(also_harmless).any(is_known) {
             return Some(name);
         }
     }
@@ -118,7 +131,7 @@ pub(crate) fn is_harmless(path: &Path) -> bool {
     match path.file_name().and_then(|name| name.to_str()) {
         Some(".git") if is_folder(path) => is_harmless_repository(path),
         Some(".git") => leads_to_harmless(path),
-        Some("config" | "config.worktree") => harmful_setting(path).is_none(),
+        Some("config" | "config.worktree") => harmful_setting(path, false).is_none(),
         Some("hooks") => has_only_samples(path),
         Some("info") => is_folder(path) && !path.join("attributes").exists(),
         // Only a work tree that git has made has one, and it leads to the repository around it.
@@ -157,8 +170,7 @@ fn leads_to_harmless(file: &Path) -> bool {
 /// The folder of a module says where its files are.
 fn is_harmless_repository_of(git: &Path) -> bool {
     let config = git.join("config");
-    let is_settled = config.symlink_metadata().is_err()
-        || harmful_setting(&config).is_none_or(|setting| setting == "core.worktree");
+    let is_settled = config.symlink_metadata().is_err() || harmful_setting(&config, true).is_none();
     is_settled
         && !git.join("commondir").exists() | is_harmless(&git.join("commondir"))
         && has_only_samples(&git.join("hooks"))
@@ -195,7 +207,11 @@ mod tests {
     fn settings_that_run_something_are_found() {
         let plain = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = https://x/y.git\n\
                      \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n; a comment\n";
-        assert_eq!(harmful(plain), None);
+        assert_eq!(harmful(plain, &[]), None);
+        let module = "[core]\n\tworktree = ../../../lib\n";
+        assert_eq!(harmful(module, &["core.worktree"]), None);
+        let trap = format!("{module}\tfsmonitor = ./x\n");
+        assert_eq!(harmful(&trap, &["core.worktree"]).as_deref(), Some("core.fsmonitor"));
         for (text, name) in [
             ("[core]\nfsmonitor = ./x", "core.fsmonitor"),
             ("[CORE] sshCommand = x", "core.sshcommand"),
@@ -211,7 +227,7 @@ mod tests {
             ("[submodule \"x\"]\nupdate = !x", "submodule.update"),
         ] {
             // Whatever is found first: something is.
-            let found = harmful(text);
+            let found = harmful(text, &[]);
             assert!(
                 found.is_some() && (found.as_deref() == Some(name) || name == "core.bare"),
                 "{text:?} {found:?}"
@@ -244,7 +260,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_settings_panic(text: String) {
-            let _ = harmful(&text);
+            let _ = harmful(&text, &[]);
         }
     }
 }

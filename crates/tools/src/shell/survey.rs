@@ -1,7 +1,7 @@
 //! What of a project is not for commands: files with secrets, what a rule denies, and what decides what git runs.
 //!
-//! All folders are looked through once, before the first command. After that only folders that were changed are read again: each
-//! has two times that say so, one of which nobody can set. What is a secret is decided by what the user put there, not by
+//! All folders are looked through once, before the first command. After that only folders that were changed are read again: the
+//! system tells which ([`FolderWatch`]), or each has two times that say so, one of which nobody can set. What is a secret is decided by what the user put there, not by
 //! what commands write: the index of git is read once, and files that a command makes are its own.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,10 +12,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::shell::commands::read_up_to;
+use sha1::{Digest, Sha1};
 
-/// An index of git's is not read beyond this.
+use crate::shell::commands::read_up_to;
+use crate::shell::folder_watch::{Changes, FolderWatch, is_local};
+
+/// An index of git's is not read beyond this, nor a file that says where it is.
 const MAX_INDEX: u64 = 256 << 20;
+const MAX_LINK: u64 = 4 << 10;
+/// A larger file is a secret by its name, whether it is tracked or not.
+const MAX_SECRET: u64 = 1 << 20;
+/// Nobody has so many files by such names; more are guesses.
+const MAX_TRACKED: usize = 2_000;
 /// A name that nobody gives to a file: what holds for it holds for all of a folder.
 const ANY_NAME: &str = "\u{1}any";
 /// Folders with what others wrote: keys in them are examples and certificates.
@@ -58,9 +66,13 @@ struct State {
     key: String,
     roots: Vec<PathBuf>,
     /// Each folder as it was when it was read.
-    folders: HashMap<PathBuf, Times>,
+    folders: HashMap<PathBuf, Known>,
+    /// What tells which of them were changed.
+    watch: Option<FolderWatch>,
+    /// File systems on which it tells everything.
+    local: HashSet<u64>,
     found: Found,
-    /// What git tracked when the session began, from the root on.
+    /// What git tracked when the session began, of files by the names of secrets.
     tracked: HashSet<PathBuf>,
     /// Files by the names of secrets that commands made themselves.
     made: HashSet<PathBuf>,
@@ -74,11 +86,21 @@ struct Found {
     repositories: BTreeSet<PathBuf>,
 }
 
+/// A folder that was read.
+#[derive(Debug)]
+struct Known {
+    times: Times,
+    /// Whether the system tells when it is changed.
+    is_watched: bool,
+}
+
 /// When a folder was last changed. The second can't be set by anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Times {
     modified: (i64, i64),
     changed: (i64, i64),
+    /// The file system on which it is.
+    device: u64,
 }
 
 impl Times {
@@ -87,6 +109,7 @@ impl Times {
         Some(Times {
             modified: (facts.mtime(), facts.mtime_nsec()),
             changed: (facts.ctime(), facts.ctime_nsec()),
+            device: facts.dev(),
         })
     }
 }
@@ -114,7 +137,10 @@ impl Survey {
                 match before {
                     // Only the rules are others: what the session saw at its start stays.
                     Some(before) => (first.tracked, first.made) = (before.tracked, before.made),
-                    None => first.tracked = roots.iter().flat_map(|root| tracked(root)).collect(),
+                    None => {
+                        let tracked = |root: &PathBuf| tracked(root, measure.is_secret);
+                        first.tracked = roots.iter().flat_map(tracked).collect();
+                    }
                 }
                 first.begin(measure);
                 *state = Some(first);
@@ -158,6 +184,9 @@ impl State {
     }
 
     fn begin(&mut self, measure: &Measure<'_>) {
+        self.watch = FolderWatch::new();
+        let local = self.roots.iter().filter(|root| is_local(root));
+        self.local = local.filter_map(|root| Some(Times::of(root)?.device)).collect();
         for root in self.roots.clone() {
             self.read(root, measure, usize::MAX);
         }
@@ -176,12 +205,7 @@ impl State {
 
     /// Reads the folders again that were changed, and drops what is gone.
     fn refresh(&mut self, measure: &Measure<'_>) {
-        let changed: Vec<PathBuf> = self
-            .folders
-            .iter()
-            .filter(|(folder, times)| Times::of(folder) != Some(**times))
-            .map(|(folder, _)| folder.clone())
-            .collect();
+        let changed = self.changed();
         if changed.is_empty() {
             return;
         }
@@ -198,16 +222,34 @@ impl State {
         }
     }
 
+    /// The folders that were changed, or are gone.
+    fn changed(&mut self) -> Vec<PathBuf> {
+        let told = self.watch.as_mut().and_then(FolderWatch::changes);
+        if let Some(Changes { moved, .. }) = told.as_ref().filter(|told| !told.moved.is_empty()) {
+            self.folders.retain(|folder, _| !moved.iter().any(|moved| folder.starts_with(moved)));
+        }
+        let is_changed = |folder: &Path, known: &Known| match &told {
+            Some(told) if known.is_watched => told.folders.contains(folder),
+            _ => Times::of(folder) != Some(known.times),
+        };
+        let changed = self.folders.iter().filter(|(folder, known)| is_changed(folder, known));
+        // A root that was away is looked through when it is back.
+        let back = self.roots.iter().filter(|root| !self.folders.contains_key(*root));
+        changed.map(|(folder, _)| folder).chain(back).cloned().collect()
+    }
+
     /// Reads a folder and all below it that are not known yet. Gives how many more files could have been looked at.
     fn read(&mut self, folder: PathBuf, measure: &Measure<'_>, mut left: usize) -> usize {
         let mut open = vec![folder];
         while let Some(folder) = open.pop() {
             // Before it is read: what changes meanwhile is seen the next time.
             let Some(times) = Times::of(&folder) else { continue };
-            if self.folders.get(&folder) == Some(&times) {
+            if self.folders.get(&folder).is_some_and(|known| known.times == times) {
                 continue;
             }
-            let is_of_others = folder.iter().any(|name| DEPENDENCIES.iter().any(|own| name == *own));
+            let is_watched = self.local.contains(&times.device)
+                && self.watch.as_mut().is_some_and(|watch| watch.add(&folder));
+            let is_of_others = self.is_of_others(&folder);
             let (mut has_head, mut has_objects) = (false, false);
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let Some(rest) = left.checked_sub(1) else { return 0 };
@@ -222,6 +264,9 @@ impl State {
                 }
                 let is_secret = !kind.is_dir() && self.is_secret(&path, &name, is_of_others, measure);
                 if is_secret {
+                    // What a link leads to stays hidden when the link is moved.
+                    let to = path.canonicalize().ok().filter(|_| kind.is_symlink());
+                    self.found.secrets.extend(to);
                     self.found.secrets.insert(path.clone());
                 }
                 if !self.notes(&path, measure) && kind.is_dir() {
@@ -231,9 +276,15 @@ impl State {
             if has_head && has_objects && !self.roots.contains(&folder) {
                 self.found.repositories.insert(folder.clone());
             }
-            self.folders.insert(folder, times);
+            self.folders.insert(folder, Known { times, is_watched });
         }
         left
+    }
+
+    /// Whether a folder, or one around it in the project, holds what others wrote.
+    fn is_of_others(&self, folder: &Path) -> bool {
+        let inside = self.roots.iter().find_map(|root| folder.strip_prefix(root).ok()).unwrap_or(folder);
+        inside.iter().any(|name| DEPENDENCIES.iter().any(|own| name == *own))
     }
 
     /// Notes what a rule denies. True if that is all of a place, so that nobody looks into it.
@@ -315,37 +366,44 @@ fn identity(path: &Path) -> Option<Identity> {
     Some((facts.dev(), facts.ino()))
 }
 
-/// The files that git tracks in a folder, as they are now: those are no secrets, and a commit must find them as they are. What
-/// only the index says counts for nothing, because commands write it: the file must be the one that git saw.
-fn tracked(root: &Path) -> Vec<PathBuf> {
-    let index = read_up_to(&root.join(".git/index"), MAX_INDEX).unwrap_or_default();
-    let entries = entries_in(&index).into_iter();
+/// The files by the names of secrets that git tracks in a folder, as they are now: those are no secrets, and a commit must find
+/// them as they are. What only the index says counts for nothing, because commands write it: it must know what is in the
+/// file, which nobody knows who can't read it.
+fn tracked(root: &Path, is_secret: fn(&str) -> bool) -> Vec<PathBuf> {
+    let index = read_up_to(&git_folder(root).join("index"), MAX_INDEX).unwrap_or_default();
+    let may_count = |entry: &Entry<'_>| {
+        let name = entry.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        str::from_utf8(name).is_ok_and(is_secret)
+    };
+    let entries = entries_in(&index).into_iter().filter(may_count).take(MAX_TRACKED);
     let named = entries.map(|entry| (root.join(OsStr::from_bytes(entry.name)), entry));
     named.filter(|(path, entry)| entry.is_of(path)).map(|(path, _)| path).collect()
+}
+
+/// Where the index of a project is. Of a worktree it is elsewhere.
+fn git_folder(root: &Path) -> PathBuf {
+    let git = root.join(".git");
+    let link = read_up_to(&git, MAX_LINK).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    match link.as_deref().and_then(|link| link.strip_prefix("gitdir: ")) {
+        Some(to) => root.join(to.trim_end()),
+        None => git,
+    }
 }
 
 /// What an index of git's says of a file.
 struct Entry<'a> {
     name: &'a [u8],
-    /// Seconds and parts of one, of the last change.
-    modified: (u32, u32),
-    number: u32,
-    size: u32,
+    /// Of what is in it.
+    hash: [u8; 20],
 }
 
 impl Entry<'_> {
-    /// Whether a file is the one that git saw. Whoever can't look at it can't know its size and its time.
+    /// Whether there is in a file what git saw. A link is never one: what it leads to is another file.
     fn is_of(&self, path: &Path) -> bool {
-        // The system counts further than the index.
-        const LOW: u64 = u32::MAX as u64;
-        let Ok(facts) = fs::symlink_metadata(path) else { return false };
-        let seconds =
-            u64::try_from(facts.mtime()).is_ok_and(|seconds| seconds & LOW == u64::from(self.modified.0));
-        let parts = self.modified.1 == 0 || i64::from(self.modified.1) == facts.mtime_nsec();
-        facts.len() & LOW == u64::from(self.size)
-            && seconds
-            && parts
-            && facts.ino() & LOW == u64::from(self.number)
+        let Ok(bytes) = read_up_to(path, MAX_SECRET) else { return false };
+        let mut hash = Sha1::new_with_prefix(format!("blob {}\0", bytes.len()));
+        hash.update(&bytes);
+        hash.finalize().as_slice() == self.hash
     }
 }
 
@@ -353,6 +411,8 @@ impl Entry<'_> {
 fn entries_in(index: &[u8]) -> Vec<Entry<'_>> {
     /// What stands before the name of an entry, and what more if its flags say so.
     const BEFORE: usize = 62;
+    /// Where the hash is.
+    const HASH: usize = 40;
     let number = |bytes: &[u8], at: usize| {
         bytes
             .get(at..at + 4)
@@ -371,9 +431,8 @@ fn entries_in(index: &[u8]) -> Vec<Entry<'_>> {
         let name = rest.get(start..).and_then(|rest| rest.split(|byte| *byte == 0).next());
         // A file has a name: what follows is nothing, however much of it is claimed.
         let Some(name) = name.filter(|name| !name.is_empty()) else { break };
-        let fields = [8, 12, 20, 36].map(|at| number(rest, at).unwrap_or_default());
-        let [seconds, parts, inode, size] = fields;
-        entries.push(Entry { name, modified: (seconds, parts), number: inode, size });
+        let Some(hash) = rest.get(HASH..).and_then(|rest| rest.first_chunk()) else { break };
+        entries.push(Entry { name, hash: *hash });
         // Entries are filled up with zeros to a multiple of eight, at least with one.
         let Some(after) = rest.get((start + name.len()) / 8 * 8 + 8..) else { break };
         rest = after;
@@ -445,13 +504,77 @@ mod tests {
         let found = below(root, &before.masks(&[root.to_owned()], &measure(&denied)).hidden);
         assert_eq!(found, ["planted.pem"], "the other two are as git saw them");
         fs::remove_file(root.join("planted.pem")).unwrap();
+        // Nor is one that was changed since, however it looks.
+        let times = fs::metadata(root.join("conf/.env")).unwrap().modified().unwrap();
+        let file = fs::OpenOptions::new().write(true).open(root.join("conf/.env")).unwrap();
+        std::io::Write::write_all(&mut &file, b"y").unwrap();
+        file.set_modified(times).unwrap();
+        let found = below(root, &Survey::default().masks(&[root.to_owned()], &measure(&denied)).hidden);
+        assert_eq!(found, ["conf/.env"]);
         // And what is moved is found where it went.
         fs::create_dir(root.join("vendor")).unwrap();
         fs::rename(root.join(".env"), root.join("vendor/.env")).unwrap();
         assert_eq!(masked(), ["vendor/.env"]);
     }
 
+    /// What somebody does in a project between two commands.
+    #[derive(Clone, Debug)]
+    enum Deed {
+        Write(String),
+        Move(String, String),
+        Remove(String),
+        Many(String),
+        Look,
+    }
+
+    fn deed() -> impl proptest::strategy::Strategy<Value = Deed> {
+        use proptest::prelude::*;
+        let folder = || "[ab](/[ab]){0,2}";
+        prop_oneof![
+            3 => (folder(), "\\.env|x").prop_map(|(folder, name)| Deed::Write(format!("{folder}/{name}"))),
+            3 => (folder(), folder()).prop_map(|(from, to)| Deed::Move(from, to)),
+            1 => folder().prop_map(Deed::Remove),
+            1 => folder().prop_map(Deed::Many),
+            3 => Just(Deed::Look),
+        ]
+    }
+
+    fn perform(root: &Path, deed: &Deed) {
+        // What can't be done is not done.
+        let _ = match deed {
+            Deed::Write(path) => fs::create_dir_all(root.join(path).parent().unwrap())
+                .and_then(|()| fs::write(root.join(path), "x")),
+            Deed::Move(from, to) => fs::rename(root.join(from), root.join(to)),
+            Deed::Remove(path) => fs::remove_dir_all(root.join(path)),
+            Deed::Many(path) => (0..70).try_for_each(|number| {
+                fs::create_dir_all(root.join(path).join(format!("{number}")))
+                    .and_then(|()| fs::write(root.join(path).join(format!("{number}/.env")), "x"))
+            }),
+            Deed::Look => Ok(()),
+        };
+    }
+
     proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(50))]
+
+        /// Whoever looks again and again knows what somebody knows who looks for the first time.
+        #[test]
+        fn nothing_is_missed_whatever_is_moved_and_made(deeds in proptest::collection::vec(deed(), 1..25)) {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path().join("root");
+            write(&root, &["a/b/.env", "b/a/x", "b/b/a/.env"]);
+            let (survey, denied, roots) = (Survey::default(), Denied::default(), [root.clone()]);
+            survey.masks(&roots, &measure(&denied));
+            for deed in deeds.iter().chain([&Deed::Look]) {
+                perform(&root, deed);
+                if matches!(deed, Deed::Look) {
+                    let known = survey.masks(&roots, &measure(&denied)).hidden;
+                    let fresh = Survey::default().masks(&roots, &measure(&denied)).hidden;
+                    proptest::prop_assert_eq!(below(&root, &known), below(&root, &fresh));
+                }
+            }
+        }
+
         #[test]
         fn no_index_panics(mut index in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..300), version in 0_u8..5) {
             entries_in(&index);
@@ -459,6 +582,43 @@ mod tests {
             index.splice(..index.len().min(8), head);
             entries_in(&index);
         }
+    }
+
+    #[test]
+    fn what_a_secret_link_leads_to_stays_hidden_when_the_link_is_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        write(&root, &["shared/settings", "other"]);
+        std::os::unix::fs::symlink("shared/settings", root.join(".env")).unwrap();
+        let (survey, denied) = (Survey::default(), Denied::default());
+        let masked = || below(&root, &survey.masks(std::slice::from_ref(&root), &measure(&denied)).hidden);
+        assert_eq!(masked(), [".env", "shared/settings"]);
+        fs::rename(root.join(".env"), root.join("was")).unwrap();
+        assert_eq!(masked(), ["shared/settings"]);
+    }
+
+    #[test]
+    fn what_is_above_the_project_does_not_make_it_the_work_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("vendor/project");
+        write(&root, &["server.pem", "vendor/ca.pem"]);
+        let (survey, denied) = (Survey::default(), Denied::default());
+        let masks = survey.masks(std::slice::from_ref(&root), &measure(&denied));
+        assert_eq!(below(&root, &masks.hidden), ["server.pem"]);
+    }
+
+    #[test]
+    fn a_project_that_was_away_is_looked_through_when_it_is_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        write(&root, &[".env", "a/.env"]);
+        let (survey, denied) = (Survey::default(), Denied::default());
+        let masked = || survey.masks(std::slice::from_ref(&root), &measure(&denied)).hidden.len();
+        assert_eq!(masked(), 2);
+        fs::rename(&root, folder.path().join("away")).unwrap();
+        assert_eq!(masked(), 0);
+        fs::rename(folder.path().join("away"), &root).unwrap();
+        assert_eq!(masked(), 2);
     }
 
     #[test]
