@@ -8,6 +8,7 @@ mod captures;
 mod catalogue;
 mod docs;
 mod fuzz;
+mod measure;
 mod run;
 mod speak;
 mod test;
@@ -23,6 +24,7 @@ cargo xtask test --real-model          speak with a server on this machine (HELV
 cargo xtask bench [PARTS]              measure, each figure beside a baseline; a wrong part tells which there are
 cargo xtask fuzz [N]                   run N random scripts (100,000), and compare with what was read in them
 cargo xtask docs [--check]             make the reference pages anew, or check that they are up to date
+cargo xtask measure [--types]          tell how the code reads: names, long functions, comments, module cycles
 cargo xtask captures                   draw the main screens anew, as text and as pictures
 cargo xtask catalogue FILE             make the built-in catalogue of models out of a file of facts";
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::make(),
         ["docs", "--check"] => docs::check(),
         ["captures"] => captures::make(),
+        ["measure", options @ ..] => measure::run(options),
         ["catalogue", facts] => catalogue::make(facts),
         _ => Err(USAGE.to_owned()),
     };
