@@ -1,9 +1,13 @@
 //! The real names of many paths, each folder on their way looked at once.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 /// What is at a path, once all links are followed.
@@ -17,6 +21,8 @@ pub(crate) struct Real {
 #[derive(Default)]
 pub(crate) struct RealNames {
     folders: HashMap<PathBuf, Real>,
+    /// The folder that was last looked into, open.
+    last: Option<(PathBuf, OwnedFd)>,
 }
 
 impl RealNames {
@@ -35,12 +41,25 @@ impl RealNames {
         if !folder.exists {
             return Real { path: next, exists: false };
         }
-        match rustix::fs::readlink(&next, Vec::new()) {
+        match self.read_link(&folder.path, name) {
             // There is something, and it is no link.
             Err(Errno::INVAL) => Real { path: next, exists: true },
             Err(Errno::NOENT) => Real { path: next, exists: false },
             _ => resolve(path),
         }
+    }
+
+    fn read_link(&mut self, folder: &Path, name: &OsStr) -> rustix::io::Result<CString> {
+        let last = self.last.take().filter(|(last, _)| last.as_os_str() == folder.as_os_str());
+        let open = match last {
+            Some(last) => last,
+            None => {
+                let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                (folder.to_owned(), rustix::fs::open(folder, flags, Mode::empty())?)
+            }
+        };
+        let (_, folder) = self.last.insert(open);
+        rustix::fs::readlinkat(folder, name, Vec::new())
     }
 
     fn find_folder(&mut self, folder: &Path) -> Real {
@@ -50,6 +69,34 @@ impl RealNames {
         let found = self.find(folder);
         self.folders.insert(folder.to_owned(), found.clone());
         found
+    }
+}
+
+/// A real path, in the order of its parts, so that a folder comes right before all that is in it. To compare the bytes is
+/// faster than to take both apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RealPath(pub(crate) PathBuf);
+
+impl RealPath {
+    pub(crate) fn of(path: &Path) -> RealPath {
+        RealPath(path.to_owned())
+    }
+
+    /// Nothing in a name comes before the mark between two of them.
+    fn sortable(&self) -> impl Iterator<Item = u8> + '_ {
+        self.0.as_os_str().as_bytes().iter().map(|byte| if *byte == b'/' { 0 } else { *byte })
+    }
+}
+
+impl Ord for RealPath {
+    fn cmp(&self, other: &RealPath) -> Ordering {
+        self.sortable().cmp(other.sortable())
+    }
+}
+
+impl PartialOrd for RealPath {
+    fn partial_cmp(&self, other: &RealPath) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -97,6 +144,12 @@ mod tests {
         fn a_path_is_below_what_it_starts_with(path in "(/[a-c-]{1,2}){1,3}", folder in "/|(/[a-c-]{1,2}){1,2}") {
             let (path, folder) = (Path::new(&path), Path::new(&folder));
             prop_assert_eq!(is_at_or_below(path, folder), path.starts_with(folder));
+        }
+
+        #[test]
+        fn real_paths_have_the_order_of_paths(one in "(/[a-c!-]{1,2}){1,3}", other in "/|(/[a-c!-]{1,2}){1,3}") {
+            let (one, other) = (Path::new(&one), Path::new(&other));
+            prop_assert_eq!(RealPath::of(one).cmp(&RealPath::of(other)), one.cmp(other));
         }
 
         /// What is remembered changes nothing: in a tree full of links, each path has the name that it has by itself.

@@ -63,11 +63,16 @@ pub fn read_crates(folder: &Path) -> Result<Vec<CrateSource>, String> {
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.sort();
-    folders.iter().filter(|folder| folder.join("Cargo.toml").exists()).map(|folder| read_crate(folder)).collect()
+    folders
+        .iter()
+        .filter(|folder| folder.join("Cargo.toml").exists())
+        .map(|folder| read_crate(folder))
+        .collect()
 }
 
 fn read_crate(folder: &Path) -> Result<CrateSource, String> {
-    let root = ["src/lib.rs", "src/main.rs"].map(|name| folder.join(name)).into_iter().find(|path| path.exists());
+    let root =
+        ["src/lib.rs", "src/main.rs"].map(|name| folder.join(name)).into_iter().find(|path| path.exists());
     let root = root.ok_or_else(|| format!("{} has neither lib.rs nor main.rs", folder.display()))?;
     let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut modules = Vec::new();

@@ -6,14 +6,14 @@
 //! was after.
 
 use std::collections::BTreeSet;
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, statat};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount,
@@ -103,7 +103,8 @@ pub(super) fn arrange(confinement: &Confinement, view: &View, overlays: &[Overla
     mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
 
     names.resolver.iter().try_for_each(Placed::put)?;
-    places.into_iter().try_for_each(|place| place.put(&empty))
+    let mut folders = LastFolder::default();
+    places.into_iter().try_for_each(|place| place.put(&empty, &mut folders))
 }
 
 /// Keeps what is mounted in this namespace from being seen in others.
@@ -201,7 +202,8 @@ impl<'v> Place<'v> {
                 None => Content::Unknown,
             },
             Access::Protected if is_in_sight => Content::Again(READ_ONLY | HARMLESS),
-            Access::Pinned if is_in_sight => Content::Again(HARMLESS),
+            // It has the attributes of what is around it.
+            Access::Pinned if is_in_sight => Content::Again(0),
             Access::Shown | Access::Protected => Content::Taken(copy(at, READ_ONLY | HARMLESS)?),
             Access::Writable | Access::Pinned => Content::Taken(copy(at, HARMLESS)?),
         };
@@ -215,24 +217,77 @@ impl<'v> Place<'v> {
         }
     }
 
-    fn put(self, empty: &Empty) -> io::Result<()> {
+    fn put(self, empty: &Empty, folders: &mut LastFolder) -> io::Result<()> {
         match self.content {
             Content::Taken(mount) => Placed { at: self.at.to_owned(), mount }.put(),
             Content::Again(attributes) => {
-                let place = open_real(self.at)?;
-                let mount = copy_opened(&place)?;
-                restrict_mount(&mount, attributes)?;
-                attach(&mount, place)
+                let (folder, name) = folders.around(self.at)?;
+                let mount = copy_at(folder, name)?;
+                if attributes != 0 {
+                    restrict_mount(&mount, attributes)?;
+                }
+                attach_at(&mount, folder, name)
             }
-            Content::Nothing => match open_real(self.at) {
-                Ok(place) => attach(copy_opened(empty.like(&place)?)?, place),
+            Content::Nothing => match cover(self.at, empty, folders) {
                 // Nothing is left to be hidden.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-                Err(error) => Err(error),
+                covered => covered,
             },
             Content::Unknown => Ok(()),
         }
     }
+}
+
+/// Lays something empty over a place.
+fn cover(at: &Path, empty: &Empty, folders: &mut LastFolder) -> io::Result<()> {
+    let (folder, name) = folders.around(at)?;
+    let kind = FileType::from_raw_mode(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
+    if kind.is_symlink() {
+        return Err(Errno::LOOP.into());
+    }
+    let empty = if kind.is_dir() { &empty.folder } else { &empty.file };
+    // There is nothing below it that would have to come along.
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    attach_at(open_tree(empty, c"", flags)?, folder, name)
+}
+
+/// The folder in which something was last put. Hundreds of places often lie in a few folders, and places come in order: whatever is
+/// laid over a folder is there before anything is put into it, so that an open one stays the one that is seen.
+#[derive(Default)]
+struct LastFolder(Option<(PathBuf, OwnedFd)>);
+
+impl LastFolder {
+    /// The folder around a path, opened, and the name in it.
+    fn around<'p>(&mut self, path: &'p Path) -> io::Result<(BorrowedFd<'_>, &'p OsStr)> {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Errno::INVAL.into());
+        };
+        // Compared as they are written, which is enough here, and fast.
+        let open = match self.0.take() {
+            Some((known, open)) if known.as_os_str() == folder.as_os_str() => (known, open),
+            _ => (folder.to_owned(), open_real(folder)?),
+        };
+        Ok((self.0.insert(open).1.as_fd(), name))
+    }
+}
+
+/// A copy of what has a name in a folder, and is no link, as a mount that is nowhere yet.
+fn copy_at(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let mount = open_tree(folder, name, flags)?;
+    match FileType::from_raw_mode(fstat(&mount)?.st_mode).is_symlink() {
+        true => Err(Errno::LOOP.into()),
+        false => Ok(mount),
+    }
+}
+
+/// Puts a mount that is nowhere yet over what has a name in a folder. Links are not followed.
+fn attach_at(mount: impl AsFd, folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
+    Ok(move_mount(mount, c"", folder, name, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
 /// Puts a mount that is nowhere yet at a place.
@@ -256,10 +311,6 @@ impl Empty {
             open_real(&path)
         };
         Ok(Empty { folder: read_only("no-folder")?, file: read_only("no-file")? })
-    }
-
-    fn like(&self, place: &OwnedFd) -> io::Result<&OwnedFd> {
-        Ok(if is_folder(place)? { &self.folder } else { &self.file })
     }
 }
 
@@ -409,7 +460,7 @@ fn paths_in(table: &[u8]) -> impl Iterator<Item = PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     let path = |line: &[u8]| {
         let start = line.windows(2).position(|pair| pair == b" /")?;
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(line.get(start + 1..)?)))
+        Some(PathBuf::from(OsStr::from_bytes(line.get(start + 1..)?)))
     };
     table.split(|byte| *byte == b'\n').filter_map(path)
 }

@@ -10,7 +10,7 @@ use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
 use crate::confinement::Confinement;
-use crate::real::is_at_or_below;
+use crate::real::{RealPath, is_at_or_below};
 
 /// As many links as the system follows in one path.
 const MAX_LINKS: usize = 40;
@@ -40,7 +40,7 @@ pub(super) enum Access {
 /// The places that are told apart, by their real paths, and the links that lead to them through hidden folders.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    places: BTreeMap<PathBuf, Access>,
+    places: BTreeMap<RealPath, Access>,
     links: BTreeMap<PathBuf, PathBuf>,
 }
 
@@ -76,7 +76,7 @@ impl View {
     }
 
     fn extend(&mut self, paths: impl Iterator<Item = PathBuf>, access: Access) {
-        self.places.extend(paths.map(|path| (path, access)));
+        self.places.extend(paths.map(|path| (RealPath(path), access)));
     }
 
     /// What can be protected of what shall be. Instead of what is absent, it is the nearest folder around it, unless that
@@ -86,18 +86,20 @@ impl View {
         let is_inside = |path: &Path| {
             confinement.writable.iter().any(|outer| is_at_or_below(path, outer) && path != outer)
         };
-        let (mut protected, mut pinned) = (BTreeSet::new(), BTreeSet::new());
+        let (mut protected, mut pinned) = (Vec::new(), BTreeSet::new());
         for path in &confinement.protected {
             let around = path.ancestors().skip(1).take_while(|path| is_inside(path));
             let mut existing =
                 std::iter::once(path.as_path()).chain(around).skip_while(|path| !path.exists());
             protected.extend(existing.next().map(Path::to_owned));
             // Where one is known, all around it are.
-            pinned.extend(
-                existing.take_while(|path| !pinned.contains(*path)).map(Path::to_owned).collect::<Vec<_>>(),
-            );
+            for path in existing.map(RealPath::of) {
+                if !pinned.insert(path) {
+                    break;
+                }
+            }
         }
-        self.extend(pinned.into_iter(), Access::Pinned);
+        self.extend(pinned.into_iter().map(|RealPath(path)| path), Access::Pinned);
         self.extend(protected.into_iter(), Access::Protected);
     }
 
@@ -120,13 +122,13 @@ impl View {
             _ => true,
         };
         let kept = self.places_around().filter(|(path, access, around)| is_needed(path, *access, *around));
-        self.places = kept.map(|(path, access, _)| (path.to_owned(), access)).collect();
+        self.places = kept.map(|(path, access, _)| (RealPath::of(path), access)).collect();
     }
 
     /// All places, outer ones before those inside, each with what the innermost one around it says.
     pub(super) fn places_around(&self) -> impl Iterator<Item = (&Path, Access, Option<Access>)> {
         let mut outer: Vec<(&Path, Access)> = Vec::new();
-        self.places.iter().map(move |(path, access)| {
+        self.places.iter().map(move |(RealPath(path), access)| {
             while outer.pop_if(|(outer, _)| !is_at_or_below(path, outer)).is_some() {}
             let around = outer.last().map(|(_, access)| *access);
             outer.push((path, *access));
@@ -140,7 +142,7 @@ impl View {
     }
 
     fn place_around<'p>(&self, path: &'p Path) -> Option<(&'p Path, Access)> {
-        path.ancestors().skip(1).find_map(|outer| Some((outer, *self.places.get(outer)?)))
+        path.ancestors().skip(1).find_map(|outer| Some((outer, *self.places.get(&RealPath::of(outer))?)))
     }
 
     /// Whether a path is gone with the folder that it is in, since that is the command's own and nothing lays it there again.
@@ -150,17 +152,17 @@ impl View {
 
     /// Whether a path can't be read.
     pub(super) fn is_hidden(&self, path: &Path) -> bool {
-        let own = self.places.get(path).copied();
+        let own = self.places.get(&RealPath::of(path)).copied();
         own.or_else(|| self.around(path)) == Some(Access::Hidden)
     }
 
     /// The places below a path, at whatever depth.
     pub(super) fn below<'v>(&'v self, path: &'v Path) -> impl Iterator<Item = (&'v Path, Access)> {
-        let after = (Bound::Excluded(path), Bound::Unbounded);
+        let after = (Bound::Excluded(RealPath::of(path)), Bound::Unbounded);
         self.places
-            .range::<Path, _>(after)
+            .range(after)
+            .map(|(RealPath(place), access)| (place.as_path(), *access))
             .take_while(move |(place, _)| is_at_or_below(place, path))
-            .map(|(place, access)| (&**place, *access))
     }
 
     /// What is left in a folder that is hidden.

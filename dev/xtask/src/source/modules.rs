@@ -74,9 +74,9 @@ impl<'a> ModuleGraph<'a> {
 
     /// The module in which what a path names is defined.
     fn module_of(&self, path: &[String], left: usize) -> Option<ModulePath> {
-        let depth = (0..=path.len()).rev().find(|depth| {
-            path.get(..*depth).is_some_and(|start| self.modules.contains_key(start))
-        })?;
+        let depth = (0..=path.len())
+            .rev()
+            .find(|depth| path.get(..*depth).is_some_and(|start| self.modules.contains_key(start)))?;
         let (module, rest) = path.split_at(depth);
         let reexport = rest.first().and_then(|name| self.imports.get(module)?.get(name));
         match (reexport, left.checked_sub(1)) {
@@ -193,7 +193,8 @@ fn follow(tokens: &[TokenTree], start: usize, before: Vec<String>, paths: &mut V
             _ => break,
         }
         at += 1;
-        let is_colon = |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+        let is_colon =
+            |at: usize| matches!(tokens.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
         if !is_colon(at) || !is_colon(at + 1) {
             break;
         }
@@ -261,7 +262,11 @@ mod tests {
         let root = ("", "mod a; mod b;");
         let of_tests = ("a", "#[cfg(test)] mod tests { use crate::b::X; }");
         assert!(cycles(&[root, of_tests, ("b", "use crate::a::Y;")]).is_empty());
-        let family = [("", "mod a;"), ("a", "mod child; use child::X;"), ("a::child", "use super::Y; use crate::a::Z;")];
+        let family = [
+            ("", "mod a;"),
+            ("a", "mod child; use child::X;"),
+            ("a::child", "use super::Y; use crate::a::Z;"),
+        ];
         assert!(cycles(&family).is_empty());
     }
 
