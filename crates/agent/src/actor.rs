@@ -7,49 +7,50 @@ use std::time::Duration;
 
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    BlobId, Body, Command, CommandRefused, Mode, ModeSwitched, Outcome, Part, Prompt, Query, QueueChanged,
-    Queued, Reply, RewindScope, Rewound, SessionId, SessionRenamed, SessionState, Status, StatusChanged,
+    BlobId, CommandRefused, EventBody, MessagePart, ModeSwitched, PermissionMode, QueryReply, QueueChanged,
+    QueuedMessage, RewindScope, Rewound, SessionCommand, SessionId, SessionQuery, SessionRenamed,
+    SessionState, SessionStatus, StatusChanged, TurnOutcome, UserPrompt,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Gate;
-use crate::record::{Error, Feed, Recorder};
-use crate::session::{Session, Task};
+use crate::gate::PermissionGate;
+use crate::recorder::{Feed, Recorder, SessionError};
+use crate::session::{Session, TurnTask};
 
 /// So many letters wait for the session; who sends more waits too.
-const MAILBOX: usize = 64;
+const MAILBOX_CAPACITY: usize = 64;
 /// So many messages wait for the model.
-const MAX_QUEUE: usize = 100;
+const MAX_QUEUED_MESSAGES: usize = 100;
 /// How often an idle session says that it is alive.
-const HEARTBEAT: Duration = Duration::from_secs(10);
+const IDLE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A session's address. Its copies lead to the same session; when the last one is gone, the session ends after its turn.
 #[derive(Clone)]
-pub struct Handle {
-    letters: mpsc::Sender<Letter>,
+pub struct SessionHandle {
+    letters: mpsc::Sender<ActorMessage>,
     record: Recorder,
     journal: Arc<dyn Journal>,
 }
 
-enum Letter {
-    Do(Command),
-    Ask(Query, oneshot::Sender<Reply>),
+enum ActorMessage {
+    Command(SessionCommand),
+    Query(SessionQuery, oneshot::Sender<QueryReply>),
 }
 
-/// The session behind a handle. It works while [`Actor::run`] is polled.
-pub struct Actor {
+/// The session behind a handle. It works while [`SessionActor::run`] is polled.
+pub struct SessionActor {
     session: Session,
-    letters: mpsc::Receiver<Letter>,
+    letters: mpsc::Receiver<ActorMessage>,
     /// What came during a turn and has to wait for its end.
-    later: VecDeque<Command>,
+    later: VecDeque<SessionCommand>,
     /// Whether the next message of the queue follows by itself.
     goes_on: bool,
     leaving: bool,
 }
 
-impl Handle {
+impl SessionHandle {
     pub fn session(&self) -> SessionId {
         self.record.session()
     }
@@ -65,49 +66,50 @@ impl Handle {
     }
 
     /// Keeps a file beside the session's log, so that a message can name it.
-    pub fn keep(&self, content: &[u8]) -> Result<BlobId, Error> {
+    pub fn keep(&self, content: &[u8]) -> Result<BlobId, SessionError> {
         Ok(self.record.blobs().put(content)?)
     }
 
     /// Asks for something to be done. Whether it was tells an event. A session that has ended does nothing any more.
-    pub async fn send(&self, command: Command) {
-        let _ = self.letters.send(Letter::Do(command)).await;
+    pub async fn send(&self, command: SessionCommand) {
+        let _ = self.letters.send(ActorMessage::Command(command)).await;
     }
 
-    pub async fn ask(&self, query: Query) -> Reply {
+    pub async fn ask(&self, query: SessionQuery) -> QueryReply {
         let (reply, replied) = oneshot::channel();
-        let _ = self.letters.send(Letter::Ask(query, reply)).await;
-        replied.await.unwrap_or_else(|_| Reply::Failed { why: "the session has ended".to_owned() })
+        let _ = self.letters.send(ActorMessage::Query(query, reply)).await;
+        replied.await.unwrap_or_else(|_| QueryReply::Failed { why: "the session has ended".to_owned() })
     }
 }
 
 impl Session {
     /// Gives the session an address.
-    pub fn listen(self) -> (Handle, Actor) {
-        let (sender, letters) = mpsc::channel(MAILBOX);
+    pub fn listen(self) -> (SessionHandle, SessionActor) {
+        let (sender, letters) = mpsc::channel(MAILBOX_CAPACITY);
         let (record, journal) = (self.record.clone(), self.house.journal.clone());
-        let actor = Actor { session: self, letters, later: VecDeque::new(), goes_on: false, leaving: false };
-        (Handle { letters: sender, record, journal }, actor)
+        let actor =
+            SessionActor { session: self, letters, later: VecDeque::new(), goes_on: false, leaving: false };
+        (SessionHandle { letters: sender, record, journal }, actor)
     }
 }
 
-impl Actor {
+impl SessionActor {
     /// Works until it is told to stop, or until nobody has its address any more. Gives the session back.
-    pub async fn run(mut self) -> Result<Session, Error> {
+    pub async fn run(mut self) -> Result<Session, SessionError> {
         while let Some(task) = self.next_task().await? {
             let outcome = self.turn(task).await?;
             // What waits follows by itself only after a turn that went well; else a person looks first.
-            self.goes_on = outcome == Outcome::EndTurn;
+            self.goes_on = outcome == TurnOutcome::EndTurn;
         }
-        self.session.record.tell(StatusChanged { status: Status::Ended })?;
+        self.session.record.tell(StatusChanged { status: SessionStatus::Ended })?;
         Ok(self.session)
     }
 
     /// Waits for something to do.
-    async fn next_task(&mut self) -> Result<Option<Task>, Error> {
+    async fn next_task(&mut self) -> Result<Option<TurnTask>, SessionError> {
         loop {
             if let Some(command) = self.later.pop_front() {
-                if let Some(task) = self.idle(command)? {
+                if let Some(task) = self.handle_idle_command(command)? {
                     return Ok(Some(task));
                 }
                 continue;
@@ -118,13 +120,13 @@ impl Actor {
             if self.goes_on
                 && let Some(queued) = self.session.record.state(|state| state.queue.first().cloned())
             {
-                return Ok(Some(Task::Said { message: queued.message, parts: queued.parts }));
+                return Ok(Some(TurnTask::UserMessage { message: queued.message, parts: queued.parts }));
             }
-            match tokio::time::timeout(HEARTBEAT, self.letters.recv()).await {
-                Err(_) => self.session.record.tell(StatusChanged { status: Status::Idle })?,
+            match tokio::time::timeout(IDLE_HEARTBEAT_INTERVAL, self.letters.recv()).await {
+                Err(_) => self.session.record.tell(StatusChanged { status: SessionStatus::Idle })?,
                 Ok(None) => return Ok(None),
-                Ok(Some(Letter::Do(command))) => self.later.push_back(command),
-                Ok(Some(Letter::Ask(query, reply))) => {
+                Ok(Some(ActorMessage::Command(command))) => self.later.push_back(command),
+                Ok(Some(ActorMessage::Query(query, reply))) => {
                     let _ = reply.send(answer(query, &self.session.record, &*self.session.house.journal));
                 }
             }
@@ -132,10 +134,10 @@ impl Actor {
     }
 
     /// One turn. Whatever comes meanwhile is taken at once.
-    async fn turn(&mut self, task: Task) -> Result<Outcome, Error> {
-        let Actor { session, letters, later, leaving, .. } = self;
+    async fn turn(&mut self, task: TurnTask) -> Result<TurnOutcome, SessionError> {
+        let SessionActor { session, letters, later, leaving, .. } = self;
         let stop = CancellationToken::new();
-        let desk = Desk { record: session.record.clone(), gate: session.house.gate.clone() };
+        let desk = CommandHandler { record: session.record.clone(), gate: session.house.gate.clone() };
         let journal = session.house.journal.clone();
         let background = session.background.clone();
         let work = session.work(task, &stop);
@@ -146,22 +148,22 @@ impl Actor {
                 biased;
                 outcome = &mut work => return outcome,
                 letter = letters.recv(), if is_open => match letter {
-                    Some(Letter::Do(command)) => {
-                        match desk.at_any_time(command)? {
+                    Some(ActorMessage::Command(command)) => {
+                        match desk.handle_anytime_command(command)? {
                             None => {}
-                            Some(Command::Submit(prompt)) => desk.queue(prompt)?,
-                            Some(Command::Interrupt) => stop.cancel(),
-                            Some(Command::Background) => background.notify_waiters(),
-                            Some(Command::ShutDown) => {
+                            Some(SessionCommand::Submit(prompt)) => desk.queue(prompt)?,
+                            Some(SessionCommand::Interrupt) => stop.cancel(),
+                            Some(SessionCommand::Background) => background.notify_waiters(),
+                            Some(SessionCommand::ShutDown) => {
                                 stop.cancel();
                                 *leaving = true;
                             }
-                            Some(command @ Command::GoOn) => desk.refuse(&command, "a turn is running")?,
-                            Some(command) if later.len() < MAX_QUEUE => later.push_back(command),
+                            Some(command @ SessionCommand::GoOn) => desk.refuse(&command, "a turn is running")?,
+                            Some(command) if later.len() < MAX_QUEUED_MESSAGES => later.push_back(command),
                             Some(command) => desk.refuse(&command, "too much waits already")?,
                         }
                     }
-                    Some(Letter::Ask(query, reply)) => {
+                    Some(ActorMessage::Query(query, reply)) => {
                         let _ = reply.send(answer(query, &desk.record, &*journal));
                     }
                     None => is_open = false,
@@ -171,36 +173,40 @@ impl Actor {
     }
 
     /// A command between two turns.
-    fn idle(&mut self, command: Command) -> Result<Option<Task>, Error> {
-        let desk = Desk { record: self.session.record.clone(), gate: self.session.house.gate.clone() };
-        let Some(command) = desk.at_any_time(command)? else { return Ok(None) };
+    fn handle_idle_command(&mut self, command: SessionCommand) -> Result<Option<TurnTask>, SessionError> {
+        let desk =
+            CommandHandler { record: self.session.record.clone(), gate: self.session.house.gate.clone() };
+        let Some(command) = desk.handle_anytime_command(command)? else { return Ok(None) };
         match command {
-            Command::Submit(prompt) => {
+            SessionCommand::Submit(prompt) => {
                 self.goes_on = true;
                 if desk.record.state(|state| !state.queue.is_empty()) {
                     // What waited before comes first.
                     desk.queue(prompt)?;
-                } else if let Some(prompt) = desk.taken(prompt, Command::Submit)? {
-                    return Ok(Some(Task::Said { message: desk.record.draw(), parts: prompt.parts }));
+                } else if let Some(prompt) = desk.accept_prompt(prompt, SessionCommand::Submit)? {
+                    return Ok(Some(TurnTask::UserMessage {
+                        message: desk.record.draw(),
+                        parts: prompt.parts,
+                    }));
                 }
             }
-            Command::GoOn if desk.record.state(|state| state.history.messages().next().is_none()) => {
-                desk.refuse(&Command::GoOn, "nothing was said yet")?;
+            SessionCommand::GoOn if desk.record.state(|state| state.history.messages().next().is_none()) => {
+                desk.refuse(&SessionCommand::GoOn, "nothing was said yet")?;
             }
-            Command::GoOn => return Ok(Some(Task::GoOn)),
-            Command::ShutDown => self.leaving = true,
-            Command::SetModel { ref model } => match (self.session.house.models)(model) {
+            SessionCommand::GoOn => return Ok(Some(TurnTask::ContinueTurn)),
+            SessionCommand::ShutDown => self.leaving = true,
+            SessionCommand::SetModel { ref model } => match (self.session.house.models)(model) {
                 Ok(target) => self.session.switch(target, "chosen")?,
                 Err(why) => desk.refuse(&command, &why)?,
             },
-            Command::SetMode { mode } => desk.set_mode(mode)?,
-            Command::SetEffort { effort } => self.session.set_effort(effort)?,
-            Command::Rewind { to, scope: RewindScope::Messages } => {
+            SessionCommand::SetMode { mode } => desk.set_mode(mode)?,
+            SessionCommand::SetEffort { effort } => self.session.set_effort(effort)?,
+            SessionCommand::Rewind { to, scope: RewindScope::Messages } => {
                 desk.record.tell(Rewound { to, scope: RewindScope::Messages })?;
                 self.session.dialogue.renew();
             }
             // Nothing runs that they could be about.
-            Command::Interrupt | Command::Background => {}
+            SessionCommand::Interrupt | SessionCommand::Background => {}
             other => desk.refuse(&other, "this version can't do it")?,
         }
         Ok(None)
@@ -208,73 +214,76 @@ impl Actor {
 }
 
 /// Where commands are taken.
-struct Desk {
+struct CommandHandler {
     record: Recorder,
-    gate: Gate,
+    gate: PermissionGate,
 }
 
-impl Desk {
+impl CommandHandler {
     /// Does what can be done at any time, and gives back what can't.
-    fn at_any_time(&self, command: Command) -> Result<Option<Command>, Error> {
+    fn handle_anytime_command(
+        &self,
+        command: SessionCommand,
+    ) -> Result<Option<SessionCommand>, SessionError> {
         match command {
-            Command::EditQueued { message, prompt } => {
-                let edit = |prompt| Command::EditQueued { message, prompt };
+            SessionCommand::EditQueued { message, prompt } => {
+                let edit = |prompt| SessionCommand::EditQueued { message, prompt };
                 let mut queue = self.record.state(|state| state.queue.clone());
                 let Some(queued) = queue.iter_mut().find(|queued| queued.message == message) else {
-                    self.refuse(&edit(prompt), NOT_WAITING)?;
+                    self.refuse(&edit(prompt), MESSAGE_NOT_QUEUED)?;
                     return Ok(None);
                 };
-                let Some(prompt) = self.taken(prompt, edit)? else { return Ok(None) };
+                let Some(prompt) = self.accept_prompt(prompt, edit)? else { return Ok(None) };
                 (queued.delivery, queued.parts) = (prompt.delivery, prompt.parts.clone());
                 self.change_queue(queue, &edit(prompt))?;
             }
-            Command::DropQueued { message } => {
+            SessionCommand::DropQueued { message } => {
                 let mut queue = self.record.state(|state| state.queue.clone());
                 let waiting = queue.len();
                 queue.retain(|queued| queued.message != message);
                 if queue.len() < waiting {
                     self.record.tell(QueueChanged { queue })?;
                 } else {
-                    self.refuse(&Command::DropQueued { message }, NOT_WAITING)?;
+                    self.refuse(&SessionCommand::DropQueued { message }, MESSAGE_NOT_QUEUED)?;
                 }
             }
-            Command::Decide { approval, ref answer } => {
+            SessionCommand::Decide { approval, ref answer } => {
                 if let Err(why) = self.gate.answer(approval, answer.clone()) {
                     self.refuse(&command, why)?;
                 }
             }
-            Command::Answer { call, ref text } => {
+            SessionCommand::Answer { call, ref text } => {
                 if let Err(why) = self.gate.reply(call, text.clone()) {
                     self.refuse(&command, why)?;
                 }
             }
-            Command::Rename { title } => self.record.tell(SessionRenamed { title })?,
+            SessionCommand::Rename { title } => self.record.tell(SessionRenamed { title })?,
             other => return Ok(Some(other)),
         }
         Ok(None)
     }
 
-    fn queue(&self, prompt: Prompt) -> Result<(), Error> {
+    fn queue(&self, prompt: UserPrompt) -> Result<(), SessionError> {
         let mut queue = self.record.state(|state| state.queue.clone());
-        let Some(prompt) = self.taken(prompt, Command::Submit)? else { return Ok(()) };
-        if queue.len() >= MAX_QUEUE {
-            return self.refuse(&Command::Submit(prompt), "too many messages wait already");
+        let Some(prompt) = self.accept_prompt(prompt, SessionCommand::Submit)? else { return Ok(()) };
+        if queue.len() >= MAX_QUEUED_MESSAGES {
+            return self.refuse(&SessionCommand::Submit(prompt), "too many messages wait already");
         }
         let (delivery, parts) = (prompt.delivery, prompt.parts.clone());
-        queue.push(Queued { message: self.record.draw(), delivery, parts });
-        self.change_queue(queue, &Command::Submit(prompt))
+        queue.push(QueuedMessage { message: self.record.draw(), delivery, parts });
+        self.change_queue(queue, &SessionCommand::Submit(prompt))
     }
 
     /// The message as it is kept, unless it is refused: whoever sends one that no journal or model takes must not end the
     /// session with it.
-    fn taken(
+    fn accept_prompt(
         &self,
-        mut prompt: Prompt,
-        command: impl FnOnce(Prompt) -> Command,
-    ) -> Result<Option<Prompt>, Error> {
+        mut prompt: UserPrompt,
+        command: impl FnOnce(UserPrompt) -> SessionCommand,
+    ) -> Result<Option<UserPrompt>, SessionError> {
         // Only a provider seals something.
         for part in &mut prompt.parts {
-            if let Part::Text(text) = part {
+            if let MessagePart::Text(text) = part {
                 text.sealed = Value::Null;
             }
         }
@@ -284,35 +293,36 @@ impl Desk {
         }
     }
 
-    fn problem(&self, parts: &[Part]) -> Option<&'static str> {
-        let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.text.trim().is_empty());
-        let is_lost = |part: &Part| match part {
-            Part::File(file) => self.record.blobs().get(file.content).is_err(),
+    fn problem(&self, parts: &[MessagePart]) -> Option<&'static str> {
+        let says_nothing =
+            |part: &MessagePart| matches!(part, MessagePart::Text(text) if text.text.trim().is_empty());
+        let is_lost = |part: &MessagePart| match part {
+            MessagePart::File(file) => self.record.blobs().get(file.content).is_err(),
             _ => false,
         };
-        if !parts.iter().all(|part| matches!(part, Part::Text(_) | Part::File(_))) {
+        if !parts.iter().all(|part| matches!(part, MessagePart::Text(_) | MessagePart::File(_))) {
             Some("a message is made of texts and files")
         } else if parts.iter().all(says_nothing) {
             Some("the message is empty")
         } else if parts.iter().any(is_lost) {
             Some("a file of the message was never kept")
         } else {
-            is_too_much(&serde_json::to_vec(parts)).then_some(TOO_MUCH)
+            is_too_much(&serde_json::to_vec(parts)).then_some(TOO_LARGE_FOR_EVENT)
         }
     }
 
     /// The whole queue is one event, which has a limit.
-    fn change_queue(&self, queue: Vec<Queued>, command: &Command) -> Result<(), Error> {
+    fn change_queue(&self, queue: Vec<QueuedMessage>, command: &SessionCommand) -> Result<(), SessionError> {
         if is_too_much(&serde_json::to_vec(&queue)) {
-            return self.refuse(command, TOO_MUCH);
+            return self.refuse(command, TOO_LARGE_FOR_EVENT);
         }
         self.record.tell(QueueChanged { queue })
     }
 
-    fn set_mode(&self, to: Mode) -> Result<(), Error> {
+    fn set_mode(&self, to: PermissionMode) -> Result<(), SessionError> {
         if to > self.gate.loosest() {
             return self.refuse(
-                &Command::SetMode { mode: to },
+                &SessionCommand::SetMode { mode: to },
                 "the administrator of this machine does not allow it",
             );
         }
@@ -320,57 +330,59 @@ impl Desk {
         if from == to { Ok(()) } else { self.record.tell(ModeSwitched { from, to }) }
     }
 
-    fn refuse(&self, command: &Command, why: &str) -> Result<(), Error> {
+    fn refuse(&self, command: &SessionCommand, why: &str) -> Result<(), SessionError> {
         self.record.tell(CommandRefused { command: command.name().to_owned(), why: why.to_owned() })
     }
 }
 
-const NOT_WAITING: &str = "no such message waits (any more)";
-const TOO_MUCH: &str = "it is too much at once";
+const MESSAGE_NOT_QUEUED: &str = "no such message waits (any more)";
+const TOO_LARGE_FOR_EVENT: &str = "it is too much at once";
 /// What an event says besides what a person said.
-const ENVELOPE_BYTES: usize = 64 << 10;
+const EVENT_ENVELOPE_BYTES: usize = 64 << 10;
 
 /// Whether something does not fit into an event.
 fn is_too_much(json: &serde_json::Result<Vec<u8>>) -> bool {
-    json.as_ref().map_or(usize::MAX, Vec::len) > MAX_EVENT_BYTES - ENVELOPE_BYTES
+    json.as_ref().map_or(usize::MAX, Vec::len) > MAX_EVENT_BYTES - EVENT_ENVELOPE_BYTES
 }
 
-fn answer(query: Query, record: &Recorder, journal: &dyn Journal) -> Reply {
+fn answer(query: SessionQuery, record: &Recorder, journal: &dyn Journal) -> QueryReply {
     match query {
-        Query::State => record.state(|state| Reply::State {
+        SessionQuery::State => record.state(|state| QueryReply::State {
             status: state.status(),
             model: state.model.clone(),
             agent: state.agent.clone(),
             mode: state.mode,
             usage: state.usage,
             cost: state.cost,
-            unfinished: state.outcome.filter(|outcome| *outcome != Outcome::EndTurn && state.turn.is_none()),
+            unfinished: state
+                .outcome
+                .filter(|outcome| *outcome != TurnOutcome::EndTurn && state.turn.is_none()),
         }),
-        Query::Queue => Reply::Queue { queue: record.state(|state| state.queue.clone()) },
-        Query::Messages => {
-            Reply::Messages { messages: record.state(|state| state.history.messages().cloned().collect()) }
-        }
-        Query::Sessions => match journal.list() {
-            Ok(sessions) => Reply::Sessions { sessions },
-            Err(error) => Reply::Failed { why: error.to_string() },
+        SessionQuery::Queue => QueryReply::Queue { queue: record.state(|state| state.queue.clone()) },
+        SessionQuery::Messages => QueryReply::Messages {
+            messages: record.state(|state| state.history.messages().cloned().collect()),
         },
-        Query::Changes { from, to } => {
+        SessionQuery::Sessions => match journal.list() {
+            Ok(sessions) => QueryReply::Sessions { sessions },
+            Err(error) => QueryReply::Failed { why: error.to_string() },
+        },
+        SessionQuery::Changes { from, to } => {
             let mut changes = Vec::new();
             let read = journal.read(record.session(), from, &mut |event| {
                 match event.body {
                     _ if event.seq > to => return ControlFlow::Break(()),
-                    Body::FilesChanged(files) => changes.extend(files.changes),
+                    EventBody::FilesChanged(files) => changes.extend(files.changes),
                     _ => {}
                 }
                 ControlFlow::Continue(())
             });
             match read {
-                Ok(_) => Reply::Changes { changes },
-                Err(error) => Reply::Failed { why: error.to_string() },
+                Ok(_) => QueryReply::Changes { changes },
+                Err(error) => QueryReply::Failed { why: error.to_string() },
             }
         }
-        Query::Models | Query::Agents | Query::Context => {
-            Reply::Failed { why: "this version can't tell".to_owned() }
+        SessionQuery::Models | SessionQuery::Agents | SessionQuery::Context => {
+            QueryReply::Failed { why: "this version can't tell".to_owned() }
         }
     }
 }

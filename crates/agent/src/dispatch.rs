@@ -5,53 +5,56 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_protocol::{
-    Action, Blobs, CallId, Interruption, Needs, NoteAdded, ToolClass, ToolEnded, ToolOutput, ToolOutputDelta,
-    ToolPart, ToolStarted, ToolState,
+    BlobStore, CallId, CallPermissions, Interruption, NoteAdded, ToolAction, ToolClass, ToolEnded,
+    ToolOutput, ToolOutputDelta, ToolPart, ToolStarted, ToolState,
 };
-use helve_tools::{Allows, Context, Denied, Done, Ground, Hides, Host, Live, ToolFailure, Touches};
+use helve_tools::{
+    AccessTest, ChangeScope, DeniedPaths, HiddenPathTest, LiveOutput, SessionHost, ToolContext, ToolFailure,
+    ToolOutcome, WorkspaceGuard,
+};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
-use crate::desk::Desk;
-use crate::gate::{Decision, Judged, Opened, Question, Weight};
-use crate::record::Error;
+use crate::change_tracker::{CallEffects, CallWatcher, WatchError};
+use crate::gate::{ApprovalWeight, CallDecision, CallJudgement, PendingApproval, PermissionQuestion};
+use crate::recorder::SessionError;
 use crate::scope;
-use crate::toolbox::Ready;
-use crate::turn::Work;
-use crate::watching::{NoWatch, Told, Watcher};
+use crate::tool_host::ToolHost;
+use crate::toolbox::ReadyCall;
+use crate::turn::TurnContext;
 
 /// So many calls run at the same time.
-const SIDE_BY_SIDE: usize = 10;
+const MAX_PARALLEL_CALLS: usize = 10;
 /// Whatever a tool returns, no more of it reaches the model.
 const MAX_RESULT_BYTES: usize = 64 << 10;
 /// So many pieces of live output wait to be told.
-const WAITING_PIECES: usize = 256;
+const LIVE_OUTPUT_CAPACITY: usize = 256;
 /// How long a call that was stopped may take to end what it started.
-const ENDING: Duration = Duration::from_millis(900);
+const STOPPED_CALL_TIMEOUT: Duration = Duration::from_millis(900);
 /// Steps of nothing but reading, before something is written and after, that bring a reminder.
-const READS_BEFORE: u32 = 5;
-const READS_AFTER: u32 = 10;
+const MAX_READ_STEPS_BEFORE_WRITE: u32 = 5;
+const MAX_READ_STEPS_AFTER_WRITE: u32 = 10;
 
 /// Runs calls, and remembers what the turn did, to notice when it goes in circles.
 #[derive(Default)]
-pub(crate) struct Dispatch {
-    last: VecDeque<Did>,
+pub(crate) struct CallDispatcher {
+    last: VecDeque<FinishedCall>,
     has_written: bool,
     reading_steps: u32,
-    aside: Aside,
+    aside: WatchTimes,
 }
 
 /// The time that went into watching, and not into the calls themselves.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Aside {
+pub(crate) struct WatchTimes {
     pub(crate) snapshot_ms: u64,
     pub(crate) changes_ms: u64,
 }
 
 /// A call and what came of it.
-struct Did {
+struct FinishedCall {
     call: CallId,
     name: String,
     input: Value,
@@ -59,51 +62,55 @@ struct Did {
     has_changed_files: bool,
 }
 
-impl Did {
-    fn of(ready: Ready, end: &ToolState, has_changed_files: bool) -> Did {
+impl FinishedCall {
+    fn of(ready: ReadyCall, end: &ToolState, has_changed_files: bool) -> FinishedCall {
         let result = end.for_model().text.into_owned();
-        Did { call: ready.call, name: ready.name, input: ready.input, result, has_changed_files }
+        FinishedCall { call: ready.call, name: ready.name, input: ready.input, result, has_changed_files }
     }
 }
 
 /// A call that is watched.
 struct WatchedCall {
-    watcher: Watcher,
-    ground: Ground,
+    watcher: CallWatcher,
+    ground: WorkspaceGuard,
 }
 
 /// What became of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Went {
+pub(crate) enum StepResult {
     /// There were none.
-    Nowhere,
-    On,
+    NoCalls,
+    Continue,
     /// A result says that nothing more is to be done.
-    Enough,
+    EndTurn,
     /// Somebody stopped it.
     Stopped,
 }
 
-impl Dispatch {
+impl CallDispatcher {
     /// What watching took since this was last asked.
-    pub(crate) fn aside(&mut self) -> Aside {
+    pub(crate) fn take_watch_times(&mut self) -> WatchTimes {
         std::mem::take(&mut self.aside)
     }
 
-    pub(crate) async fn run(&mut self, calls: &[ToolPart], work: &Work<'_>) -> Result<Went, Error> {
+    pub(crate) async fn run(
+        &mut self,
+        calls: &[ToolPart],
+        work: &TurnContext<'_>,
+    ) -> Result<StepResult, SessionError> {
         if calls.is_empty() {
-            return Ok(Went::Nowhere);
+            return Ok(StepResult::NoCalls);
         }
-        let mut went = Went::On;
+        let mut went = StepResult::Continue;
         let mut changes = false;
         for group in self.groups(calls, work)? {
             changes |= group.iter().any(|ready| ready.tool.class() != ToolClass::Reads);
-            if self.group(group, work).await? == Went::Enough {
-                went = Went::Enough;
+            if self.group(group, work).await? == StepResult::EndTurn {
+                went = StepResult::EndTurn;
             }
         }
         if work.stop.is_cancelled() {
-            return Ok(Went::Stopped);
+            return Ok(StepResult::Stopped);
         }
         self.remind(changes, work)?;
         Ok(went)
@@ -111,11 +118,15 @@ impl Dispatch {
 
     /// Calls that may run at the same time, in their order. What changes something comes after all that are before it, and
     /// before all after it; sub-agents run side by side if there is nothing else.
-    fn groups(&self, calls: &[ToolPart], work: &Work<'_>) -> Result<Vec<Vec<Ready>>, Error> {
-        let mut groups: Vec<Vec<Ready>> = Vec::new();
+    fn groups(
+        &self,
+        calls: &[ToolPart],
+        work: &TurnContext<'_>,
+    ) -> Result<Vec<Vec<ReadyCall>>, SessionError> {
+        let mut groups: Vec<Vec<ReadyCall>> = Vec::new();
         let mut ready = Vec::new();
         for call in calls.iter().filter(|call| !call.state.is_ended()) {
-            match work.toolbox.ready(call) {
+            match work.toolbox.resolve_call(call) {
                 Ok(call) => ready.push(call),
                 Err(message) => {
                     work.record.tell(ToolEnded { call: call.call, end: ToolState::Error { message } })?;
@@ -137,44 +148,48 @@ impl Dispatch {
     }
 
     /// Runs calls side by side, those that may run.
-    async fn group(&mut self, calls: Vec<Ready>, work: &Work<'_>) -> Result<Went, Error> {
+    async fn group(
+        &mut self,
+        calls: Vec<ReadyCall>,
+        work: &TurnContext<'_>,
+    ) -> Result<StepResult, SessionError> {
         let mut waiting = Vec::with_capacity(calls.len());
-        let mut granted: HashMap<CallId, (Needs, Allows)> = HashMap::new();
+        let mut granted: HashMap<CallId, (CallPermissions, AccessTest)> = HashMap::new();
         for ready in calls {
             let judged = scope::with_real_paths(&ready.tool.actions(&ready.input, &work.house.root));
             match self.may_run(&ready, &judged, work).await? {
-                Decision::Allowed(needs) => {
+                CallDecision::Allowed(needs) => {
                     granted.insert(ready.call, (needs, work.allows(&ready, judged)));
                     waiting.push(ready);
                 }
-                Decision::Vain(message) => {
+                CallDecision::Impossible(message) => {
                     work.record.tell(ToolEnded { call: ready.call, end: ToolState::Error { message } })?;
                 }
-                Decision::Refused(reason) => {
+                CallDecision::Refused(reason) => {
                     work.record.tell(ToolEnded { call: ready.call, end: ToolState::Denied { reason } })?;
                 }
-                Decision::Interrupted => work.record.tell(not_started(ready.call))?,
+                CallDecision::Interrupted => work.record.tell(not_started(ready.call))?,
             }
         }
-        let (pieces, mut shown) = mpsc::channel(WAITING_PIECES);
+        let (pieces, mut shown) = mpsc::channel(LIVE_OUTPUT_CAPACITY);
         let order: Vec<CallId> = waiting.iter().map(|ready| ready.call).collect();
         let mut ended = Vec::with_capacity(order.len());
         let mut waiting = waiting.into_iter();
         let mut running = JoinSet::new();
         let mut begun: HashMap<tokio::task::Id, (CallId, WatchedCall)> = HashMap::new();
-        let mut went = Went::On;
+        let mut went = StepResult::Continue;
         loop {
-            while running.len() < SIDE_BY_SIDE
+            while running.len() < MAX_PARALLEL_CALLS
                 && let Some(ready) = waiting.next()
             {
                 let Some(watched) = self.start(&ready, work).await? else { continue };
                 let call = ready.call;
                 let around = work.context(pieces.clone(), watched.ground.clone());
                 let around = match granted.remove(&call) {
-                    Some((granted, allows)) => Surroundings { granted, allows, ..around },
+                    Some((granted, allows)) => CallContextParts { granted, allows, ..around },
                     None => around,
                 };
-                let task = running.spawn(perform(ready, around));
+                let task = running.spawn(run_call(ready, around));
                 begun.insert(task.id(), (call, watched));
             }
             tokio::select! {
@@ -184,11 +199,11 @@ impl Dispatch {
                     None => break,
                     Some(Ok((task, (ready, mut end)))) => {
                         if matches!(&end, ToolState::Completed { output } if output.ends_turn) {
-                            went = Went::Enough;
+                            went = StepResult::EndTurn;
                         }
                         let watched = begun.remove(&task).map(|(_, watched)| watched);
                         let has_changed_files = self.finish(ready.call, &mut end, watched, work).await?;
-                        ended.push(Did::of(ready, &end, has_changed_files));
+                        ended.push(FinishedCall::of(ready, &end, has_changed_files));
                     }
                     Some(Err(error)) => {
                         tracing::error!(name: "tool.panicked", %error);
@@ -207,7 +222,11 @@ impl Dispatch {
     }
 
     /// Notes that a call begins, when all is kept that it could change. None if it does not begin.
-    async fn start(&mut self, ready: &Ready, work: &Work<'_>) -> Result<Option<WatchedCall>, Error> {
+    async fn start(
+        &mut self,
+        ready: &ReadyCall,
+        work: &TurnContext<'_>,
+    ) -> Result<Option<WatchedCall>, SessionError> {
         let (call, class) = (ready.call, ready.tool.class());
         if work.stop.is_cancelled() {
             work.record.tell(not_started(call))?;
@@ -218,11 +237,11 @@ impl Dispatch {
         self.aside.snapshot_ms += work.record.now().millis_since(began);
         let watcher = match watcher {
             Ok(watcher) => watcher,
-            Err(NoWatch::Interrupted) => {
+            Err(WatchError::Interrupted) => {
                 work.record.tell(not_started(call))?;
                 return Ok(None);
             }
-            Err(NoWatch::Refused(message)) => {
+            Err(WatchError::Refused(message)) => {
                 work.record.tell(ToolEnded { call, end: ToolState::Error { message } })?;
                 return Ok(None);
             }
@@ -238,15 +257,15 @@ impl Dispatch {
         call: CallId,
         end: &mut ToolState,
         watched: Option<WatchedCall>,
-        work: &Work<'_>,
-    ) -> Result<bool, Error> {
+        work: &TurnContext<'_>,
+    ) -> Result<bool, SessionError> {
         let began = work.record.now();
         let told = match watched {
             Some(WatchedCall { watcher, ground }) => work.watching.end(call, watcher, &ground).await,
-            None => Told::default(),
+            None => CallEffects::default(),
         };
         self.aside.changes_ms += work.record.now().millis_since(began);
-        let Told { mut events, changed: files, words } = told;
+        let CallEffects { mut events, changed: files, words } = told;
         let has_changed_files = !files.is_empty();
         match end {
             ToolState::Completed { output: ToolOutput { text, .. } } | ToolState::Error { message: text } => {
@@ -256,44 +275,53 @@ impl Dispatch {
             _ => {}
         }
         events.push(ToolEnded { call, end: end.clone() }.into());
-        work.record.tell_all(events)?;
+        work.record.emit_all(events)?;
         Ok(has_changed_files)
     }
 
-    async fn may_run(&self, ready: &Ready, judged: &[Action], work: &Work<'_>) -> Result<Decision, Error> {
+    async fn may_run(
+        &self,
+        ready: &ReadyCall,
+        judged: &[ToolAction],
+        work: &TurnContext<'_>,
+    ) -> Result<CallDecision, SessionError> {
         if work.stop.is_cancelled() {
-            return Ok(Decision::Interrupted);
+            return Ok(CallDecision::Interrupted);
         }
         let house = work.house;
-        let question = Question {
+        let question = PermissionQuestion {
             call: ready.call,
             tool: &ready.name,
             intent: ready.tool.intent(&ready.input),
             actions: ready.tool.actions(&ready.input, &house.root),
             real_actions: judged,
-            weight: if self.is_doomed(ready) { Weight::DoomLoop } else { Weight::Ordinary },
+            weight: if self.is_repeated_call(ready) {
+                ApprovalWeight::DoomLoop
+            } else {
+                ApprovalWeight::Ordinary
+            },
             root: &house.root,
             added: &house.added,
         };
         let opened = match house.gate.judge(&question, work.record) {
-            Judged::Settled(decision) => return Ok(decision),
-            Judged::Open(opened) => opened,
+            CallJudgement::Settled(decision) => return Ok(decision),
+            CallJudgement::NeedsApproval(opened) => opened,
         };
         // Nobody is asked about what could not be done.
         let tried = tokio::select! {
             biased;
-            () = work.stop.cancelled() => return Ok(Decision::Interrupted),
-            tried = try_out(ready, &opened, judged, work) => tried,
+            () = work.stop.cancelled() => return Ok(CallDecision::Interrupted),
+            tried = preview_call(ready, &opened, judged, work) => tried,
         };
         let diff = match tried {
             Ok(diff) => diff,
-            Err(ToolFailure(message)) => return Ok(Decision::Vain(message)),
+            Err(ToolFailure(message)) => return Ok(CallDecision::Impossible(message)),
         };
         house.gate.ask(ready.call, opened, diff, work.record, work.stop).await
     }
 
     /// Keeps the last two calls.
-    fn remember(&mut self, ended: Vec<Did>) {
+    fn remember(&mut self, ended: Vec<FinishedCall>) {
         self.last.extend(ended);
         let too_old = self.last.len().saturating_sub(2);
         self.last.drain(..too_old);
@@ -306,11 +334,11 @@ impl Dispatch {
     }
 
     /// The same call a third time in a row, after the same result and without any effect on files.
-    fn is_doomed(&self, ready: &Ready) -> bool {
+    fn is_repeated_call(&self, ready: &ReadyCall) -> bool {
         if ready.tool.polls() {
             return false;
         }
-        let same = |did: &Did| did.name == ready.name && did.input == ready.input;
+        let same = |did: &FinishedCall| did.name == ready.name && did.input == ready.input;
         match (self.last.front(), self.last.back()) {
             (Some(first), Some(second)) if self.last.len() == 2 => {
                 let has_changed_files = first.has_changed_files || second.has_changed_files;
@@ -321,13 +349,14 @@ impl Dispatch {
     }
 
     /// Reminds a model that reads and reads.
-    fn remind(&mut self, changes: bool, work: &Work<'_>) -> Result<(), Error> {
+    fn remind(&mut self, changes: bool, work: &TurnContext<'_>) -> Result<(), SessionError> {
         if changes {
             self.reading_steps = 0;
             return Ok(());
         }
         self.reading_steps += 1;
-        let bearable = if self.has_written { READS_AFTER } else { READS_BEFORE };
+        let bearable =
+            if self.has_written { MAX_READ_STEPS_AFTER_WRITE } else { MAX_READ_STEPS_BEFORE_WRITE };
         if self.reading_steps < bearable {
             return Ok(());
         }
@@ -339,23 +368,23 @@ impl Dispatch {
     }
 }
 
-impl Work<'_> {
-    fn allows(&self, ready: &Ready, judged: Vec<Action>) -> Allows {
+impl TurnContext<'_> {
+    fn allows(&self, ready: &ReadyCall, judged: Vec<ToolAction>) -> AccessTest {
         let places = (self.house.root.as_path(), self.house.added.as_slice());
         self.house.gate.allows(self.record, &ready.name, judged, places)
     }
 
-    fn context(&self, pieces: mpsc::Sender<(CallId, String)>, ground: Ground) -> Surroundings {
-        Surroundings {
+    fn context(&self, pieces: mpsc::Sender<(CallId, String)>, ground: WorkspaceGuard) -> CallContextParts {
+        CallContextParts {
             ground,
-            host: Arc::new(Desk { record: self.record.clone(), gate: self.house.gate.clone() }),
+            host: Arc::new(ToolHost { record: self.record.clone(), gate: self.house.gate.clone() }),
             root: self.house.root.clone(),
             added: self.house.added.clone(),
             stop: self.stop.clone(),
             background: self.background.clone(),
             blobs: self.record.blobs(),
             pieces,
-            granted: Needs::default(),
+            granted: CallPermissions::default(),
             // Whoever was not judged may do nothing.
             allows: Arc::new(|_, _| false),
             hides: self.house.gate.hides(self.record, &self.house.root, &self.house.added),
@@ -366,25 +395,25 @@ impl Work<'_> {
 }
 
 /// What the context of a call is made of.
-struct Surroundings {
-    ground: Ground,
-    host: Arc<dyn Host>,
+struct CallContextParts {
+    ground: WorkspaceGuard,
+    host: Arc<dyn SessionHost>,
     root: std::path::PathBuf,
     added: Vec<std::path::PathBuf>,
     stop: tokio_util::sync::CancellationToken,
     background: Arc<Notify>,
-    blobs: Arc<dyn Blobs>,
+    blobs: Arc<dyn BlobStore>,
     pieces: mpsc::Sender<(CallId, String)>,
-    granted: Needs,
-    allows: Allows,
-    hides: Hides,
-    denied: Denied,
+    granted: CallPermissions,
+    allows: AccessTest,
+    hides: HiddenPathTest,
+    denied: DeniedPaths,
     is_trial: bool,
 }
 
-impl Surroundings {
-    fn of_call(self, call: CallId) -> Context {
-        let Surroundings {
+impl CallContextParts {
+    fn into_context(self, call: CallId) -> ToolContext {
+        let CallContextParts {
             root,
             added,
             stop,
@@ -399,8 +428,8 @@ impl Surroundings {
             denied,
             is_trial,
         } = self;
-        let live = Live::new(call, pieces);
-        Context {
+        let live = LiveOutput::new(call, pieces);
+        ToolContext {
             root,
             added,
             stop,
@@ -420,25 +449,25 @@ impl Surroundings {
 }
 
 /// What a call would change, if that can be found without doing it.
-async fn try_out(
-    ready: &Ready,
-    opened: &Opened,
-    judged: &[Action],
-    work: &Work<'_>,
+async fn preview_call(
+    ready: &ReadyCall,
+    opened: &PendingApproval,
+    judged: &[ToolAction],
+    work: &TurnContext<'_>,
 ) -> Result<Option<String>, ToolFailure> {
     // What a failed trial tells the model, it would have read: nobody has allowed that of what is not shown unasked.
     let hides = work.house.gate.hides(work.record, &work.house.root, &work.house.added);
     let is_hidden = judged.iter().any(|action| match action {
-        Action::Read(path) | Action::Write(path) | Action::Delete(path) => hides(path),
+        ToolAction::Read(path) | ToolAction::Write(path) | ToolAction::Delete(path) => hides(path),
         _ => false,
     });
     if !ready.tool.can_be_tried() || is_hidden {
         return Ok(None);
     }
     let (pieces, _) = mpsc::channel(1);
-    let around = work.context(pieces, Ground::default());
+    let around = work.context(pieces, WorkspaceGuard::default());
     let (granted, allows) = (opened.needs().clone(), work.allows(ready, judged.to_vec()));
-    let context = Surroundings { granted, allows, is_trial: true, ..around }.of_call(ready.call);
+    let context = CallContextParts { granted, allows, is_trial: true, ..around }.into_context(ready.call);
     Ok(ready.tool.run(ready.input.clone(), &context).await?.display)
 }
 
@@ -447,8 +476,8 @@ fn not_started(call: CallId) -> ToolEnded {
 }
 
 /// Runs a call to its end, or until it is stopped.
-async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
-    let context = around.of_call(ready.call);
+async fn run_call(ready: ReadyCall, around: CallContextParts) -> (ReadyCall, ToolState) {
+    let context = around.into_context(ready.call);
     let span = tracing::debug_span!(
         "execute_tool",
         "gen_ai.operation.name" = "execute_tool",
@@ -458,19 +487,19 @@ async fn perform(ready: Ready, around: Surroundings) -> (Ready, ToolState) {
     );
     let work = async {
         let mut run = ready.tool.run(ready.input.clone(), &context);
-        let done: Option<Done> = tokio::select! {
+        let done: Option<ToolOutcome> = tokio::select! {
             biased;
             () = context.stop.cancelled() => None,
             done = &mut run => Some(done),
         };
         let done = match (done, ready.tool.touches()) {
-            (None, Touches::Anything) => {
+            (None, ChangeScope::Anything) => {
                 // What it started still has to end: before that nobody knows what it changed.
-                let _ = tokio::time::timeout(ENDING, run).await;
+                let _ = tokio::time::timeout(STOPPED_CALL_TIMEOUT, run).await;
                 None
             }
             // It is writing already, which takes a moment, and then it is done.
-            (None, Touches::Named) if !context.ground.call_off() => Some(run.await),
+            (None, ChangeScope::Named) if !context.ground.call_off() => Some(run.await),
             (done, _) => done,
         };
         match done {

@@ -4,197 +4,199 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use helve_permissions::{Layer, Level, Places, Rights, Rule, Rules, Verdict, effects};
-use helve_protocol::{
-    Action, Answer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, ErrorRaised, Mode, Needs,
-    SessionState,
+use helve_permissions::{
+    AgentRights, CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer, effects,
 };
-use helve_tools::{Access, Allows, Denied, Hides, PathTest};
+use helve_protocol::{
+    ApprovalAnswer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, CallPermissions, ErrorRaised,
+    PermissionMode, SessionState, ToolAction,
+};
+use helve_tools::{AccessTest, DeniedPaths, FileAccess, HiddenPathTest, PathTest};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::record::{Error, Recorder};
-use crate::replay::Tape;
+use crate::recorder::{Recorder, SessionError};
+use crate::replay::ReplayTape;
 use crate::scope;
 
 /// What happens to a call, and whom the model can ask.
 #[derive(Clone)]
-pub struct Gate {
-    judge: Judge,
-    person: Option<Arc<Questions>>,
+pub struct PermissionGate {
+    judge: DecisionSource,
+    person: Option<Arc<QuestionWaiters>>,
 }
 
 #[derive(Clone)]
-enum Judge {
-    Rules(Arc<Ruled>),
+enum DecisionSource {
+    Rules(Arc<RuleGate>),
     /// It was decided when the session was recorded.
-    Tape(Arc<Tape>),
+    Tape(Arc<ReplayTape>),
 }
 
 /// The rules that hold besides those of the session.
 pub trait Rulebook: Send + Sync {
     /// Reads them anew: they may have changed.
-    fn read(&self) -> Result<Book, String>;
+    fn read(&self) -> Result<RuleSet, String>;
     /// Keeps rules that allow something in this project from now on.
     fn keep(&self, rules: &[Rule]) -> Result<(), String>;
 }
 
 /// What a rulebook says.
 #[derive(Clone, Debug)]
-pub struct Book {
-    pub rules: Rules,
+pub struct RuleSet {
+    pub rules: LayeredRules,
     /// No mode may be looser.
-    pub loosest: Mode,
+    pub loosest: PermissionMode,
     /// More files than this are never deleted unasked.
     pub max_deletes: usize,
 }
 
-impl Default for Book {
-    fn default() -> Book {
-        Book { rules: Rules::default(), loosest: Mode::Bypass, max_deletes: 100 }
+impl Default for RuleSet {
+    fn default() -> RuleSet {
+        RuleSet { rules: LayeredRules::default(), loosest: PermissionMode::Bypass, max_deletes: 100 }
     }
 }
 
 /// Where calls are judged.
 #[derive(Clone, Debug)]
-pub struct Grounds {
-    pub places: Places,
+pub struct JudgeContext {
+    pub places: ProjectContext,
     /// How well commands are confined.
-    pub level: Level,
+    pub level: CommandIsolation,
 }
 
-struct Ruled {
+struct RuleGate {
     /// Set once, before anything is judged.
-    by: OnceLock<(Arc<dyn Rulebook>, Grounds)>,
-    who: Who,
+    by: OnceLock<(Arc<dyn Rulebook>, JudgeContext)>,
+    who: Approver,
     /// What the book last said.
-    read: Mutex<Book>,
+    read: Mutex<RuleSet>,
 }
 
 /// Who answers what the rules ask.
-enum Who {
+enum Approver {
     /// The user said yes to everything beforehand.
-    Yes,
+    AlwaysYes,
     /// There is nobody to ask, so it is refused.
     Nobody,
-    Person(Approvals),
+    Person(ApprovalWaiters),
     /// Somebody who answers at once.
-    Caller(AskAtOnce),
+    Callback(ApprovalCallback),
 }
 
 /// Asks somebody, and comes back with the answer.
-pub type AskAtOnce = Arc<dyn Fn(&ApprovalRequested) -> Answer + Send + Sync>;
+pub type ApprovalCallback = Arc<dyn Fn(&ApprovalRequested) -> ApprovalAnswer + Send + Sync>;
 
 /// Questions that wait for their answers.
 #[derive(Debug, Default)]
-struct Approvals(Mutex<HashMap<ApprovalId, oneshot::Sender<Answer>>>);
+struct ApprovalWaiters(Mutex<HashMap<ApprovalId, oneshot::Sender<ApprovalAnswer>>>);
 
-impl Approvals {
-    fn ask(&self, approval: ApprovalId) -> oneshot::Receiver<Answer> {
+impl ApprovalWaiters {
+    fn ask(&self, approval: ApprovalId) -> oneshot::Receiver<ApprovalAnswer> {
         let (sender, receiver) = oneshot::channel();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(approval, sender);
         receiver
     }
 
-    fn take(&self, approval: ApprovalId) -> Option<oneshot::Sender<Answer>> {
+    fn take(&self, approval: ApprovalId) -> Option<oneshot::Sender<ApprovalAnswer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&approval)
     }
 }
 
 /// What the model asked, by the calls that asked it.
 #[derive(Debug, Default)]
-struct Questions(Mutex<HashMap<CallId, oneshot::Sender<String>>>);
+struct QuestionWaiters(Mutex<HashMap<CallId, oneshot::Sender<String>>>);
 
-impl Questions {
+impl QuestionWaiters {
     fn open(&self) -> MutexGuard<'_, HashMap<CallId, oneshot::Sender<String>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What a call is about.
-pub(crate) struct Question<'a> {
+pub(crate) struct PermissionQuestion<'a> {
     pub(crate) call: CallId,
     pub(crate) tool: &'a str,
     pub(crate) intent: String,
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Vec<ToolAction>,
     /// The same, and what they amount to where a path leads elsewhere.
-    pub(crate) real_actions: &'a [Action],
-    pub(crate) weight: Weight,
+    pub(crate) real_actions: &'a [ToolAction],
+    pub(crate) weight: ApprovalWeight,
     pub(crate) root: &'a Path,
     pub(crate) added: &'a [PathBuf],
 }
 
 /// Whether a general yes is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weight {
+pub(crate) enum ApprovalWeight {
     Ordinary,
     /// The same call over and over: only a person can tell whether that has sense.
     DoomLoop,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum CallDecision {
     /// With what it may do beyond what any call may.
-    Allowed(Needs),
+    Allowed(CallPermissions),
     Refused(String),
     Interrupted,
     /// It could not be done anyway, for the reason that the model is told.
-    Vain(String),
+    Impossible(String),
 }
 
 /// What the rules say of a call.
-pub(crate) enum Judged {
-    Settled(Decision),
+pub(crate) enum CallJudgement {
+    Settled(CallDecision),
     /// A person has to say.
-    Open(Opened),
+    NeedsApproval(PendingApproval),
 }
 
 /// What a person is asked.
-pub(crate) struct Opened {
+pub(crate) struct PendingApproval {
     effects: Vec<String>,
     reason: String,
     rules: Vec<Rule>,
-    needs: Needs,
+    needs: CallPermissions,
 }
 
-impl Opened {
-    pub(crate) fn needs(&self) -> &Needs {
+impl PendingApproval {
+    pub(crate) fn needs(&self) -> &CallPermissions {
         &self.needs
     }
 }
 
-const SAME_AGAIN: &str = "it is the same call as twice before";
+const REPEATED_CALL_REASON: &str = "it is the same call as twice before";
 
-impl Gate {
+impl PermissionGate {
     /// What the rules ask is allowed.
-    pub fn open() -> Gate {
-        Gate::of(Who::Yes)
+    pub fn open() -> PermissionGate {
+        PermissionGate::of(Approver::AlwaysYes)
     }
 
     /// What the rules ask is refused, for there is nobody to ask.
-    pub fn shut() -> Gate {
-        Gate::of(Who::Nobody)
+    pub fn answering_no() -> PermissionGate {
+        PermissionGate::of(Approver::Nobody)
     }
 
     /// A person is asked.
-    pub fn asking() -> Gate {
-        Gate::of(Who::Person(Approvals::default())).with_person()
+    pub fn asking_person() -> PermissionGate {
+        PermissionGate::of(Approver::Person(ApprovalWaiters::default())).with_person()
     }
 
     /// Somebody is asked who answers at once.
-    pub fn asking_by(ask: AskAtOnce) -> Gate {
-        Gate::of(Who::Caller(ask))
+    pub fn asking_callback(ask: ApprovalCallback) -> PermissionGate {
+        PermissionGate::of(Approver::Callback(ask))
     }
 
-    fn of(who: Who) -> Gate {
-        let ruled = Ruled { by: OnceLock::new(), who, read: Mutex::default() };
-        Gate { judge: Judge::Rules(Arc::new(ruled)), person: None }
+    fn of(who: Approver) -> PermissionGate {
+        let ruled = RuleGate { by: OnceLock::new(), who, read: Mutex::default() };
+        PermissionGate { judge: DecisionSource::Rules(Arc::new(ruled)), person: None }
     }
 
     /// Decides by these rules, on these grounds. Without, there are no rules, and commands are not confined.
     #[must_use]
-    pub fn with_rules(self, book: Arc<dyn Rulebook>, grounds: Grounds) -> Gate {
-        if let Judge::Rules(ruled) = &self.judge {
+    pub fn with_rules(self, book: Arc<dyn Rulebook>, grounds: JudgeContext) -> PermissionGate {
+        if let DecisionSource::Rules(ruled) = &self.judge {
             let _ = ruled.by.set((book, grounds));
         }
         self
@@ -202,8 +204,8 @@ impl Gate {
 
     /// Whatever is allowed: a person is there whom the model can ask.
     #[must_use]
-    pub fn with_person(self) -> Gate {
-        Gate { person: Some(Arc::default()), ..self }
+    pub fn with_person(self) -> PermissionGate {
+        PermissionGate { person: Some(Arc::default()), ..self }
     }
 
     pub fn has_person(&self) -> bool {
@@ -231,18 +233,18 @@ impl Gate {
         }
     }
 
-    pub(crate) fn recorded(tape: Arc<Tape>) -> Gate {
-        Gate { judge: Judge::Tape(tape), person: None }
+    pub(crate) fn recorded(tape: Arc<ReplayTape>) -> PermissionGate {
+        PermissionGate { judge: DecisionSource::Tape(tape), person: None }
     }
 
     /// Answers a question. An answer that comes too late, or twice, changes nothing, and says so.
-    pub(crate) fn answer(&self, approval: ApprovalId, answer: Answer) -> Result<(), &'static str> {
+    pub(crate) fn answer(&self, approval: ApprovalId, answer: ApprovalAnswer) -> Result<(), &'static str> {
         let waiting = match &self.judge {
-            Judge::Rules(ruled) => match &ruled.who {
-                Who::Person(approvals) => approvals.take(approval),
-                Who::Yes | Who::Nobody | Who::Caller(_) => None,
+            DecisionSource::Rules(ruled) => match &ruled.who {
+                Approver::Person(approvals) => approvals.take(approval),
+                Approver::AlwaysYes | Approver::Nobody | Approver::Callback(_) => None,
             },
-            Judge::Tape(_) => None,
+            DecisionSource::Tape(_) => None,
         };
         let waiting = waiting.ok_or("nobody waits for this answer (any more)")?;
         // Whoever asked may have been interrupted meanwhile.
@@ -250,8 +252,8 @@ impl Gate {
     }
 
     /// Reads the rules anew. Those that can't be read leave the last ones in force.
-    pub(crate) fn refresh(&self, record: &Recorder) -> Result<(), Error> {
-        let Judge::Rules(ruled) = &self.judge else { return Ok(()) };
+    pub(crate) fn refresh(&self, record: &Recorder) -> Result<(), SessionError> {
+        let DecisionSource::Rules(ruled) = &self.judge else { return Ok(()) };
         match ruled.by.get().map(|(book, _)| book.read()) {
             None => Ok(()),
             Some(Ok(book)) => {
@@ -268,25 +270,25 @@ impl Gate {
     }
 
     /// The loosest mode that the administrator allows.
-    pub(crate) fn loosest(&self) -> Mode {
+    pub(crate) fn loosest(&self) -> PermissionMode {
         match &self.judge {
-            Judge::Rules(ruled) => ruled.read().loosest,
-            Judge::Tape(_) => Mode::Bypass,
+            DecisionSource::Rules(ruled) => ruled.read().loosest,
+            DecisionSource::Tape(_) => PermissionMode::Bypass,
         }
     }
 
     /// Which files are shown only to whoever asks for them by name.
-    pub(crate) fn hides(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> Hides {
-        let Judge::Rules(ruled) = &self.judge else { return Arc::new(|_| false) };
+    pub(crate) fn hides(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> HiddenPathTest {
+        let DecisionSource::Rules(ruled) = &self.judge else { return Arc::new(|_| false) };
         let rights = record.state(|state| ruled.rights(state, root, added));
         Arc::new(move |path: &Path| {
-            rights.decide("read", &[Action::Read(path.to_owned())]).verdict != Verdict::Allow
+            rights.decide("read", &[ToolAction::Read(path.to_owned())]).verdict != PermissionVerdict::Allow
         })
     }
 
     /// Which paths are denied to commands, whatever they run.
-    pub(crate) fn denied(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> Denied {
-        let Judge::Rules(ruled) = &self.judge else { return Denied::default() };
+    pub(crate) fn denied(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> DeniedPaths {
+        let DecisionSource::Rules(ruled) = &self.judge else { return DeniedPaths::default() };
         let rights = record.state(|state| ruled.rights(state, root, added));
         let places = rights.places();
         let denying = |tool: &str| -> Vec<Rule> { rights.denied_paths(tool).cloned().collect() };
@@ -300,7 +302,7 @@ impl Gate {
             let rights = rights.clone();
             is_needed.then(|| Arc::new(move |path: &Path| rights.denies(tool, path)) as PathTest)
         };
-        Denied {
+        DeniedPaths {
             reads: test("read", !reads.is_empty()),
             writes: test("write", !writes.is_empty()),
             elsewhere,
@@ -314,58 +316,63 @@ impl Gate {
         &self,
         record: &Recorder,
         tool: &str,
-        judged: Vec<Action>,
+        judged: Vec<ToolAction>,
         (root, added): (&Path, &[PathBuf]),
-    ) -> Allows {
-        let Judge::Rules(ruled) = &self.judge else { return Arc::new(|_, _| true) };
+    ) -> AccessTest {
+        let DecisionSource::Rules(ruled) = &self.judge else { return Arc::new(|_, _| true) };
         let rights = record.state(|state| ruled.rights(state, root, added));
         let tool = tool.to_owned();
         Arc::new(move |access, path| {
             let (action, is_judged) = match access {
-                Access::Read => {
-                    let read = Action::Read(path.to_owned());
+                FileAccess::Read => {
+                    let read = ToolAction::Read(path.to_owned());
                     let is_judged = judged.contains(&read);
                     (read, is_judged)
                 }
-                Access::Write => {
-                    let write = Action::Write(path.to_owned());
+                FileAccess::Write => {
+                    let write = ToolAction::Write(path.to_owned());
                     let is_judged =
-                        judged.contains(&write) || judged.contains(&Action::Delete(path.to_owned()));
+                        judged.contains(&write) || judged.contains(&ToolAction::Delete(path.to_owned()));
                     (write, is_judged)
                 }
             };
-            is_judged || rights.decide(&tool, &[action]).verdict == Verdict::Allow
+            is_judged || rights.decide(&tool, &[action]).verdict == PermissionVerdict::Allow
         })
     }
 
     /// What the rules say of a call.
-    pub(crate) fn judge(&self, question: &Question<'_>, record: &Recorder) -> Judged {
+    pub(crate) fn judge(&self, question: &PermissionQuestion<'_>, record: &Recorder) -> CallJudgement {
         let ruled = match &self.judge {
-            Judge::Tape(tape) => return Judged::Settled(tape.decision(question.call)),
-            Judge::Rules(ruled) => ruled,
+            DecisionSource::Tape(tape) => return CallJudgement::Settled(tape.decision(question.call)),
+            DecisionSource::Rules(ruled) => ruled,
         };
         let rights = record.state(|state| ruled.rights(state, question.root, question.added));
         let is_nested = scope::is_in_nested_repository(question.real_actions, question.root);
-        let rights = rights.in_folder_of(is_nested);
+        let rights = rights.with_nested_repository(is_nested);
         let mut decision = rights.decide(question.tool, question.real_actions);
-        let is_free = rights.mode() == Mode::Bypass;
+        let is_free = rights.mode() == PermissionMode::Bypass;
         let most = ruled.read().max_deletes;
-        if decision.verdict != Verdict::Deny && !is_free && scope::is_more_than(&decision.deletes, most) {
-            decision.verdict = Verdict::Ask;
+        if decision.verdict != PermissionVerdict::Deny
+            && !is_free
+            && scope::is_more_than(&decision.deletes, most)
+        {
+            decision.verdict = PermissionVerdict::Ask;
             decision.is_grave = true;
             decision.suggestions.clear();
             decision.reason = format!("it would delete more than {most} files");
         }
-        let is_same_again = question.weight == Weight::DoomLoop;
-        let refused = |why: String| Judged::Settled(Decision::Refused(why));
+        let is_same_again = question.weight == ApprovalWeight::DoomLoop;
+        let refused = |why: String| CallJudgement::Settled(CallDecision::Refused(why));
         match (decision.verdict, &ruled.who) {
-            (Verdict::Deny, _) => refused(decision.reason),
-            (Verdict::Allow, _) if !is_same_again => Judged::Settled(Decision::Allowed(decision.needs)),
-            (Verdict::Ask, Who::Yes) if !is_same_again && !decision.is_grave => {
-                Judged::Settled(Decision::Allowed(decision.needs))
+            (PermissionVerdict::Deny, _) => refused(decision.reason),
+            (PermissionVerdict::Allow, _) if !is_same_again => {
+                CallJudgement::Settled(CallDecision::Allowed(decision.needs))
             }
-            (_, Who::Person(_) | Who::Caller(_)) => {
-                let reason = if is_same_again { SAME_AGAIN.to_owned() } else { decision.reason };
+            (PermissionVerdict::Ask, Approver::AlwaysYes) if !is_same_again && !decision.is_grave => {
+                CallJudgement::Settled(CallDecision::Allowed(decision.needs))
+            }
+            (_, Approver::Person(_) | Approver::Callback(_)) => {
+                let reason = if is_same_again { REPEATED_CALL_REASON.to_owned() } else { decision.reason };
                 let rules = if is_same_again { Vec::new() } else { decision.suggestions };
                 let mut needs = decision.needs;
                 let mut lines: Vec<String> =
@@ -373,20 +380,20 @@ impl Gate {
                 lines.extend(
                     needs.credentials.iter().map(|program| format!("gives {program} your credentials")),
                 );
-                if question.actions.iter().any(|action| matches!(action, Action::Run { .. })) {
-                    lines.extend(scope::opened(&mut needs, ruled.home(), question.root));
+                if question.actions.iter().any(|action| matches!(action, ToolAction::Run { .. })) {
+                    lines.extend(scope::widen_access(&mut needs, ruled.home(), question.root));
                 }
-                Judged::Open(Opened { effects: lines, reason, rules, needs })
+                CallJudgement::NeedsApproval(PendingApproval { effects: lines, reason, rules, needs })
             }
             _ if is_same_again => refused(format!(
-                "{SAME_AGAIN}, with the same result, and nobody is there to be asked. Try another way."
+                "{REPEATED_CALL_REASON}, with the same result, and nobody is there to be asked. Try another way."
             )),
-            (_, Who::Yes) => {
+            (_, Approver::AlwaysYes) => {
                 let rule = decision.suggestions.first().map(|rule| format!(", the rule `{rule}`"));
                 let or = rule.unwrap_or_default();
                 refused(format!("{}: that takes a person to say yes{or} or the mode bypass", decision.reason))
             }
-            (_, Who::Nobody) => refused(unasked(&decision)),
+            (_, Approver::Nobody) => refused(unasked(&decision)),
         }
     }
 
@@ -394,48 +401,50 @@ impl Gate {
     pub(crate) async fn ask(
         &self,
         call: CallId,
-        opened: Opened,
+        opened: PendingApproval,
         diff: Option<String>,
         record: &Recorder,
         stop: &CancellationToken,
-    ) -> Result<Decision, Error> {
-        let Judge::Rules(ruled) = &self.judge else { return Ok(Decision::Interrupted) };
+    ) -> Result<CallDecision, SessionError> {
+        let DecisionSource::Rules(ruled) = &self.judge else { return Ok(CallDecision::Interrupted) };
         let approval: ApprovalId = record.draw();
-        let Opened { effects, reason, rules, needs } = opened;
+        let PendingApproval { effects, reason, rules, needs } = opened;
         let written = rules.iter().map(ToString::to_string).collect();
         let request = ApprovalRequested { approval, call, effects, reason, diff, rules: written };
         let Some(answer) = ruled.who.answer(request, record, stop).await? else {
-            return Ok(Decision::Interrupted);
+            return Ok(CallDecision::Interrupted);
         };
         record.tell(ApprovalResolved { approval, answer: answer.clone() })?;
-        if answer == Answer::Project && !rules.is_empty() {
+        if answer == ApprovalAnswer::Project && !rules.is_empty() {
             ruled.keep(&rules, record)?;
         }
         Ok(match answer {
-            Answer::Once | Answer::Session | Answer::Project => Decision::Allowed(needs),
-            Answer::Reject { message } => {
-                Decision::Refused(message.unwrap_or_else(|| "the user does not want this".to_owned()))
+            ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Project => {
+                CallDecision::Allowed(needs)
+            }
+            ApprovalAnswer::Reject { message } => {
+                CallDecision::Refused(message.unwrap_or_else(|| "the user does not want this".to_owned()))
             }
         })
     }
 }
 
-impl Who {
+impl Approver {
     /// What is answered; none if the question is withdrawn.
     async fn answer(
         &self,
         request: ApprovalRequested,
         record: &Recorder,
         stop: &CancellationToken,
-    ) -> Result<Option<Answer>, Error> {
+    ) -> Result<Option<ApprovalAnswer>, SessionError> {
         let approval = request.approval;
         match self {
-            Who::Yes | Who::Nobody => Ok(None),
-            Who::Caller(ask) => {
+            Approver::AlwaysYes | Approver::Nobody => Ok(None),
+            Approver::Callback(ask) => {
                 record.tell(request.clone())?;
                 Ok(Some(ask(&request)))
             }
-            Who::Person(approvals) => {
+            Approver::Person(approvals) => {
                 let answer = approvals.ask(approval);
                 record.tell(request)?;
                 Ok(tokio::select! {
@@ -444,38 +453,41 @@ impl Who {
                         approvals.take(approval);
                         None
                     }
-                    answer = answer => Some(answer.unwrap_or(Answer::Reject { message: None })),
+                    answer = answer => Some(answer.unwrap_or(ApprovalAnswer::Reject { message: None })),
                 })
             }
         }
     }
 }
 
-impl Ruled {
-    fn read(&self) -> MutexGuard<'_, Book> {
+impl RuleGate {
+    fn read(&self) -> MutexGuard<'_, RuleSet> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the session may do: by all rules, and by what a person allowed in it.
-    fn rights(&self, state: &SessionState, root: &Path, added: &[PathBuf]) -> Rights {
-        let Book { mut rules, loosest, .. } = self.read().clone();
+    fn rights(&self, state: &SessionState, root: &Path, added: &[PathBuf]) -> AgentRights {
+        let RuleSet { mut rules, loosest, .. } = self.read().clone();
         for text in &state.allowed {
-            if let Ok(rule) = Rule::parse(text, Verdict::Allow) {
-                rules.add(Layer::Session, "allowed in this session", rule);
+            if let Ok(rule) = Rule::parse(text, PermissionVerdict::Allow) {
+                rules.add(RuleLayer::Session, "allowed in this session", rule);
             }
         }
         let (places, level) = match self.by.get() {
-            Some((_, Grounds { places, level })) => (places.clone(), *level),
-            None => (Places { added: added.to_owned(), ..Places::of(root) }, Level::None),
+            Some((_, JudgeContext { places, level })) => (places.clone(), *level),
+            None => (
+                ProjectContext { added: added.to_owned(), ..ProjectContext::of(root) },
+                CommandIsolation::None,
+            ),
         };
-        Rights::new(rules, state.mode.min(loosest), places, level)
+        AgentRights::new(rules, state.mode.min(loosest), places, level)
     }
 
     fn home(&self) -> Option<&Path> {
         self.by.get().and_then(|(_, grounds)| grounds.places.home.as_deref())
     }
 
-    fn keep(&self, rules: &[Rule], record: &Recorder) -> Result<(), Error> {
+    fn keep(&self, rules: &[Rule], record: &Recorder) -> Result<(), SessionError> {
         let kept = self.by.get().map_or_else(
             || Err("this session has no place for rules".to_owned()),
             |(book, _)| {
@@ -497,7 +509,7 @@ impl Ruled {
 }
 
 /// Why something is refused that a person could have allowed, and how that can be said beforehand.
-fn unasked(decision: &helve_permissions::Decision) -> String {
+fn unasked(decision: &helve_permissions::PolicyDecision) -> String {
     let rules: Vec<String> = decision.suggestions.iter().map(|rule| format!("--allow '{rule}'")).collect();
     let how = match rules.is_empty() {
         true => String::new(),

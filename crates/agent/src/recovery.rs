@@ -1,21 +1,22 @@
 //! What a crash left unfinished, put in order by rule. Nothing that may have changed something is run again by itself.
 
 use helve_protocol::{
-    Body, CallId, ErrorRaised, Interruption, Outcome, ToolClass, ToolEnded, ToolState, TurnEnded, TurnMetrics,
+    CallId, ErrorRaised, EventBody, Interruption, ToolClass, ToolEnded, ToolState, TurnEnded, TurnMetrics,
+    TurnOutcome,
 };
 
-use crate::record::{Error, Recorder};
-use crate::watching::{Told, Watching};
+use crate::change_tracker::{CallEffects, ChangeTracker};
+use crate::recorder::{Recorder, SessionError};
 
 /// Ends a turn that was cut off, and says how far it came. A call that may have changed something gets the result that nobody
 /// knows; the others stay open: [`settle`] ends them if the user says something else, and going on runs them.
-pub(crate) fn put_in_order(record: &Recorder, watching: &Watching) -> Result<(), Error> {
+pub(crate) fn end_broken_turn(record: &Recorder, watching: &ChangeTracker) -> Result<(), SessionError> {
     let (turn, running) = record.state(|state| (state.turn, state.running.clone()));
     let unknown = running.iter().filter(|(_, class)| **class != ToolClass::Reads);
-    let mut events: Vec<Body> = Vec::new();
+    let mut events: Vec<EventBody> = Vec::new();
     for (call, _) in unknown {
         // If there are several, nobody knows which of them it was.
-        let Told { events: files, changed, .. } = watching.since_the_end(*call);
+        let CallEffects { events: files, changed, .. } = watching.changes_since_crash(*call);
         let end = ToolState::Interrupted { how: Interruption::Unknown, changed };
         events.extend(files);
         events.push(ToolEnded { call: *call, end }.into());
@@ -36,23 +37,23 @@ pub(crate) fn put_in_order(record: &Recorder, watching: &Watching) -> Result<(),
         if !is_answered {
             events.push(ErrorRaised { what, why: why.to_owned(), hint, is_about_keys: false }.into());
         }
-        let outcome = if is_answered { Outcome::EndTurn } else { Outcome::Error };
+        let outcome = if is_answered { TurnOutcome::EndTurn } else { TurnOutcome::Error };
         events.push(TurnEnded { outcome, metrics: TurnMetrics::default() }.into());
     }
-    record.tell_all(events)?;
+    record.emit_all(events)?;
     record.set_turn(None);
     Ok(())
 }
 
 /// Gives every call that has no result one that says how far it came: the user has something else in mind.
-pub(crate) fn settle(record: &Recorder) -> Result<(), Error> {
+pub(crate) fn settle_open_calls(record: &Recorder) -> Result<(), SessionError> {
     let ends: Vec<(CallId, Interruption)> = record.state(|state| {
         let how = |call: CallId| match state.running.contains_key(&call) {
             true => Interruption::Stopped,
             false => Interruption::NotStarted,
         };
-        state.history.unfinished().iter().map(|tool| (tool.call, how(tool.call))).collect()
+        state.history.unfinished_calls().iter().map(|tool| (tool.call, how(tool.call))).collect()
     });
     let end = |(call, how)| ToolEnded { call, end: ToolState::interrupted(how) }.into();
-    record.tell_all(ends.into_iter().map(end).collect())
+    record.emit_all(ends.into_iter().map(end).collect())
 }

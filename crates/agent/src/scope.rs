@@ -3,29 +3,29 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helve_permissions::plain;
-use helve_protocol::{Action, Needs};
-use helve_tools::{opened_for, real_path};
+use helve_permissions::normalize_path;
+use helve_protocol::{CallPermissions, ToolAction};
+use helve_tools::{real_path, writable_root_for};
 
 /// The actions, and those that they amount to where a path leads elsewhere.
-pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
+pub(crate) fn with_real_paths(actions: &[ToolAction]) -> Vec<ToolAction> {
     let mut all = Vec::with_capacity(actions.len());
     for action in actions {
         all.push(in_plain_words(action));
         let real = match action {
-            Action::Read(path) => Some(Action::Read(real(path))),
-            Action::Write(path) => Some(Action::Write(real(path))),
+            ToolAction::Read(path) => Some(ToolAction::Read(real(path))),
+            ToolAction::Write(path) => Some(ToolAction::Write(real(path))),
             // Of a link, only the link is deleted.
-            Action::Delete(path) => {
-                path.parent().and_then(|folder| Some(Action::Delete(real(folder).join(path.file_name()?))))
-            }
-            Action::Run { command, folder, network, credentials } => Some(Action::Run {
+            ToolAction::Delete(path) => path
+                .parent()
+                .and_then(|folder| Some(ToolAction::Delete(real(folder).join(path.file_name()?)))),
+            ToolAction::Run { command, folder, network, credentials } => Some(ToolAction::Run {
                 command: command.clone(),
                 folder: real(folder),
                 network: *network,
                 credentials: *credentials,
             }),
-            Action::Search(_) | Action::Fetch(_) | Action::Other { .. } => None,
+            ToolAction::Search(_) | ToolAction::Fetch(_) | ToolAction::Other { .. } => None,
         };
         all.extend(real.filter(|real| all.last() != Some(real)));
     }
@@ -33,11 +33,11 @@ pub(crate) fn with_real_paths(actions: &[Action]) -> Vec<Action> {
 }
 
 /// The action with a path in which no `..` hides where it leads.
-fn in_plain_words(action: &Action) -> Action {
+fn in_plain_words(action: &ToolAction) -> ToolAction {
     match action {
-        Action::Read(path) => Action::Read(plain(path)),
-        Action::Write(path) => Action::Write(plain(path)),
-        Action::Delete(path) => Action::Delete(plain(path)),
+        ToolAction::Read(path) => ToolAction::Read(normalize_path(path)),
+        ToolAction::Write(path) => ToolAction::Write(normalize_path(path)),
+        ToolAction::Delete(path) => ToolAction::Delete(normalize_path(path)),
         other => other.clone(),
     }
 }
@@ -49,10 +49,10 @@ fn real(path: &Path) -> PathBuf {
 
 /// What a yes to a command gives beyond the paths that it names, in lines: to make something in a folder is to write the folder.
 /// Where that would be the home folder or more, the command is not confined at all.
-pub(crate) fn opened(needs: &mut Needs, home: Option<&Path>, root: &Path) -> Vec<String> {
+pub(crate) fn widen_access(needs: &mut CallPermissions, home: Option<&Path>, root: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for path in needs.writes.iter().filter(|path| !path.exists() && !path.starts_with(root)) {
-        match opened_for(path, home) {
+        match writable_root_for(path, home) {
             Some(folder) => lines.push(format!("may write all of {} meanwhile", folder.display())),
             None => needs.unconfined = true,
         }
@@ -63,9 +63,9 @@ pub(crate) fn opened(needs: &mut Needs, home: Option<&Path>, root: &Path) -> Vec
 }
 
 /// Whether a command runs in a folder where git works on another repository than the project's.
-pub(crate) fn is_in_nested_repository(actions: &[Action], root: &Path) -> bool {
+pub(crate) fn is_in_nested_repository(actions: &[ToolAction], root: &Path) -> bool {
     let folders = actions.iter().filter_map(|action| match action {
-        Action::Run { folder, .. } => Some(folder),
+        ToolAction::Run { folder, .. } => Some(folder),
         _ => None,
     });
     let has_own = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
@@ -131,21 +131,21 @@ mod tests {
         symlink("/etc", root.join("link")).unwrap();
         symlink("/etc/not-yet", root.join("new")).unwrap();
         fs::write(root.join("file"), "").unwrap();
-        let read = |path: &str| with_real_paths(&[Action::Read(root.join(path))]);
-        assert_eq!(read("file"), [Action::Read(root.join("file"))]);
+        let read = |path: &str| with_real_paths(&[ToolAction::Read(root.join(path))]);
+        assert_eq!(read("file"), [ToolAction::Read(root.join("file"))]);
         fs::create_dir(root.join("x")).unwrap();
-        assert_eq!(read("x/../file"), [Action::Read(root.join("file"))]);
+        assert_eq!(read("x/../file"), [ToolAction::Read(root.join("file"))]);
         assert_eq!(
             read("link/passwd"),
-            [Action::Read(root.join("link/passwd")), Action::Read("/etc/passwd".into())]
+            [ToolAction::Read(root.join("link/passwd")), ToolAction::Read("/etc/passwd".into())]
         );
         assert_eq!(
-            with_real_paths(&[Action::Write(root.join("new"))])[1],
-            Action::Write("/etc/not-yet".into())
+            with_real_paths(&[ToolAction::Write(root.join("new"))])[1],
+            ToolAction::Write("/etc/not-yet".into())
         );
         assert_eq!(
-            with_real_paths(&[Action::Delete(root.join("link"))]),
-            [Action::Delete(root.join("link"))]
+            with_real_paths(&[ToolAction::Delete(root.join("link"))]),
+            [ToolAction::Delete(root.join("link"))]
         );
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) struct Toolbox(Vec<(Arc<dyn Tool>, Value)>);
 
 /// A call that may run.
-pub(crate) struct Ready {
+pub(crate) struct ReadyCall {
     pub(crate) call: CallId,
     pub(crate) name: String,
     pub(crate) tool: Arc<dyn Tool>,
@@ -24,7 +24,7 @@ impl Toolbox {
     }
 
     /// A call that names a tool and fits its schema, or what the model is told.
-    pub(crate) fn ready(&self, call: &ToolPart) -> Result<Ready, String> {
+    pub(crate) fn resolve_call(&self, call: &ToolPart) -> Result<ReadyCall, String> {
         let (tool, schema) = self.0.iter().find(|(tool, _)| tool.name() == call.name).ok_or_else(|| {
             let names: Vec<&str> = self.0.iter().map(|(tool, _)| tool.name()).collect();
             match names.as_slice() {
@@ -37,7 +37,7 @@ impl Toolbox {
             let lines: Vec<String> = misfits.iter().map(ToString::to_string).collect();
             format!("The input does not fit the tool {}:\n{}", call.name, lines.join("\n"))
         })?;
-        Ok(Ready { call: call.call, name: call.name.clone(), tool: tool.clone(), input })
+        Ok(ReadyCall { call: call.call, name: call.name.clone(), tool: tool.clone(), input })
     }
 }
 

@@ -5,25 +5,25 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use helve_permissions::Verdict;
+use helve_permissions::PermissionVerdict;
 
-use crate::failure::Failure;
+use crate::failure::CliFailure;
 
 /// A coding agent for the terminal
 #[derive(Debug, Parser)]
 #[command(name = "helve", version, after_help = AFTER_HELP)]
-pub(crate) struct Args {
+pub(crate) struct CliArgs {
     #[command(flatten)]
-    pub(crate) everywhere: Everywhere,
+    pub(crate) everywhere: GlobalArgs,
     #[command(flatten)]
-    pub(crate) interactive: Interactive,
+    pub(crate) interactive: InteractiveArgs,
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    pub(crate) command: Option<CliCommand>,
 }
 
 /// What the interface takes: without a command, it is opened.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Interactive {
+pub(crate) struct InteractiveArgs {
     /// What to do first; without a command, the interface is opened
     pub(crate) prompt: Vec<String>,
     /// Go on with this session: its id, the beginning or the end of it, or `last`
@@ -36,26 +36,26 @@ pub(crate) struct Interactive {
     #[arg(long)]
     pub(crate) plain: bool,
     #[command(flatten)]
-    pub(crate) permitting: Permitting,
+    pub(crate) permitting: PermissionArgs,
 }
 
-impl Interactive {
+impl InteractiveArgs {
     /// Whether anything was said that is meant for the interface.
     pub(crate) fn is_wanted(&self) -> bool {
-        let Permitting { permission_mode, allow, ask, deny } = &self.permitting;
+        let PermissionArgs { permission_mode, allow, ask, deny } = &self.permitting;
         let has_rules = [allow, ask, deny].iter().any(|rules| !rules.is_empty());
         self.resume.is_some() || self.continue_last || self.plain || permission_mode.is_some() || has_rules
     }
 
     /// What to do first. A single word is rather a command that was misspelt.
-    pub(crate) fn text(&self) -> Result<Option<String>, Failure> {
+    pub(crate) fn text(&self) -> Result<Option<String>, CliFailure> {
         let text = self.prompt.join(" ");
         match text.trim() {
             "" => Ok(None),
             word if !word.contains(char::is_whitespace) => {
                 let what = format!("there is no command {word:?}");
                 let hint = "`helve --help` lists them. To say something to the agent, use more than a word.";
-                Err(Failure::usage(what, "a single word is not taken for a task", hint))
+                Err(CliFailure::usage(what, "a single word is not taken for a task", hint))
             }
             text => Ok(Some(text.to_owned())),
         }
@@ -69,7 +69,7 @@ const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telem
 
 /// What every command takes.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Everywhere {
+pub(crate) struct GlobalArgs {
     /// Work in this folder instead of the current one
     #[arg(short = 'C', long = "cwd", value_name = "DIR", global = true)]
     pub(crate) cwd: Option<PathBuf>,
@@ -109,7 +109,7 @@ impl ColorWhen {
 
 /// The words of the command line with every `--set` in front. The parser lets those behind the command replace those
 /// before it, and a setting must not get lost without a word.
-pub(crate) fn gathered(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+pub(crate) fn hoist_set_flags(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words = words.peekable();
     let mut gathered: Vec<OsString> = words.next().into_iter().collect();
     let mut others = Vec::new();
@@ -136,38 +136,38 @@ fn assignment(text: &str) -> Result<(String, String), String> {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     #[command(flatten)]
-    Work(Work),
+    Work(WorkCommand),
     #[command(flatten)]
-    Print(Print),
+    Print(PrintCommand),
 }
 
 /// What needs the user's folders and settings.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Work {
+pub(crate) enum WorkCommand {
     /// Let the model do something, without the interface
-    Run(Box<Run>),
+    Run(Box<RunCommandArgs>),
     /// Watch the whole loop at work on a sample project, with a scripted model, offline
     Demo,
     /// Tell what would come of a command, and why
     #[command(subcommand)]
-    Permissions(Permissions),
+    Permissions(PermissionsCommand),
     /// Run one tool by hand, and print what came of it as JSON
-    Tool(ToolCall),
+    Tool(ToolCommandArgs),
     /// Run recorded sessions again, offline, and prove that every request is the same
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Show the settings, where each comes from, and where the files are
     #[command(subcommand)]
-    Config(Config),
+    Config(ConfigCommand),
     /// List, show and delete sessions
     #[command(subcommand)]
-    Sessions(Sessions),
+    Sessions(SessionsCommand),
     /// Let this project's settings do what needs your trust: hooks, MCP servers, allow rules, providers
-    Trust(Trust),
+    Trust(TrustArgs),
     /// List models, try one out, and look at what their servers say
     #[command(subcommand)]
-    Models(Models),
+    Models(ModelsCommand),
     /// Store the key of a provider, for you alone; a variable with a key comes first
     Login {
         /// The provider, such as anthropic; `helve models list` shows them all
@@ -179,12 +179,12 @@ pub(crate) enum Work {
         provider: String,
     },
     /// Tell what works here, what does not, and what to do about it
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
 }
 
 /// What needs nothing but the program.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Print {
+pub(crate) enum PrintCommand {
     /// Print the script that completes helve's words in a shell
     Completions {
         /// The shell that you use
@@ -193,38 +193,38 @@ pub(crate) enum Print {
     /// Print a page of the reference, as Markdown
     Reference {
         /// Which page
-        page: Page,
+        page: ReferencePage,
     },
 }
 
-impl Work {
+impl WorkCommand {
     /// For the logs, which may be shown to others.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Work::Run(_) => "run",
-            Work::Demo => "demo",
-            Work::Permissions(Permissions::Explain { .. }) => "permissions.explain",
-            Work::Tool(_) => "tool",
-            Work::Replay(_) => "replay",
-            Work::Config(Config::Show { .. }) => "config.show",
-            Work::Config(Config::Schema) => "config.schema",
-            Work::Config(Config::Path { .. }) => "config.path",
-            Work::Sessions(Sessions::List { .. }) => "sessions.list",
-            Work::Sessions(Sessions::Show { .. }) => "sessions.show",
-            Work::Sessions(Sessions::Delete { .. }) => "sessions.delete",
-            Work::Trust(_) => "trust",
-            Work::Models(Models::List { .. }) => "models.list",
-            Work::Models(Models::Probe { .. }) => "models.probe",
-            Work::Models(Models::Decode { .. }) => "models.decode",
-            Work::Login { .. } => "login",
-            Work::Logout { .. } => "logout",
-            Work::Doctor(_) => "doctor",
+            WorkCommand::Run(_) => "run",
+            WorkCommand::Demo => "demo",
+            WorkCommand::Permissions(PermissionsCommand::Explain { .. }) => "permissions.explain",
+            WorkCommand::Tool(_) => "tool",
+            WorkCommand::Replay(_) => "replay",
+            WorkCommand::Config(ConfigCommand::Show { .. }) => "config.show",
+            WorkCommand::Config(ConfigCommand::Schema) => "config.schema",
+            WorkCommand::Config(ConfigCommand::Path { .. }) => "config.path",
+            WorkCommand::Sessions(SessionsCommand::List { .. }) => "sessions.list",
+            WorkCommand::Sessions(SessionsCommand::Show { .. }) => "sessions.show",
+            WorkCommand::Sessions(SessionsCommand::Delete { .. }) => "sessions.delete",
+            WorkCommand::Trust(_) => "trust",
+            WorkCommand::Models(ModelsCommand::List { .. }) => "models.list",
+            WorkCommand::Models(ModelsCommand::Probe { .. }) => "models.probe",
+            WorkCommand::Models(ModelsCommand::Decode { .. }) => "models.decode",
+            WorkCommand::Login { .. } => "login",
+            WorkCommand::Logout { .. } => "logout",
+            WorkCommand::Doctor(_) => "doctor",
         }
     }
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Permissions {
+pub(crate) enum PermissionsCommand {
     /// Tell which programs a command would run, which files it would write, and what the rules say of it
     Explain {
         /// The commands, each as one word
@@ -237,13 +237,13 @@ pub(crate) enum Permissions {
         #[arg(long)]
         json: bool,
         #[command(flatten)]
-        permitting: Permitting,
+        permitting: PermissionArgs,
     },
 }
 
 /// What may be done in this run.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Permitting {
+pub(crate) struct PermissionArgs {
     /// How freely it may act: plan, ask, accept-edits, auto or bypass
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
@@ -259,7 +259,7 @@ pub(crate) struct Permitting {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ToolCall {
+pub(crate) struct ToolCommandArgs {
     /// The tool; without it, all tools are listed
     pub(crate) name: Option<String>,
     /// Its input; piped, or with `-`, it is read from the standard input
@@ -269,19 +269,19 @@ pub(crate) struct ToolCall {
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) permitting: Permitting,
+    pub(crate) permitting: PermissionArgs,
     /// List the tools with the schemas of their inputs
     #[arg(long = "json", conflicts_with = "name")]
     pub(crate) json_list: bool,
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Run {
+pub(crate) struct RunCommandArgs {
     /// What to do; piped input is added to it
     pub(crate) prompt: Vec<String>,
     /// How to tell what happens
     #[arg(long, value_name = "FORM", default_value = "text")]
-    pub(crate) output: OutputForm,
+    pub(crate) output: OutputFormat,
     /// Print the last answer only
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -302,7 +302,7 @@ pub(crate) struct Run {
     pub(crate) image: Vec<PathBuf>,
     /// What the standard input holds
     #[arg(long, value_name = "FORM", default_value = "text")]
-    pub(crate) input: InputForm,
+    pub(crate) input: InputFormat,
     /// Do not offer this tool to the model; can be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) remove_tool: Vec<String>,
@@ -325,21 +325,21 @@ pub(crate) struct Run {
     #[arg(short, long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) permitting: Permitting,
+    pub(crate) permitting: PermissionArgs,
 }
 
-impl Run {
+impl RunCommandArgs {
     /// Whether it takes up what was there before.
     pub(crate) fn goes_on(&self) -> bool {
         self.continue_last || self.resume.is_some()
     }
 }
 
-impl Work {
+impl WorkCommand {
     /// The settings that flags of the command stand for: key, value, and what the user typed.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String, &'static str)> {
-        let mode = self.permitting().and_then(Permitting::mode);
-        let Work::Run(run) = self else { return mode.into_iter().collect() };
+        let mode = self.permitting().and_then(PermissionArgs::mode);
+        let WorkCommand::Run(run) = self else { return mode.into_iter().collect() };
         let own = [
             ("limits.max_steps", &run.max_steps, "--max-steps"),
             ("limits.max_cost", &run.max_cost, "--max-cost"),
@@ -354,29 +354,33 @@ impl Work {
         own.chain(removed).chain(mode).collect()
     }
 
-    fn permitting(&self) -> Option<&Permitting> {
+    fn permitting(&self) -> Option<&PermissionArgs> {
         match self {
-            Work::Run(run) => Some(&run.permitting),
-            Work::Tool(call) => Some(&call.permitting),
-            Work::Permissions(Permissions::Explain { permitting, .. }) => Some(permitting),
+            WorkCommand::Run(run) => Some(&run.permitting),
+            WorkCommand::Tool(call) => Some(&call.permitting),
+            WorkCommand::Permissions(PermissionsCommand::Explain { permitting, .. }) => Some(permitting),
             _ => None,
         }
     }
 
     /// Rules of the command line.
-    pub(crate) fn rules(&self) -> Vec<(Verdict, String)> {
-        self.permitting().map(Permitting::rules).unwrap_or_default()
+    pub(crate) fn rules(&self) -> Vec<(PermissionVerdict, String)> {
+        self.permitting().map(PermissionArgs::rules).unwrap_or_default()
     }
 }
 
-impl Permitting {
+impl PermissionArgs {
     pub(crate) fn mode(&self) -> Option<(&'static str, String, &'static str)> {
         self.permission_mode.clone().map(|mode| ("permissions.mode", mode, "--permission-mode"))
     }
 
-    pub(crate) fn rules(&self) -> Vec<(Verdict, String)> {
-        let Permitting { allow, ask, deny, .. } = self;
-        let lists = [(Verdict::Deny, deny), (Verdict::Ask, ask), (Verdict::Allow, allow)];
+    pub(crate) fn rules(&self) -> Vec<(PermissionVerdict, String)> {
+        let PermissionArgs { allow, ask, deny, .. } = self;
+        let lists = [
+            (PermissionVerdict::Deny, deny),
+            (PermissionVerdict::Ask, ask),
+            (PermissionVerdict::Allow, allow),
+        ];
         lists
             .into_iter()
             .flat_map(|(verdict, list)| list.iter().map(move |text| (verdict, text.clone())))
@@ -385,7 +389,7 @@ impl Permitting {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum InputForm {
+pub(crate) enum InputFormat {
     /// More of the instruction
     Text,
     /// Commands and queries, one JSON object a line, until it ends; questions are asked as events
@@ -393,7 +397,7 @@ pub(crate) enum InputForm {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OutputForm {
+pub(crate) enum OutputFormat {
     /// The answer, with what is done on the standard error
     Text,
     /// One JSON object at the end
@@ -403,7 +407,7 @@ pub(crate) enum OutputForm {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Config {
+pub(crate) enum ConfigCommand {
     /// Show every setting with its value and where it comes from
     Show {
         /// Only this setting, or those below it, such as limits
@@ -426,7 +430,7 @@ pub(crate) enum Config {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Sessions {
+pub(crate) enum SessionsCommand {
     /// List the sessions, the last used first
     List {
         /// Only those of the current project
@@ -468,7 +472,7 @@ pub(crate) enum Sessions {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// The ids, their beginnings or their ends, or `last`
     #[arg(required_unless_present = "all")]
     pub(crate) ids: Vec<String>,
@@ -478,7 +482,7 @@ pub(crate) struct Replay {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// Trust this project no longer
     #[arg(long, conflicts_with_all = ["list", "yes"])]
     pub(crate) forget: bool,
@@ -491,7 +495,7 @@ pub(crate) struct Trust {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Mend what can be mended; damaged files are kept under another name
     #[arg(long)]
     pub(crate) repair: bool,
@@ -501,7 +505,7 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Models {
+pub(crate) enum ModelsCommand {
     /// List the providers and the models that can be used here, and why others can't
     List {
         /// Only of this provider
@@ -544,7 +548,7 @@ pub(crate) enum WireName {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Page {
+pub(crate) enum ReferencePage {
     /// The command line
     Commands,
     /// Environment variables

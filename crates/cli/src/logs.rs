@@ -21,11 +21,11 @@ use helve_protocol::Clock;
 
 use crate::setup::SystemClock;
 
-pub(crate) const PUBLIC: &str = "public.log";
-pub(crate) const RESTRICTED: &str = "restricted.log";
+pub(crate) const PUBLIC_LOG_FILE: &str = "public.log";
+pub(crate) const RESTRICTED_LOG_FILE: &str = "restricted.log";
 
 /// The fields whose texts say nothing about anybody's work.
-const PUBLIC_TEXTS: [&str; 9] = [
+const PUBLIC_TEXT_FIELDS: [&str; 9] = [
     "command",
     "version",
     "session",
@@ -37,17 +37,18 @@ const PUBLIC_TEXTS: [&str; 9] = [
     "error.type",
 ];
 /// A log that has grown beyond this makes way for a new one; the last old one is kept.
-const MAX_BYTES: u64 = 4 << 20;
+const MAX_LOG_FILE_BYTES: u64 = 4 << 20;
 
 /// From here on whatever is said with `tracing` is written down. Nothing is opened before something is said.
 pub(crate) fn start(folder: &Path, level: LogLevel) {
-    let log = |name: &str, content: Content| Log {
+    let log = |name: &str, content: LogContent| LogLayer {
         file: LogFile::new(folder.join(name)),
         content,
         level: most(level),
     };
-    let logs =
-        tracing_subscriber::registry().with(log(PUBLIC, Content::Public)).with(log(RESTRICTED, Content::All));
+    let logs = tracing_subscriber::registry()
+        .with(log(PUBLIC_LOG_FILE, LogContent::Public))
+        .with(log(RESTRICTED_LOG_FILE, LogContent::All));
     // Only a test could have set another one before.
     let _ = logs.try_init();
 }
@@ -62,34 +63,34 @@ fn most(level: LogLevel) -> Level {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Content {
+enum LogContent {
     Public,
     All,
 }
 
-impl Content {
-    fn of(self, kept: &mut Kept) -> &mut String {
+impl LogContent {
+    fn of(self, kept: &mut SpanRecord) -> &mut String {
         match self {
-            Content::Public => &mut kept.public,
-            Content::All => &mut kept.all,
+            LogContent::Public => &mut kept.public,
+            LogContent::All => &mut kept.all,
         }
     }
 }
 
-struct Log {
+struct LogLayer {
     file: LogFile,
-    content: Content,
+    content: LogContent,
     level: Level,
 }
 
 /// What is kept of a span until it ends: when it began, and a line for each log.
-struct Kept {
+struct SpanRecord {
     began: Instant,
     public: String,
     all: String,
 }
 
-impl Log {
+impl LogLayer {
     fn takes(&self, about: &Metadata<'_>) -> bool {
         *about.level() <= self.level && about.target().starts_with("helve")
     }
@@ -99,7 +100,7 @@ impl Log {
     }
 }
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogLayer {
     fn enabled(&self, about: &Metadata<'_>, _: Context<'_, S>) -> bool {
         self.takes(about)
     }
@@ -107,28 +108,28 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
     fn on_new_span(&self, fields: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
         let mut kept = span.extensions_mut();
-        if kept.get_mut::<Kept>().is_none() {
-            kept.insert(Kept { began: Instant::now(), public: String::new(), all: String::new() });
+        if kept.get_mut::<SpanRecord>().is_none() {
+            kept.insert(SpanRecord { began: Instant::now(), public: String::new(), all: String::new() });
         }
-        if let Some(kept) = kept.get_mut::<Kept>() {
+        if let Some(kept) = kept.get_mut::<SpanRecord>() {
             let line = self.content.of(kept);
-            fields.record(&mut Fields { line, content: self.content });
+            fields.record(&mut LogFieldWriter { line, content: self.content });
         }
     }
 
     fn on_record(&self, id: &Id, fields: &Record<'_>, context: Context<'_, S>) {
         if let Some(span) = context.span(id)
-            && let Some(kept) = span.extensions_mut().get_mut::<Kept>()
+            && let Some(kept) = span.extensions_mut().get_mut::<SpanRecord>()
         {
             let line = self.content.of(kept);
-            fields.record(&mut Fields { line, content: self.content });
+            fields.record(&mut LogFieldWriter { line, content: self.content });
         }
     }
 
     /// A span is one line, at its end, with how long it took.
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         if let Some(span) = context.span(&id)
-            && let Some(kept) = span.extensions_mut().get_mut::<Kept>()
+            && let Some(kept) = span.extensions_mut().get_mut::<SpanRecord>()
         {
             let millis = kept.began.elapsed().as_millis();
             let line = format!("{} ms={millis}{}\n", self.line(span.metadata()), self.content.of(kept));
@@ -138,7 +139,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut line = self.line(event.metadata());
-        event.record(&mut Fields { line: &mut line, content: self.content });
+        event.record(&mut LogFieldWriter { line: &mut line, content: self.content });
         line.push('\n');
         self.file.write(&line);
     }
@@ -150,27 +151,27 @@ fn time() -> String {
 }
 
 /// Writes the fields of an event to a line.
-struct Fields<'a> {
+struct LogFieldWriter<'a> {
     line: &'a mut String,
-    content: Content,
+    content: LogContent,
 }
 
-impl Fields<'_> {
+impl LogFieldWriter<'_> {
     fn show(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let _ = write!(self.line, " {}={value}", field.name());
     }
 
     fn show_text(&mut self, field: &Field, text: &str) {
-        let is_public = PUBLIC_TEXTS.contains(&field.name());
+        let is_public = PUBLIC_TEXT_FIELDS.contains(&field.name());
         match self.content {
-            Content::All => self.show(field, format_args!("{text:?}")),
-            Content::Public if is_public => self.show(field, format_args!("{text:?}")),
-            Content::Public => self.show(field, format_args!("[{} bytes]", text.len())),
+            LogContent::All => self.show(field, format_args!("{text:?}")),
+            LogContent::Public if is_public => self.show(field, format_args!("{text:?}")),
+            LogContent::Public => self.show(field, format_args!("[{} bytes]", text.len())),
         }
     }
 }
 
-impl Visit for Fields<'_> {
+impl Visit for LogFieldWriter<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.show_text(field, &format!("{value:?}"));
     }
@@ -220,7 +221,7 @@ fn open(path: &Path) -> Option<File> {
     match fs::metadata(path) {
         // Opening a pipe would wait for a reader.
         Ok(log) if !log.is_file() => return None,
-        Ok(log) if log.len() > MAX_BYTES => fs::rename(path, path.with_extension("old.log")).ok()?,
+        Ok(log) if log.len() > MAX_LOG_FILE_BYTES => fs::rename(path, path.with_extension("old.log")).ok()?,
         _ => {}
     }
     OpenOptions::new().append(true).create(true).mode(0o600).open(path).ok()

@@ -4,20 +4,20 @@
 
 mod args;
 mod commands;
-mod confine;
+mod console;
+mod credentials;
 mod failure;
-mod keys;
 mod logs;
-mod models;
-mod places;
 mod programs;
 mod redacted;
 mod registries;
 mod rulebook;
-mod screen;
+mod sandbox_policy;
 mod setup;
 mod shell;
 mod text;
+mod user_folders;
+mod user_models;
 mod wiring;
 
 use std::io::Write;
@@ -25,20 +25,20 @@ use std::process::ExitCode;
 
 use anstream::ColorChoice;
 use clap::Parser;
-use helve_permissions::Verdict;
+use helve_permissions::PermissionVerdict;
 
-use crate::args::{Args, Command, Everywhere, Interactive, Print};
-use crate::failure::{Exit, Failure};
-use crate::screen::Screen;
-use crate::setup::Setup;
+use crate::args::{CliArgs, CliCommand, GlobalArgs, InteractiveArgs, PrintCommand};
+use crate::console::ConsoleOutput;
+use crate::failure::{CliFailure, ProgramExit};
+use crate::setup::CliSetup;
 
 fn main() -> ExitCode {
     // A command that the agent runs is kept by this program, started anew.
-    if let Some(exit) = helve_exec::keeper_main(std::env::args_os()) {
+    if let Some(exit) = helve_exec::supervisor_main(std::env::args_os()) {
         return exit;
     }
     end_on_panic();
-    let args = Args::parse_from(args::gathered(std::env::args_os()));
+    let args = CliArgs::parse_from(args::hoist_set_flags(std::env::args_os()));
     let exit = run(args).unwrap_or_else(|failure| failure.report());
     ExitCode::from(exit as u8)
 }
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 fn end_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if helve_tools::is_aside() {
+        if helve_tools::is_tool_thread() {
             tracing::error!(name: "tool.panicked", place = panic.location().map(ToString::to_string));
             return;
         }
@@ -57,19 +57,19 @@ fn end_on_panic() {
     }));
 }
 
-fn run(args: Args) -> Result<Exit, Failure> {
+fn run(args: CliArgs) -> Result<ProgramExit, CliFailure> {
     match args.command {
         Some(_) if args.interactive.is_wanted() => {
             let hint = "Write them behind the command, if it takes them.";
-            Err(Failure::usage("nothing was done", "flags of the interface stand before a command", hint))
+            Err(CliFailure::usage("nothing was done", "flags of the interface stand before a command", hint))
         }
-        Some(Command::Print(command)) => print(command),
-        Some(Command::Work(command)) => {
+        Some(CliCommand::Print(command)) => print(command),
+        Some(CliCommand::Work(command)) => {
             let (name, own, rules) = (command.name(), command.settings(), command.rules());
             work(name, &own, rules, &args.everywhere, |setup, screen| commands::run(command, setup, screen))
         }
         None => {
-            let Interactive { permitting, .. } = &args.interactive;
+            let InteractiveArgs { permitting, .. } = &args.interactive;
             let own: Vec<_> = permitting.mode().into_iter().collect();
             work("interactive", &own, permitting.rules(), &args.everywhere, |setup, _| {
                 commands::interactive::run(&args.interactive, setup)
@@ -78,20 +78,20 @@ fn run(args: Args) -> Result<Exit, Failure> {
     }
 }
 
-fn print(command: Print) -> Result<Exit, Failure> {
-    let mut screen = Screen::new(ColorChoice::Auto);
+fn print(command: PrintCommand) -> Result<ProgramExit, CliFailure> {
+    let mut screen = ConsoleOutput::new(ColorChoice::Auto);
     screen.write_all(commands::text(command)?.as_bytes())?;
-    screen.finish().map(|()| Exit::Fine)
+    screen.finish().map(|()| ProgramExit::Success)
 }
 
 fn work(
     name: &'static str,
     own: &[(&str, String, &str)],
-    rules: Vec<(Verdict, String)>,
-    everywhere: &Everywhere,
-    command: impl FnOnce(&Setup, &mut Screen) -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
-    let setup = Setup::new(everywhere, own, rules)?;
+    rules: Vec<(PermissionVerdict, String)>,
+    everywhere: &GlobalArgs,
+    command: impl FnOnce(&CliSetup, &mut ConsoleOutput) -> Result<ProgramExit, CliFailure>,
+) -> Result<ProgramExit, CliFailure> {
+    let setup = CliSetup::new(everywhere, own, rules)?;
     let mut screen = setup.screen();
     logs::start(&setup.places.logs(), setup.log_level());
     tracing::info!(name: "command.started", command = name, version = env!("CARGO_PKG_VERSION"), pid = std::process::id());

@@ -7,38 +7,38 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use helve_workspace::Root;
+use helve_workspace::WorkspaceRoot;
 
-use crate::confine;
-use crate::setup::{Setup, home};
+use crate::sandbox_policy;
+use crate::setup::{CliSetup, home};
 
 /// Where everybody can write.
-const FOR_EVERYBODY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const WORLD_WRITABLE_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Finds programs outside of all that a project or its commands can write.
 #[derive(Clone, Debug)]
-pub(crate) struct Programs {
+pub(crate) struct ProgramFinder {
     folders: Vec<PathBuf>,
     /// Canonical paths.
     writable: Vec<PathBuf>,
 }
 
-impl Programs {
-    pub(crate) fn new(setup: &Setup) -> Programs {
-        let roots = Root::named(&setup.root).into_iter().chain(setup.added.iter().cloned());
-        let of_root = |root: Root| {
+impl ProgramFinder {
+    pub(crate) fn new(setup: &CliSetup) -> ProgramFinder {
+        let roots = WorkspaceRoot::named(&setup.root).into_iter().chain(setup.added.iter().cloned());
+        let of_root = |root: WorkspaceRoot| {
             let repository = root.repository().map(Path::to_owned);
             std::iter::once(root.folder().to_owned()).chain(repository)
         };
-        let everybodys = FOR_EVERYBODY.iter().map(PathBuf::from).chain([std::env::temp_dir()]);
-        let caches = home().map(|home| confine::caches_below(&home)).unwrap_or_default();
+        let everybodys = WORLD_WRITABLE_FOLDERS.iter().map(PathBuf::from).chain([std::env::temp_dir()]);
+        let caches = home().map(|home| sandbox_policy::caches_below(&home)).unwrap_or_default();
         let writable = roots.flat_map(of_root).chain([setup.cwd.clone()]).chain(caches).chain(everybodys);
-        Programs::outside(std::env::var_os("PATH").unwrap_or_default(), writable)
+        ProgramFinder::outside(std::env::var_os("PATH").unwrap_or_default(), writable)
     }
 
-    fn outside(path: OsString, writable: impl Iterator<Item = PathBuf>) -> Programs {
+    fn outside(path: OsString, writable: impl Iterator<Item = PathBuf>) -> ProgramFinder {
         let writable: Vec<PathBuf> = writable.filter_map(|folder| folder.canonicalize().ok()).collect();
-        Programs { folders: std::env::split_paths(&path).collect(), writable }
+        ProgramFinder { folders: std::env::split_paths(&path).collect(), writable }
     }
 
     /// The program of this name, as the `PATH` has it.
@@ -124,7 +124,7 @@ mod tests {
 
         fn find(&self, folders: &[PathBuf]) -> Option<PathBuf> {
             let path = std::env::join_paths(folders).unwrap();
-            Programs::outside(path, [self.at("project")].into_iter()).find("git")
+            ProgramFinder::outside(path, [self.at("project")].into_iter()).find("git")
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn a_path_is_no_name() {
         let machine = Machine::new();
         let path = std::env::join_paths([machine.at("usr/bin")]).unwrap();
-        let programs = Programs::outside(path, [machine.at("project")].into_iter());
+        let programs = ProgramFinder::outside(path, [machine.at("project")].into_iter());
         assert_eq!(programs.find("../../project/.venv/bin/git"), None);
         assert_eq!(programs.find(""), None);
     }

@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use crate::registries::npm_line_is_harmless;
 
 /// Where npm has its settings: the user's, and a project's. By their name they hold secrets; often they don't.
-pub(crate) const NPM_SETTINGS: &str = ".npmrc";
+pub(crate) const NPM_SETTINGS_FILE: &str = ".npmrc";
 
 /// Variables with the addresses of package indexes, which may hold a password. Without them pip would take packages by the same names
 /// from anywhere.
-const INDEXES: [&str; 4] = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"];
+const INDEX_URL_VARIABLES: [&str; 4] =
+    ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"];
 
 /// Larger ones are not looked into, and not shown.
 const MAX_SETTINGS_BYTES: u64 = 256 << 10;
 
 /// Words that stand before a secret, in settings of whatever tool.
-const SIGNS_OF_SECRETS: [&str; 10] = [
+const SECRET_MARKERS: [&str; 10] = [
     "token",
     "password",
     "passwd",
@@ -46,12 +47,12 @@ pub(crate) fn read_settings(path: &Path) -> Option<String> {
 fn line_holds_secret(line: &str) -> bool {
     // Who is asked for credentials is none.
     let line = line.to_ascii_lowercase().replace("credential-provider", "").replace("cargo:token", "");
-    holds_login(&line) || SIGNS_OF_SECRETS.iter().any(|sign| line.contains(sign))
+    holds_login(&line) || SECRET_MARKERS.iter().any(|sign| line.contains(sign))
 }
 
 /// Whether a file that holds secrets by its name holds none all the same.
 pub(crate) fn holds_no_secret(path: &Path) -> bool {
-    path.ends_with(NPM_SETTINGS)
+    path.ends_with(NPM_SETTINGS_FILE)
         && read_settings(path).is_some_and(|text| text.lines().all(|line| !npm_line_holds_secret(line)))
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn copied_settings(home: &Path, data: &Path) -> Vec<(&'static str, Pa
     let git = of(&[".config/git/config", ".gitconfig"]).map(|texts| {
         ("GIT_CONFIG_GLOBAL", "gitconfig", texts.iter().map(|text| without_secrets(text)).collect())
     });
-    let npm = of(&[NPM_SETTINGS]).map(|texts| {
+    let npm = of(&[NPM_SETTINGS_FILE]).map(|texts| {
         ("npm_config_userconfig", "npmrc", texts.iter().map(|text| by_line(text, &keep_npm)).collect())
     });
     let pip = of(&[".pip/pip.conf", ".config/pip/pip.conf"])
@@ -103,7 +104,7 @@ fn kept_in(data: &Path, name: &str, text: &str) -> Option<PathBuf> {
 
 /// The addresses of package indexes as commands have them.
 pub(crate) fn indexes_without_login() -> Vec<(OsString, OsString)> {
-    let named = INDEXES.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
+    let named = INDEX_URL_VARIABLES.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
     named
         .filter(|(_, value)| holds_login(value))
         .map(|(name, value)| (name.into(), without_login(&value).into()))

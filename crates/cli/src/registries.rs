@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Larger files are not looked into.
-const MAX_BYTES: u64 = 256 << 10;
+const MAX_REGISTRY_SETTINGS_BYTES: u64 = 256 << 10;
 
 /// Settings of npm, and of pnpm, which reads the same files, that run nothing and lead nowhere. A star stands for the rest.
-const HARMLESS_FOR_NPM: &[&str] = &[
+const HARMLESS_NPM_SETTINGS: &[&str] = &[
     "registry",
     "@*",
     "always-auth",
@@ -83,10 +83,10 @@ const HARMLESS_FOR_NPM: &[&str] = &[
 ];
 
 /// What can be said of a registry behind its host: who the user is there.
-const OF_HOST: [&str; 6] = ["_authToken", "_auth", "_password", "username", "email", "always-auth"];
+const NPM_HOST_SETTINGS: [&str; 6] = ["_authToken", "_auth", "_password", "username", "email", "always-auth"];
 
 /// Tables of cargo's settings in which nothing runs when packages are fetched, whatever they say. The compiler is named by us.
-const HARMLESS_FOR_CARGO: [&str; 15] = [
+const HARMLESS_CARGO_TABLES: [&str; 15] = [
     "alias",
     "build",
     "cache",
@@ -103,10 +103,11 @@ const HARMLESS_FOR_CARGO: [&str; 15] = [
     "term",
     "net",
 ];
-const HARMLESS_OF_HTTP: [&str; 5] =
+const HARMLESS_CARGO_HTTP_SETTINGS: [&str; 5] =
     ["timeout", "multiplexing", "low-speed-limit", "user-agent", "check-revoke"];
 /// How variables begin that the compiler or its loader obeys.
-const OBEYED: [&str; 8] = ["LD_", "DYLD_", "RUST", "CARGO", "GLIBC", "GCONV", "PATH", "HOME"];
+const OBEYED_VARIABLE_PREFIXES: [&str; 8] =
+    ["LD_", "DYLD_", "RUST", "CARGO", "GLIBC", "GCONV", "PATH", "HOME"];
 
 /// What in a project's settings of npm could send tokens elsewhere.
 pub(crate) fn obstacle_for_npm(folder: &Path, root: &Path, home: &Path) -> Option<String> {
@@ -125,7 +126,7 @@ fn npm_setting(name: &str, value: &str, known: &[&str]) -> Option<String> {
     let has_variable = value.contains("${");
     if let Some(rest) = name.strip_prefix("//") {
         let host = rest.split('/').next().unwrap_or_default();
-        let is_who = rest.rsplit_once(':').is_some_and(|(_, what)| OF_HOST.contains(&what));
+        let is_who = rest.rsplit_once(':').is_some_and(|(_, what)| NPM_HOST_SETTINGS.contains(&what));
         // Where the user's own settings name registries, variables are for those.
         let is_known = known.is_empty() || known.contains(&host) || host == "registry.npmjs.org";
         return match (is_who && !rest.contains("${"), has_variable && !is_known) {
@@ -136,7 +137,7 @@ fn npm_setting(name: &str, value: &str, known: &[&str]) -> Option<String> {
             (true, false) => None,
         };
     }
-    let is_listed = HARMLESS_FOR_NPM.iter().any(|known| match known.strip_suffix('*') {
+    let is_listed = HARMLESS_NPM_SETTINGS.iter().any(|known| match known.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => *known == name,
     });
@@ -213,11 +214,13 @@ fn cargo_setting(name: &str, value: &Value, users: &[Table]) -> Option<String> {
         table.keys().find(|key| !is_fine(key)).map(|key| format!("has `{name}.{key}`"))
     };
     match name {
-        "http" => refused(&|key| HARMLESS_OF_HTTP.contains(&key)),
-        "env" => refused(&|key| !OBEYED.iter().any(|start| key.to_ascii_uppercase().starts_with(start))),
+        "http" => refused(&|key| HARMLESS_CARGO_HTTP_SETTINGS.contains(&key)),
+        "env" => refused(&|key| {
+            !OBEYED_VARIABLE_PREFIXES.iter().any(|start| key.to_ascii_uppercase().starts_with(start))
+        }),
         "registry" => refused(&|key| key == "default"),
         "registries" => table.iter().find_map(|(registry, value)| cargo_registry(registry, value, users)),
-        name if HARMLESS_FOR_CARGO.contains(&name) => None,
+        name if HARMLESS_CARGO_TABLES.contains(&name) => None,
         name => Some(format!("has `{name}`")),
     }
 }
@@ -245,8 +248,8 @@ fn files(folder: &Path, root: &Path, names: &[&str]) -> Vec<PathBuf> {
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
     let file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()))?;
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= MAX_BYTES).then_some(text)
+    file.take(MAX_REGISTRY_SETTINGS_BYTES + 1).read_to_string(&mut text).ok()?;
+    (text.len() as u64 <= MAX_REGISTRY_SETTINGS_BYTES).then_some(text)
 }
 
 #[cfg(test)]

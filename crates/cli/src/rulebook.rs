@@ -2,35 +2,40 @@
 
 use std::path::PathBuf;
 
-use helve_agent::{Book, Grounds, Rulebook};
+use helve_agent::{JudgeContext, RuleSet, Rulebook};
 use helve_config::{
-    Action as Said, Config, Flag, Layer as From, PermissionRule, Sources, Trust, TrustStore, add_rules,
+    ConfigFlag, ConfigLayer as From, ConfigSources, LoadedConfig, PermissionRule, ProjectTrust,
+    RuleAction as Said, TrustStore, add_rules,
 };
-use helve_permissions::{Layer, Level, Places, Rule, Rules, Verdict};
-use helve_protocol::Mode;
+use helve_permissions::{CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer};
+use helve_protocol::PermissionMode;
 
-use crate::failure::Failure;
-use crate::places::ADMINISTRATOR_FILE;
-use crate::setup::{Setup, home};
+use crate::failure::CliFailure;
+use crate::setup::{CliSetup, home};
 use crate::text::one_line;
+use crate::user_folders::ADMINISTRATOR_FILE;
 
 /// Where the settings come from, so that they can be read again.
 #[derive(Clone, Debug)]
-pub(crate) struct Origins {
+pub(crate) struct SettingsOrigins {
     pub(crate) user: PathBuf,
     pub(crate) trust: PathBuf,
-    pub(crate) project: helve_config::ProjectFiles,
+    pub(crate) project: helve_config::ProjectConfigFiles,
     pub(crate) environment: Vec<(String, String)>,
-    pub(crate) flags: Vec<Flag>,
+    pub(crate) flags: Vec<ConfigFlag>,
 }
 
-impl Origins {
-    pub(crate) fn load(&self, trust: &TrustStore) -> Result<Config, helve_config::Problems> {
+impl SettingsOrigins {
+    pub(crate) fn load(&self, trust: &TrustStore) -> Result<LoadedConfig, helve_config::ConfigProblems> {
         self.load_with(trust, self.flags.clone())
     }
 
-    fn load_with(&self, trust: &TrustStore, flags: Vec<Flag>) -> Result<Config, helve_config::Problems> {
-        helve_config::load(&Sources {
+    fn load_with(
+        &self,
+        trust: &TrustStore,
+        flags: Vec<ConfigFlag>,
+    ) -> Result<LoadedConfig, helve_config::ConfigProblems> {
+        helve_config::load(&ConfigSources {
             administrator: Some(PathBuf::from(ADMINISTRATOR_FILE)),
             user: self.user.clone(),
             project: Some(self.project.clone()),
@@ -41,33 +46,33 @@ impl Origins {
     }
 
     /// The loosest mode that the administrator leaves: what becomes of the loosest there is.
-    fn loosest(&self, trust: &TrustStore) -> Result<Mode, helve_config::Problems> {
+    fn loosest(&self, trust: &TrustStore) -> Result<PermissionMode, helve_config::ConfigProblems> {
         let (key, value) = ("permissions.mode".to_owned(), "bypass".to_owned());
-        let flag = Flag { key, value, shown_as: "--permission-mode".to_owned() };
+        let flag = ConfigFlag { key, value, shown_as: "--permission-mode".to_owned() };
         Ok(self.load_with(trust, vec![flag])?.settings.permissions.mode)
     }
 }
 
 /// The rules of the settings and of the command line.
-pub(crate) struct SettingsBook {
-    origins: Origins,
+pub(crate) struct SettingsRulebook {
+    origins: SettingsOrigins,
     given: Vec<(String, Rule)>,
 }
 
-impl SettingsBook {
-    pub(crate) fn new(setup: &Setup) -> Result<SettingsBook, Failure> {
+impl SettingsRulebook {
+    pub(crate) fn new(setup: &CliSetup) -> Result<SettingsRulebook, CliFailure> {
         // A list that others read as one of denies, asks and allows keeps that order.
         let mut given = Vec::new();
-        for wanted in [Verdict::Deny, Verdict::Ask, Verdict::Allow] {
+        for wanted in [PermissionVerdict::Deny, PermissionVerdict::Ask, PermissionVerdict::Allow] {
             for (verdict, text) in setup.rules.iter().filter(|(verdict, _)| *verdict == wanted) {
                 let rule = Rule::parse(text, *verdict).map_err(|bad| {
                     let hint = "Such as --allow 'shell(npm test:*)' or --deny 'read(./secrets/**)'.";
-                    Failure::usage(format!("--{verdict} can't be used"), bad, hint)
+                    CliFailure::usage(format!("--{verdict} can't be used"), bad, hint)
                 })?;
                 given.push((format!("--{verdict}"), rule));
             }
         }
-        Ok(SettingsBook { origins: setup.origins.clone(), given })
+        Ok(SettingsRulebook { origins: setup.origins.clone(), given })
     }
 
     fn trust(&self) -> Result<TrustStore, String> {
@@ -75,20 +80,20 @@ impl SettingsBook {
     }
 }
 
-impl Rulebook for SettingsBook {
-    fn read(&self) -> Result<Book, String> {
+impl Rulebook for SettingsRulebook {
+    fn read(&self) -> Result<RuleSet, String> {
         let trust = self.trust()?;
-        let told = |problems: helve_config::Problems| {
+        let told = |problems: helve_config::ConfigProblems| {
             problems.list().first().map(ToString::to_string).unwrap_or_default()
         };
         let config = self.origins.load(&trust).map_err(told)?;
         let mut rules = rules(&config);
         for (place, rule) in &self.given {
-            rules.add(Layer::Session, place, rule.clone());
+            rules.add(RuleLayer::Session, place, rule.clone());
         }
         let loosest = self.origins.loosest(&trust).map_err(told)?;
         let max_deletes = config.settings.permissions.max_deletes as usize;
-        Ok(Book { rules, loosest, max_deletes })
+        Ok(RuleSet { rules, loosest, max_deletes })
     }
 
     /// Adds them to the project's file for this user. Who trusted the project before trusts it with them, and with nothing
@@ -96,7 +101,7 @@ impl Rulebook for SettingsBook {
     fn keep(&self, rules: &[Rule]) -> Result<(), String> {
         let mut trust = self.trust()?;
         let before = self.origins.load(&trust).map_err(|_| "the settings have mistakes".to_owned())?;
-        if !before.restricted().is_empty() && before.trust() != Trust::Trusted {
+        if !before.restricted().is_empty() && before.trust() != ProjectTrust::Trusted {
             return Err("this project is not trusted yet (`helve trust`)".to_owned());
         }
         let rules: Vec<PermissionRule> = rules.iter().map(as_setting).collect();
@@ -114,28 +119,28 @@ impl Rulebook for SettingsBook {
 /// A rule as the settings have it.
 fn as_setting(rule: &Rule) -> PermissionRule {
     let action = match rule.verdict {
-        Verdict::Allow => Said::Allow,
-        Verdict::Ask => Said::Ask,
-        Verdict::Deny => Said::Deny,
+        PermissionVerdict::Allow => Said::Allow,
+        PermissionVerdict::Ask => Said::Ask,
+        PermissionVerdict::Deny => Said::Deny,
     };
     PermissionRule { tool: rule.tool().to_owned(), pattern: rule.pattern().map(str::to_owned), action }
 }
 
 /// The rules of all layers, each with its place.
-fn rules(config: &Config) -> Rules {
-    let mut rules = Rules::default();
+fn rules(config: &LoadedConfig) -> LayeredRules {
+    let mut rules = LayeredRules::default();
     for (from, origin, rule) in config.permission_rules() {
         let layer = match from {
-            From::Administrator => Layer::Administrator,
-            From::Flags | From::Environment => Layer::Session,
-            From::Project | From::Local => Layer::Project,
-            From::User => Layer::User,
-            From::BuiltIn => Layer::BuiltIn,
+            From::Administrator => RuleLayer::Administrator,
+            From::Flags | From::Environment => RuleLayer::Session,
+            From::Project | From::Local => RuleLayer::Project,
+            From::User => RuleLayer::User,
+            From::BuiltIn => RuleLayer::BuiltIn,
         };
         let verdict = match rule.action {
-            Said::Allow => Verdict::Allow,
-            Said::Ask => Verdict::Ask,
-            Said::Deny => Verdict::Deny,
+            Said::Allow => PermissionVerdict::Allow,
+            Said::Ask => PermissionVerdict::Ask,
+            Said::Deny => PermissionVerdict::Deny,
         };
         rules.add(layer, origin.to_string(), Rule::new(&rule.tool, rule.pattern.as_deref(), verdict));
     }
@@ -143,14 +148,14 @@ fn rules(config: &Config) -> Rules {
 }
 
 /// Where calls are judged.
-pub(crate) fn grounds(setup: &Setup, level: Level) -> Grounds {
-    let places = Places {
+pub(crate) fn judge_context(setup: &CliSetup, level: CommandIsolation) -> JudgeContext {
+    let places = ProjectContext {
         root: setup.root.clone(),
         added: setup.added.iter().map(|root| root.folder().to_owned()).collect(),
         home: home(),
         own: setup.places.own(),
-        credentials: crate::keys::there(home().as_deref(), &setup.root),
+        credentials: crate::credentials::programs_with_credentials(home().as_deref(), &setup.root),
         is_nested: false,
     };
-    Grounds { places, level }
+    JudgeContext { places, level }
 }

@@ -4,47 +4,50 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anstream::ColorChoice;
-use helve_config::{Color, Config, Flag, Layer, LogLevel, Problems, ProjectFiles, TrustError, TrustStore};
+use helve_config::{
+    ColorSetting, ConfigFlag, ConfigLayer, ConfigProblems, LoadedConfig, LogLevel, ProjectConfigFiles,
+    TrustStore, TrustStoreError,
+};
 use helve_journal::FileJournal;
-use helve_permissions::Verdict;
+use helve_permissions::PermissionVerdict;
 use helve_protocol::{Clock, Timestamp};
-use helve_workspace::Root;
+use helve_workspace::WorkspaceRoot;
 
-use crate::args::Everywhere;
-use crate::failure::Failure;
-use crate::places::{Places, project_root};
-use crate::rulebook::Origins;
-use crate::screen::{self, Screen, WARN};
+use crate::args::GlobalArgs;
+use crate::console::{self, ConsoleOutput, WARN};
+use crate::failure::CliFailure;
+use crate::rulebook::SettingsOrigins;
 use crate::text::count;
+use crate::user_folders::{UserFolders, project_root};
 
-pub(crate) struct Setup {
-    pub(crate) places: Places,
+pub(crate) struct CliSetup {
+    pub(crate) places: UserFolders,
     /// Where the command works.
     pub(crate) cwd: PathBuf,
     /// The project, as a canonical path: the folder that the user named, else that of the project around `cwd`.
     pub(crate) root: PathBuf,
     is_root_named: bool,
     /// Folders that are worked on besides.
-    pub(crate) added: Vec<Root>,
+    pub(crate) added: Vec<WorkspaceRoot>,
     /// Where the settings come from.
-    pub(crate) origins: Origins,
+    pub(crate) origins: SettingsOrigins,
     /// Rules of the command line.
-    pub(crate) rules: Vec<(Verdict, String)>,
+    pub(crate) rules: Vec<(PermissionVerdict, String)>,
     /// The settings, or what is wrong with them. Only some commands need them.
-    config: Result<Config, Problems>,
+    config: Result<LoadedConfig, ConfigProblems>,
     /// Which projects are trusted. While that can't be known, none is.
-    trust: Result<TrustStore, TrustError>,
+    trust: Result<TrustStore, TrustStoreError>,
 }
 
-impl Setup {
+impl CliSetup {
     /// `own` are flags of the command that stand for settings: key, value, and what the user typed.
     pub(crate) fn new(
-        everywhere: &Everywhere,
+        everywhere: &GlobalArgs,
         own: &[(&str, String, &str)],
-        rules: Vec<(Verdict, String)>,
-    ) -> Result<Setup, Failure> {
+        rules: Vec<(PermissionVerdict, String)>,
+    ) -> Result<CliSetup, CliFailure> {
         let cwd = working_folder(everywhere.cwd.as_deref())?;
-        let places = Places::find()?;
+        let places = UserFolders::find()?;
         let home = home();
         let root = match everywhere.cwd {
             Some(_) => cwd.clone(),
@@ -53,7 +56,7 @@ impl Setup {
         let added = added_to(&root, &everywhere.add_dir)?;
         let trust = TrustStore::read(places.trust());
         let nobody = TrustStore::empty();
-        let origins = Origins {
+        let origins = SettingsOrigins {
             user: places.user_settings(),
             trust: places.trust(),
             project: project_files(&root),
@@ -62,25 +65,29 @@ impl Setup {
         };
         let config = origins.load(trust.as_ref().unwrap_or(&nobody));
         let is_root_named = everywhere.cwd.is_some();
-        Ok(Setup { places, is_root_named, added, cwd, root, origins, rules, config, trust })
+        Ok(CliSetup { places, is_root_named, added, cwd, root, origins, rules, config, trust })
     }
 
     /// The same user with the same flags and some more, in another project.
-    pub(crate) fn elsewhere(&self, folder: &Path, own: &[(&str, String, &str)]) -> Result<Setup, Failure> {
-        let there = Everywhere { cwd: Some(folder.to_owned()), ..Everywhere::default() };
-        let mut setup = Setup::new(&there, own, self.rules.clone())?;
+    pub(crate) fn elsewhere(
+        &self,
+        folder: &Path,
+        own: &[(&str, String, &str)],
+    ) -> Result<CliSetup, CliFailure> {
+        let there = GlobalArgs { cwd: Some(folder.to_owned()), ..GlobalArgs::default() };
+        let mut setup = CliSetup::new(&there, own, self.rules.clone())?;
         setup.origins.flags.splice(0..0, self.origins.flags.iter().cloned());
         setup.config = setup.origins.load(setup.trust.as_ref().unwrap_or(&TrustStore::empty()));
         Ok(setup)
     }
 
     /// For commands that do what the settings say: all mistakes are told, and nothing is done.
-    pub(crate) fn config(&self) -> Result<&Config, Failure> {
+    pub(crate) fn config(&self) -> Result<&LoadedConfig, CliFailure> {
         self.trust_store()?;
-        self.config.as_ref().map_err(|problems| Failure::Settings(problems.clone()))
+        self.config.as_ref().map_err(|problems| CliFailure::Settings(problems.clone()))
     }
 
-    pub(crate) fn problems(&self) -> Option<&Problems> {
+    pub(crate) fn problems(&self) -> Option<&ConfigProblems> {
         self.config.as_ref().err()
     }
 
@@ -88,47 +95,51 @@ impl Setup {
     pub(crate) fn mention_problems(&self) {
         if let Some(problems) = self.problems() {
             let mistakes = count(problems.count(), "mistake", "mistakes");
-            screen::complain(&format!(
+            console::print_to_stderr(&format!(
                 "{WARN}helve: the settings have {mistakes}; `helve config show` lists them{WARN:#}"
             ));
         }
     }
 
-    pub(crate) fn project_files(&self) -> ProjectFiles {
+    pub(crate) fn project_files(&self) -> ProjectConfigFiles {
         project_files(&self.root)
     }
 
-    pub(crate) fn trust_store(&self) -> Result<TrustStore, Failure> {
-        let failed = |error| Failure::trust("it can't be known which projects you trust", error);
+    pub(crate) fn trust_store(&self) -> Result<TrustStore, CliFailure> {
+        let failed = |error| CliFailure::trust("it can't be known which projects you trust", error);
         self.trust.as_ref().cloned().map_err(failed)
     }
 
     /// The project, to be worked on. All files of the machine or of the user are never meant by accident.
-    pub(crate) fn workspace(&self) -> Result<Root, Failure> {
-        let root = Root::named(&self.root);
-        let root =
-            if self.is_root_named { root } else { root.and_then(|root| root.unasked(home().as_deref())) };
-        root.map_err(|error| Failure::usage("there is no project to work on", &error, error.hint()))
+    pub(crate) fn workspace(&self) -> Result<WorkspaceRoot, CliFailure> {
+        let root = WorkspaceRoot::named(&self.root);
+        let root = if self.is_root_named {
+            root
+        } else {
+            root.and_then(|root| root.refuse_too_wide(home().as_deref()))
+        };
+        root.map_err(|error| CliFailure::usage("there is no project to work on", &error, error.hint()))
     }
 
     pub(crate) fn journal(&self) -> FileJournal {
         FileJournal::new(self.places.data())
     }
 
-    pub(crate) fn screen(&self) -> Screen {
+    pub(crate) fn screen(&self) -> ConsoleOutput {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let config = self.config.as_ref().ok();
-        let by_flag =
-            config.and_then(|config| config.origin("ui.color")).is_some_and(|o| o.layer == Layer::Flags);
-        let wanted = match config.map_or(Color::Auto, |config| config.settings.ui.color) {
+        let by_flag = config
+            .and_then(|config| config.origin("ui.color"))
+            .is_some_and(|o| o.layer == ConfigLayer::Flags);
+        let wanted = match config.map_or(ColorSetting::Auto, |config| config.settings.ui.color) {
             // A variable is stronger than a file.
-            Color::Always if is_set("NO_COLOR") && !by_flag => Color::Never,
+            ColorSetting::Always if is_set("NO_COLOR") && !by_flag => ColorSetting::Never,
             wanted => wanted,
         };
-        Screen::new(match wanted {
-            Color::Auto => ColorChoice::Auto,
-            Color::Always => ColorChoice::Always,
-            Color::Never => ColorChoice::Never,
+        ConsoleOutput::new(match wanted {
+            ColorSetting::Auto => ColorChoice::Auto,
+            ColorSetting::Always => ColorChoice::Always,
+            ColorSetting::Never => ColorChoice::Never,
         })
     }
 
@@ -138,14 +149,14 @@ impl Setup {
 }
 
 /// The folders that are worked on besides the project. One that is in another is no folder besides it.
-fn added_to(project: &Path, wanted: &[PathBuf]) -> Result<Vec<Root>, Failure> {
-    let mut added: Vec<Root> = Vec::new();
+fn added_to(project: &Path, wanted: &[PathBuf]) -> Result<Vec<WorkspaceRoot>, CliFailure> {
+    let mut added: Vec<WorkspaceRoot> = Vec::new();
     for folder in wanted {
         let what = format!("the folder {} can't be added", folder.display());
-        let root = Root::named(folder)
-            .map_err(|error| Failure::usage(&what, &error, "Give a folder that exists: --add-dir DIR."))?;
+        let root = WorkspaceRoot::named(folder)
+            .map_err(|error| CliFailure::usage(&what, &error, "Give a folder that exists: --add-dir DIR."))?;
         if project != root.folder() && project.starts_with(root.folder()) {
-            return Err(Failure::usage(what, "the project is in it", "Name it as the project: -C DIR."));
+            return Err(CliFailure::usage(what, "the project is in it", "Name it as the project: -C DIR."));
         }
         let is_inside = |outer: &Path| root.folder().starts_with(outer);
         if is_inside(project) || added.iter().any(|other| is_inside(other.folder())) {
@@ -161,20 +172,20 @@ pub(crate) fn home() -> Option<PathBuf> {
     std::env::home_dir().and_then(|home| home.canonicalize().ok())
 }
 
-fn working_folder(wanted: Option<&Path>) -> Result<PathBuf, Failure> {
+fn working_folder(wanted: Option<&Path>) -> Result<PathBuf, CliFailure> {
     let wanted = wanted.unwrap_or(Path::new("."));
     wanted
         .canonicalize()
         .and_then(|path| if path.is_dir() { Ok(path) } else { Err(std::io::ErrorKind::NotADirectory.into()) })
         .map_err(|error| {
             let what = format!("the folder {} can't be used", wanted.display());
-            Failure::usage(what, error, "Choose another with -C, or go to one that exists.")
+            CliFailure::usage(what, error, "Choose another with -C, or go to one that exists.")
         })
 }
 
-fn project_files(root: &Path) -> ProjectFiles {
+fn project_files(root: &Path) -> ProjectConfigFiles {
     let folder = root.join(".helve");
-    ProjectFiles {
+    ProjectConfigFiles {
         root: root.to_owned(),
         config: folder.join("config.toml"),
         local: folder.join("local.toml"),
@@ -188,8 +199,8 @@ fn environment() -> Vec<(String, String)> {
     pairs.filter_map(|(name, value)| Some((name.ok()?, value))).collect()
 }
 
-fn flags(everywhere: &Everywhere, own: &[(&str, String, &str)]) -> Vec<Flag> {
-    let flag = |key: &str, value: &str, shown_as: &str| Flag {
+fn flags(everywhere: &GlobalArgs, own: &[(&str, String, &str)]) -> Vec<ConfigFlag> {
+    let flag = |key: &str, value: &str, shown_as: &str| ConfigFlag {
         key: key.to_owned(),
         value: value.to_owned(),
         shown_as: shown_as.to_owned(),

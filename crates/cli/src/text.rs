@@ -6,7 +6,7 @@ use helve_protocol::{ApprovalRequested, Timestamp};
 use helve_widgets::is_hidden;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::screen::{BAD, DIM, GOOD, WARN};
+use crate::console::{BAD, DIM, GOOD, WARN};
 
 /// Text from elsewhere, on as many lines as it has, with nothing in it that a terminal would obey and nothing that
 /// turns the writing around.
@@ -45,7 +45,7 @@ pub(crate) fn path(path: &Path) -> String {
 
 /// A value that a person has to judge, however long it is: its beginning, its end, and how much is between. Many blanks
 /// in a row would push the rest out of sight, so they are counted.
-pub(crate) fn to_judge(text: &str) -> String {
+pub(crate) fn text_for_review(text: &str) -> String {
     const BLANKS: usize = 8;
     const SHOWN: usize = 20_000;
     let mut counted = String::new();
@@ -130,7 +130,7 @@ fn day(time: Timestamp) -> String {
 }
 
 /// `2026-05-01 14:03`, in the local time zone.
-pub(crate) fn moment(time: Timestamp) -> String {
+pub(crate) fn local_time(time: Timestamp) -> String {
     zoned(time).map_or_else(|| "?".to_owned(), |zoned| zoned.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn what_must_be_judged_can_be_seen() {
         assert_eq!(one_line("a\nb\u{202e}c\u{200b}"), "a\\nb\\u{202e}c\\u{200b}");
-        assert_eq!(to_judge(&format!("hi{}; rm", " ".repeat(5000))), "hi[5000 blanks]; rm");
-        let long = to_judge(&format!("begin{}end", "x".repeat(60_000)));
+        assert_eq!(text_for_review(&format!("hi{}; rm", " ".repeat(5000))), "hi[5000 blanks]; rm");
+        let long = text_for_review(&format!("begin{}end", "x".repeat(60_000)));
         assert!(long.starts_with("begin") && long.ends_with("end") && long.len() < 21_000, "{}", long.len());
     }
 

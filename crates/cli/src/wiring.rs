@@ -4,47 +4,52 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use helve_agent::{Error, Gate, House, Limits, Watched};
+use helve_agent::{PermissionGate, Services, SessionError, TurnBudget, WatchConfig};
 use helve_config::Settings;
-use helve_exec::{Level, Probe, jailed};
-use helve_models::{Dialogue, Prompt, Target};
-use helve_protocol::{IdKind, Ids, ModelName, ToolClass};
+use helve_exec::{ConfinementLevel, SandboxProbe, jail_arguments};
+use helve_models::{Dialogue, ModelPrompt, ModelTarget};
+use helve_protocol::{IdKind, IdSource, ModelName, ToolClass};
 use helve_tools::{
-    ApplyPatch, AskUser, Edit, Files, Glob, Grep, Jobs, List, NotebookEdit, Read, Remember, Shell,
-    ShellInput, ShellKill, ShellOutput, Todo, Tool, WebFetch, Write,
+    ApplyPatchTool, AskUserTool, BackgroundJobs, EditTool, GlobTool, GrepTool, ListTool, NotebookEditTool,
+    ReadTool, RememberTool, SessionFiles, ShellInputTool, ShellKillTool, ShellOutputTool, ShellTool,
+    TodoTool, Tool, WebFetchTool, WriteTool,
 };
-use helve_workspace::{GitProgram, Root};
+use helve_workspace::{GitProgram, WorkspaceRoot};
 use uuid::Uuid;
 
-use crate::confine::{self, fence, found, own_program};
-use crate::failure::Failure;
-use crate::models::Models;
-use crate::places::project_memory;
-use crate::programs::Programs;
-use crate::rulebook::{SettingsBook, grounds};
-use crate::setup::{Setup, SystemClock};
+use crate::failure::CliFailure;
+use crate::programs::ProgramFinder;
+use crate::rulebook::{SettingsRulebook, judge_context};
+use crate::sandbox_policy::{self, own_program, probe_sandbox, sandbox_policy_for};
+use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
+use crate::user_folders::project_memory;
+use crate::user_models::UserModels;
 
-const SYSTEM: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
+const SYSTEM_PROMPT: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
                       what you did. Keep your answers short.";
 
 /// Real ids, which sort by age.
-pub(crate) struct RealIds;
+pub(crate) struct TimeOrderedIds;
 
-impl Ids for RealIds {
+impl IdSource for TimeOrderedIds {
     fn draw(&self, _: IdKind) -> Uuid {
         Uuid::now_v7()
     }
 }
 
 /// The tools that the settings leave.
-pub(crate) fn offered(setup: &Setup, files: Files, found: &Probe) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+pub(crate) fn offered_tools(
+    setup: &CliSetup,
+    files: SessionFiles,
+    found: &SandboxProbe,
+) -> Result<Vec<Arc<dyn Tool>>, CliFailure> {
     let settings = &setup.config()?.settings;
     let (mut tools, removed) = (tools(setup, files, settings, found)?, &settings.tools.remove);
     if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
         let hint = format!("There are {}.", names.join(", "));
-        return Err(Failure::usage(format!("{name:?} can't be removed"), "there is no such tool", hint));
+        return Err(CliFailure::usage(format!("{name:?} can't be removed"), "there is no such tool", hint));
     }
     tools.retain(|tool| !removed.iter().any(|name| tool.name() == name));
     Ok(tools)
@@ -52,54 +57,58 @@ pub(crate) fn offered(setup: &Setup, files: Files, found: &Probe) -> Result<Vec<
 
 /// All tools of this program, as the user wants them.
 pub(crate) fn tools(
-    setup: &Setup,
-    files: Files,
+    setup: &CliSetup,
+    files: SessionFiles,
     settings: &Settings,
-    found: &Probe,
-) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let jobs = Arc::new(Jobs::default());
-    let shell = Shell::new(commands(settings, setup, fence(setup, found))?, jobs.clone());
+    found: &SandboxProbe,
+) -> Result<Vec<Arc<dyn Tool>>, CliFailure> {
+    let jobs = Arc::new(BackgroundJobs::default());
+    let shell = ShellTool::new(commands(settings, setup, sandbox_policy_for(setup, found))?, jobs.clone());
     let files = Arc::new(files);
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
     Ok(vec![
-        Arc::new(Read { files: files.clone() }),
-        Arc::new(List { user_ignores: user_ignores.clone() }),
-        Arc::new(Glob { user_ignores: user_ignores.clone() }),
-        Arc::new(Grep { user_ignores }),
-        Arc::new(Write { files: files.clone() }),
-        Arc::new(Edit { files: files.clone() }),
-        Arc::new(ApplyPatch { files: files.clone() }),
-        Arc::new(NotebookEdit { files }),
-        Arc::new(Remember { project: project_memory(&setup.root), user: setup.places.memory() }),
-        Arc::new(WebFetch::new(concat!("helve/", env!("CARGO_PKG_VERSION")), &settings.web.allow)),
+        Arc::new(ReadTool { files: files.clone() }),
+        Arc::new(ListTool { user_ignores: user_ignores.clone() }),
+        Arc::new(GlobTool { user_ignores: user_ignores.clone() }),
+        Arc::new(GrepTool { user_ignores }),
+        Arc::new(WriteTool { files: files.clone() }),
+        Arc::new(EditTool { files: files.clone() }),
+        Arc::new(ApplyPatchTool { files: files.clone() }),
+        Arc::new(NotebookEditTool { files }),
+        Arc::new(RememberTool { project: project_memory(&setup.root), user: setup.places.memory() }),
+        Arc::new(WebFetchTool::new(concat!("helve/", env!("CARGO_PKG_VERSION")), &settings.web.allow)),
         Arc::new(shell),
-        Arc::new(ShellOutput { jobs: jobs.clone() }),
-        Arc::new(ShellInput { jobs: jobs.clone() }),
-        Arc::new(ShellKill { jobs }),
-        Arc::new(Todo),
-        Arc::new(AskUser),
+        Arc::new(ShellOutputTool { jobs: jobs.clone() }),
+        Arc::new(ShellInputTool { jobs: jobs.clone() }),
+        Arc::new(ShellKillTool { jobs }),
+        Arc::new(TodoTool),
+        Arc::new(AskUserTool),
     ])
 }
 
-pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<House, Failure> {
+pub(crate) fn session_services(
+    setup: &CliSetup,
+    gate: PermissionGate,
+    models: &Arc<UserModels>,
+) -> Result<Services, CliFailure> {
     let settings = &setup.config()?.settings;
     let limits = &settings.limits;
     let models = models.clone();
     let root = setup.workspace()?;
-    let found = found(setup);
-    let gate = ruled(gate, setup, found.level)?;
-    let mut tools = offered(setup, Files::default(), &found)?;
+    let found = probe_sandbox(setup);
+    let gate = with_settings_rules(gate, setup, found.level)?;
+    let mut tools = offered_tools(setup, SessionFiles::default(), &found)?;
     if !gate.has_person() {
         tools.retain(|tool| tool.class() != ToolClass::Interactive);
     }
-    Ok(House {
+    Ok(Services {
         journal: Arc::new(setup.journal()),
         clock: Arc::new(SystemClock),
-        ids: Arc::new(RealIds),
+        ids: Arc::new(TimeOrderedIds),
         tools,
         gate,
         mode: settings.permissions.mode,
-        limits: Limits {
+        limits: TurnBudget {
             steps: limits.max_steps,
             cost: limits.max_cost.map(|dollars| dollars.0),
             time: limits.max_time.map(Into::into),
@@ -107,43 +116,62 @@ pub(crate) fn house(setup: &Setup, gate: Gate, models: &Arc<Models>) -> Result<H
         models: Arc::new(move |name: &ModelName| models.find(name.as_str())),
         root: setup.root.clone(),
         added: added_folders(setup),
-        watched: Some(watched(root, setup)),
+        watched: Some(watch_config(root, setup)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }
 
 /// The gate, with the rules of the settings.
-pub(crate) fn ruled(gate: Gate, setup: &Setup, level: Level) -> Result<Gate, Failure> {
-    let book = SettingsBook::new(setup)?;
-    Ok(gate.with_rules(Arc::new(book), grounds(setup, confine::level(level))))
+pub(crate) fn with_settings_rules(
+    gate: PermissionGate,
+    setup: &CliSetup,
+    level: ConfinementLevel,
+) -> Result<PermissionGate, CliFailure> {
+    let book = SettingsRulebook::new(setup)?;
+    Ok(gate.with_rules(Arc::new(book), judge_context(setup, sandbox_policy::level(level))))
 }
 
 /// The project as its files are watched.
-pub(crate) fn watched(root: Root, setup: &Setup) -> Watched {
+pub(crate) fn watch_config(root: WorkspaceRoot, setup: &CliSetup) -> WatchConfig {
     let notes = Some(setup.places.seen());
-    let git = git_program(&Programs::new(setup));
-    Watched { root, added: setup.added.clone(), git, limits: helve_workspace::Limits::default(), notes }
+    let git = git_program(&ProgramFinder::new(setup));
+    WatchConfig {
+        root,
+        added: setup.added.clone(),
+        git,
+        limits: helve_workspace::WorkspaceLimits::default(),
+        notes,
+    }
 }
 
-pub(crate) fn added_folders(setup: &Setup) -> Vec<PathBuf> {
+pub(crate) fn added_folders(setup: &CliSetup) -> Vec<PathBuf> {
     setup.added.iter().map(|root| root.folder().to_owned()).collect()
 }
 
 /// How git is run: jailed, or not at all. A project may name programs for it to run.
-pub(crate) fn git_program(programs: &Programs) -> Option<GitProgram> {
-    let leading = jailed(&programs.find("git")?, std::process::id())?;
+pub(crate) fn git_program(programs: &ProgramFinder) -> Option<GitProgram> {
+    let leading = jail_arguments(&programs.find("git")?, std::process::id())?;
     let environment = std::env::vars_os().collect();
     Some(GitProgram { program: own_program().ok()?, leading, environment })
 }
 
 /// What the model is told by this build, whatever the machine.
-pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> Prompt {
-    Prompt { system: SYSTEM.to_owned(), tools: helve_agent::specs(tools), ..Prompt::default() }
+pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> ModelPrompt {
+    ModelPrompt {
+        system: SYSTEM_PROMPT.to_owned(),
+        tools: helve_agent::specs(tools),
+        ..ModelPrompt::default()
+    }
 }
 
-pub(crate) fn dialogue(models: &Models, target: Target, fallbacks: Vec<Target>, house: &House) -> Dialogue {
+pub(crate) fn dialogue(
+    models: &UserModels,
+    target: ModelTarget,
+    fallbacks: Vec<ModelTarget>,
+    house: &Services,
+) -> Dialogue {
     let cache_key = Some(project_key(&house.root));
-    let prompt = Prompt { effort: models.effort, cache_key, ..prompt(&house.tools) };
+    let prompt = ModelPrompt { effort: models.effort, cache_key, ..prompt(&house.tools) };
     Dialogue::new(models.client.clone(), target, fallbacks, prompt)
 }
 
@@ -154,11 +182,11 @@ fn project_key(root: &Path) -> String {
     format!("helve-{:016x}", hasher.finish())
 }
 
-pub(crate) fn session_failure(error: &Error) -> Failure {
+pub(crate) fn session_failure(error: &SessionError) -> CliFailure {
     match error {
-        Error::Journal(error) => Failure::journal("the session can't go on", error),
-        Error::Blob(error) => {
-            Failure::new("the session can't go on", error, "Check the disk, then `helve doctor`.")
+        SessionError::Journal(error) => CliFailure::journal("the session can't go on", error),
+        SessionError::Blob(error) => {
+            CliFailure::new("the session can't go on", error, "Check the disk, then `helve doctor`.")
         }
     }
 }

@@ -4,52 +4,54 @@
 //! files are checked, which key was probably meant, which variable sets what, how layers merge, what a
 //! project may decide without being trusted, and the reference pages.
 //!
-//! The way of a value: [`Sources`] are read (`read`), each text is parsed as far as it can be (`syntax`),
+//! The way of a value: [`ConfigSources`] are read (`read`), each text is parsed as far as it can be (`syntax`),
 //! checked against the shape of the settings (`check`), and laid over the weaker layers (`merge`), minus what
-//! an untrusted project may not decide (`restricted`). The outcome is a [`Config`], or every [`Problem`] at
+//! an untrusted project may not decide (`project_trust`). The outcome is a [`LoadedConfig`], or every [`ConfigProblem`] at
 //! once.
 //!
 //! Nothing here reads the environment, the home folder or the clock, and nothing prints.
 
-mod added;
 mod check;
 mod config;
 mod dollars;
 mod environment;
-mod found;
-mod key;
-mod keys;
+mod key_store;
 mod merge;
 mod nearest;
-mod own_file;
-mod place;
+mod origin;
 mod problem;
+mod project_rules;
+mod project_trust;
 mod read;
 mod reference;
-mod restricted;
+mod setting_key;
 mod settings;
+mod settings_text;
 mod shape;
-mod span;
+mod source_values;
 mod syntax;
-mod text;
-mod trust;
+mod time_span;
+mod trust_store;
+mod user_file;
 
-pub use added::add_rules;
-pub use config::{Config, Entry, Flag, ProjectFiles, Sources, load};
+pub use config::{ConfigEntry, ConfigFlag, ConfigSources, LoadedConfig, ProjectConfigFiles, load};
 pub use dollars::Dollars;
-pub use environment::{VARIABLES, Variable, environment_reference};
-pub use keys::{KeyError, KeyStore};
-pub use merge::{Notice, Reason};
+pub use environment::{ENVIRONMENT_VARIABLES, EnvironmentVariable, environment_reference};
+pub use key_store::{KeyStore, KeyStoreError};
+pub use merge::{ConfigNotice, NoticeReason};
 pub use nearest::nearest;
-pub use place::{Layer, Origin, Place, Position};
-pub use problem::{Problem, Problems};
-pub use reference::{EXAMPLE, reference};
-pub use restricted::{Restricted, Trust};
+pub use origin::{ConfigLayer, ConfigLocation, ConfigPosition, SettingOrigin};
+pub use problem::{ConfigProblem, ConfigProblems};
+pub use project_rules::add_rules;
+pub use project_trust::{ProjectTrust, RestrictedSetting};
+pub use reference::{EXAMPLE_SETTINGS, settings_reference};
 pub use settings::{
-    Action, Auth, Color, Features, Hook, HookEvent, Hooks, Interface, Limits, Log, LogLevel, McpServer,
-    ModelFacts, Models, OneOrMore, PermissionRule, Permissions, Provider, Retry, Settings, Shell, StatusItem,
-    Timeouts, Tools, Ui, Web, Wire,
+    AuthSetting, ColorSetting, FeatureSettings, HookCommand, HookEvent, HookSettings, InterfaceSettings,
+    LimitSettings, LogLevel, LogSettings, McpServerSettings, ModelFactSettings, ModelSettings,
+    OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings, RetrySetting, RuleAction,
+    Settings, ShellSettings, StatusItemSetting, TimeoutSettings, ToolSettings, UiSettings, WebSettings,
+    WireSetting,
 };
 pub use shape::schema;
-pub use span::{Span, SpanError};
-pub use trust::{TrustError, TrustStore};
+pub use time_span::{TimeSpan, TimeSpanError};
+pub use trust_store::{TrustStore, TrustStoreError};

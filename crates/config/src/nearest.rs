@@ -1,14 +1,14 @@
 //! Which of the valid words was probably meant.
 
 /// No valid word comes near this length.
-const LONGEST_WORD: usize = 64;
+const MAX_WORD_CHARS: usize = 64;
 
 /// The closest of `choices`, if it is close enough to be worth a question. Case and the two kinds of dashes
 /// don't count.
 pub fn nearest<'a>(word: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A key can be as long as a file, and nothing that long is a slip of the finger.
-    let word: Vec<char> = fold(word).take(LONGEST_WORD + 1).collect();
-    if word.len() > LONGEST_WORD {
+    let word: Vec<char> = fold(word).take(MAX_WORD_CHARS + 1).collect();
+    if word.len() > MAX_WORD_CHARS {
         return None;
     }
     let far = (word.len() / 3).max(1);
@@ -22,7 +22,7 @@ pub fn nearest<'a>(word: &str, choices: impl IntoIterator<Item = &'a str>) -> Op
 }
 
 /// Whether two words differ in case and dashes only.
-pub(crate) fn alike(a: &str, b: &str) -> bool {
+pub(crate) fn is_same_word(a: &str, b: &str) -> bool {
     fold(a).eq(fold(b))
 }
 

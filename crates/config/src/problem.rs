@@ -4,18 +4,18 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::place::{Layer, Origin, Place};
+use crate::origin::{ConfigLayer, ConfigLocation, SettingOrigin};
 
 /// A message may quote a file that anybody wrote: longer ones are cut.
-const LONGEST_MESSAGE: usize = 400;
+const MAX_MESSAGE_CHARS: usize = 400;
 /// More problems than this at once help nobody.
-const MOST_PROBLEMS: usize = 200;
+const MAX_LISTED_PROBLEMS: usize = 200;
 
 /// One mistake, with the place to mend it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Problem {
-    pub layer: Layer,
-    pub place: Place,
+pub struct ConfigProblem {
+    pub layer: ConfigLayer,
+    pub place: ConfigLocation,
     /// The dotted key, where there is one.
     pub key: Option<String>,
     pub message: String,
@@ -23,26 +23,26 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
-    pub(crate) fn new(origin: Origin, message: impl AsRef<str>) -> Problem {
-        let Origin { layer, place } = origin;
-        Problem { layer, place, key: None, message: presentable(message.as_ref()), hint: None }
+impl ConfigProblem {
+    pub(crate) fn new(origin: SettingOrigin, message: impl AsRef<str>) -> ConfigProblem {
+        let SettingOrigin { layer, place } = origin;
+        ConfigProblem { layer, place, key: None, message: escape_and_shorten(message.as_ref()), hint: None }
     }
 
-    pub(crate) fn about(mut self, key: &impl ToString) -> Problem {
-        self.key = Some(presentable(&key.to_string()));
+    pub(crate) fn about(mut self, key: &impl ToString) -> ConfigProblem {
+        self.key = Some(escape_and_shorten(&key.to_string()));
         self
     }
 
-    pub(crate) fn hint(mut self, hint: impl AsRef<str>) -> Problem {
-        self.hint = Some(presentable(hint.as_ref()));
+    pub(crate) fn hint(mut self, hint: impl AsRef<str>) -> ConfigProblem {
+        self.hint = Some(escape_and_shorten(hint.as_ref()));
         self
     }
 }
 
 /// Text that is safe to show in a terminal, whatever file it quotes.
-pub(crate) fn presentable(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_MESSAGE) {
+pub(crate) fn escape_and_shorten(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
         Some((end, _)) => escaped(text.get(..end).unwrap_or(text)) + "…",
         None => escaped(text),
     }
@@ -63,7 +63,7 @@ fn is_unsafe(letter: char) -> bool {
     letter.is_control() || turns
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.message)?;
         match &self.hint {
@@ -75,21 +75,21 @@ impl fmt::Display for Problem {
 
 /// Every mistake in all sources, sorted by layer and position. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems {
-    list: Vec<Problem>,
+pub struct ConfigProblems {
+    list: Vec<ConfigProblem>,
     /// How many were left out.
     more: usize,
 }
 
-impl Problems {
-    pub(crate) fn new(mut list: Vec<Problem>) -> Problems {
+impl ConfigProblems {
+    pub(crate) fn new(mut list: Vec<ConfigProblem>) -> ConfigProblems {
         list.sort_by(|a, b| (a.layer, &a.place).cmp(&(b.layer, &b.place)));
-        let more = list.len().saturating_sub(MOST_PROBLEMS);
-        list.truncate(MOST_PROBLEMS);
-        Problems { list, more }
+        let more = list.len().saturating_sub(MAX_LISTED_PROBLEMS);
+        list.truncate(MAX_LISTED_PROBLEMS);
+        ConfigProblems { list, more }
     }
 
-    pub fn list(&self) -> &[Problem] {
+    pub fn list(&self) -> &[ConfigProblem] {
         &self.list
     }
 
@@ -100,7 +100,7 @@ impl Problems {
 }
 
 /// One problem per paragraph.
-impl fmt::Display for Problems {
+impl fmt::Display for ConfigProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.list.iter().enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
@@ -113,7 +113,7 @@ impl fmt::Display for Problems {
     }
 }
 
-impl std::error::Error for Problems {}
+impl std::error::Error for ConfigProblems {}
 
 #[cfg(test)]
 mod tests {
@@ -121,15 +121,15 @@ mod tests {
 
     #[test]
     fn a_quoted_escape_sequence_never_reaches_the_terminal() {
-        assert_eq!(presentable("a\u{1b}[2Jb\u{9b}c"), "a\\u{1b}[2Jb\\u{9b}c");
-        assert_eq!(presentable("é\u{202e}"), "é\\u{202e}");
+        assert_eq!(escape_and_shorten("a\u{1b}[2Jb\u{9b}c"), "a\\u{1b}[2Jb\\u{9b}c");
+        assert_eq!(escape_and_shorten("é\u{202e}"), "é\\u{202e}");
     }
 
     #[test]
     fn a_flood_of_problems_is_cut_and_counted() {
-        let one = Problem::new(Origin::BUILT_IN, "wrong");
-        let problems = Problems::new(vec![one; MOST_PROBLEMS + 7]);
-        assert_eq!((problems.list().len(), problems.count()), (MOST_PROBLEMS, MOST_PROBLEMS + 7));
+        let one = ConfigProblem::new(SettingOrigin::BUILT_IN, "wrong");
+        let problems = ConfigProblems::new(vec![one; MAX_LISTED_PROBLEMS + 7]);
+        assert_eq!((problems.list().len(), problems.count()), (MAX_LISTED_PROBLEMS, MAX_LISTED_PROBLEMS + 7));
         assert!(problems.to_string().ends_with("\n\nand 7 more"));
     }
 }

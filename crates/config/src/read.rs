@@ -8,97 +8,107 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::check::{Source, check, expected};
-use crate::config::Flag;
-use crate::found::Found;
-use crate::key::Key;
-use crate::place::{Layer, Origin, Place};
-use crate::problem::Problem;
-use crate::shape::{Kind, shape};
-use crate::syntax::mend;
-use crate::text::Text;
+use crate::check::{CheckedSource, check_table, expected};
+use crate::config::ConfigFlag;
+use crate::origin::{ConfigLayer, ConfigLocation, SettingOrigin};
+use crate::problem::ConfigProblem;
+use crate::setting_key::SettingKey;
+use crate::settings_text::SettingsText;
+use crate::shape::{SettingKind, settings_shape};
+use crate::source_values::SourceValues;
+use crate::syntax::blank_broken_lines;
 
 /// No settings file is longer than this.
-const LONGEST_FILE: u64 = 1024 * 1024;
+const MAX_SETTINGS_FILE_BYTES: u64 = 1024 * 1024;
 
-pub(crate) fn read_file(layer: Layer, path: &Path, problems: &mut Vec<Problem>) -> Found {
-    match text_of(layer, path) {
-        Ok(None) => Found::default(),
+pub(crate) fn read_file(layer: ConfigLayer, path: &Path, problems: &mut Vec<ConfigProblem>) -> SourceValues {
+    match read_text(layer, path) {
+        Ok(None) => SourceValues::default(),
         Ok(Some(text)) => check_text(&text, problems),
         Err(problem) => {
             problems.push(*problem);
-            Found { has_gaps: true, ..Found::default() }
+            SourceValues { has_gaps: true, ..SourceValues::default() }
         }
     }
 }
 
 /// `None` if there is no such file.
-fn text_of(layer: Layer, path: &Path) -> Result<Option<Text>, Box<Problem>> {
-    let whole_file = || Origin { layer, place: Place::File { path: path.to_owned(), at: None } };
-    let bytes = match bytes_of(path) {
+fn read_text(layer: ConfigLayer, path: &Path) -> Result<Option<SettingsText>, Box<ConfigProblem>> {
+    let whole_file =
+        || SettingOrigin { layer, place: ConfigLocation::File { path: path.to_owned(), at: None } };
+    let bytes = match read_bytes(path) {
         Ok(bytes) => bytes,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(error) => return Err(Problem::new(whole_file(), format!("can't be read: {error}")).into()),
+        Err(error) => return Err(ConfigProblem::new(whole_file(), format!("can't be read: {error}")).into()),
     };
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Some(Text::new(layer, path, &text))),
+        Ok(text) => Ok(Some(SettingsText::new(layer, path, &text))),
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let bytes = error.into_bytes();
             let text = String::from_utf8_lossy(bytes.get(..good).unwrap_or_default());
-            let origin = Text::new(layer, path, &text).end();
-            Err(Problem::new(origin, "the file is not UTF-8 text").hint("save it again as UTF-8").into())
+            let origin = SettingsText::new(layer, path, &text).end();
+            Err(ConfigProblem::new(origin, "the file is not UTF-8 text")
+                .hint("save it again as UTF-8")
+                .into())
         }
     }
 }
 
-pub(crate) fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     // Asked before opening, because opening a pipe would wait for a writer.
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("it is not a file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
+    File::open(path)?.take(MAX_SETTINGS_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     match u64::try_from(bytes.len()) {
-        Ok(length) if length <= LONGEST_FILE => Ok(bytes),
+        Ok(length) if length <= MAX_SETTINGS_FILE_BYTES => Ok(bytes),
         _ => Err(std::io::Error::other("it is larger than 1 MiB")),
     }
 }
 
-fn check_text(text: &Text, problems: &mut Vec<Problem>) -> Found {
-    let (mistakes, sound) = mend(text.as_str());
+fn check_text(text: &SettingsText, problems: &mut Vec<ConfigProblem>) -> SourceValues {
+    let (mistakes, sound) = blank_broken_lines(text.as_str());
     let has_gaps = !mistakes.is_empty();
     problems.extend(
-        mistakes.into_iter().map(|mistake| Problem::new(text.origin(mistake.offset), mistake.message)),
+        mistakes.into_iter().map(|mistake| ConfigProblem::new(text.origin(mistake.offset), mistake.message)),
     );
     let (table, _) = DeTable::parse_recoverable(&sound);
-    check(Source::File { text, has_gaps }, table.get_ref(), problems)
+    check_table(CheckedSource::File { text, has_gaps }, table.get_ref(), problems)
 }
 
 /// Only the variables that set something count. An empty one counts as not set.
-pub(crate) fn read_variables(environment: &[(String, String)], problems: &mut Vec<Problem>) -> Vec<Found> {
+pub(crate) fn read_variables(
+    environment: &[(String, String)],
+    problems: &mut Vec<ConfigProblem>,
+) -> Vec<SourceValues> {
     let mut found = Vec::new();
-    shape().walk(&Key::root(), &mut |key, shape| {
+    settings_shape().walk(&SettingKey::root(), &mut |key, shape| {
         let Some(name) = &shape.facts.env else { return };
         let value = environment.iter().rev().find(|(variable, _)| variable == name).map(|(_, value)| value);
         if let Some(value) = value.filter(|value| !value.is_empty()) {
-            let origin = Origin { layer: Layer::Environment, place: Place::Variable(name.clone()) };
-            found.push(read_line(origin, key, value, problems));
+            let origin = SettingOrigin {
+                layer: ConfigLayer::Environment,
+                place: ConfigLocation::Variable(name.clone()),
+            };
+            found.push(read_single_value(origin, key, value, problems));
         }
     });
     found
 }
 
-pub(crate) fn read_flags(flags: &[Flag], problems: &mut Vec<Problem>) -> Vec<Found> {
+pub(crate) fn read_flags(flags: &[ConfigFlag], problems: &mut Vec<ConfigProblem>) -> Vec<SourceValues> {
     let mut found = Vec::new();
     for flag in flags {
-        let origin = Origin { layer: Layer::Flags, place: Place::Flag(flag.shown_as.clone()) };
-        match Key::parse(&flag.key) {
-            Some(key) => found.push(read_line(origin, &key, &flag.value, problems)),
+        let origin =
+            SettingOrigin { layer: ConfigLayer::Flags, place: ConfigLocation::Flag(flag.shown_as.clone()) };
+        match SettingKey::parse(&flag.key) {
+            Some(key) => found.push(read_single_value(origin, &key, &flag.value, problems)),
             None => {
-                let problem = Problem::new(origin, format!("{:?} is not a key", flag.key));
+                let problem = ConfigProblem::new(origin, format!("{:?} is not a key", flag.key));
                 problems.push(problem.hint("write it with dots, such as limits.max_steps"));
             }
         }
@@ -107,30 +117,37 @@ pub(crate) fn read_flags(flags: &[Flag], problems: &mut Vec<Problem>) -> Vec<Fou
 }
 
 /// One value given as text, which is checked as if it stood in a file.
-fn read_line(origin: Origin, key: &Key, text: &str, problems: &mut Vec<Problem>) -> Found {
-    let value = match value_of(key, text) {
+fn read_single_value(
+    origin: SettingOrigin,
+    key: &SettingKey,
+    text: &str,
+    problems: &mut Vec<ConfigProblem>,
+) -> SourceValues {
+    let value = match parse_value(key, text) {
         Ok(value) => value,
         Err(message) => {
-            problems.push(Problem::new(origin, format!("{key}: {message}")).about(key));
-            return Found { has_gaps: true, ..Found::default() };
+            problems.push(ConfigProblem::new(origin, format!("{key}: {message}")).about(key));
+            return SourceValues { has_gaps: true, ..SourceValues::default() };
         }
     };
-    match nested(key, value) {
-        DeValue::Table(table) => check(Source::Line(origin), &table, problems),
-        _ => Found::default(),
+    match nest_in_tables(key, value) {
+        DeValue::Table(table) => check_table(CheckedSource::SingleValue(origin), &table, problems),
+        _ => SourceValues::default(),
     }
 }
 
 /// The text as it is, quotes aside, where the setting is written as a string; else it is TOML.
-fn value_of<'a>(key: &Key, text: &'a str) -> Result<DeValue<'a>, String> {
+fn parse_value<'a>(key: &SettingKey, text: &'a str) -> Result<DeValue<'a>, String> {
     let is_quoted = text.len() > 1
         && (text.starts_with('"') && text.ends_with('"') || text.starts_with('\'') && text.ends_with('\''));
     // Who writes quotes, as in a file, does not mean them to be part of the value.
     let quoted = DeValue::parse(text).ok().filter(|_| is_quoted).map(Spanned::into_inner);
     let as_it_is = || Ok(quoted.unwrap_or(DeValue::String(Cow::Borrowed(text))));
-    let Some(shape) = shape().at(key) else { return as_it_is() };
+    let Some(shape) = settings_shape().at(key) else { return as_it_is() };
     match &shape.kind {
-        Kind::Text { .. } | Kind::Choice(_) | Kind::Money | Kind::Span => as_it_is(),
+        SettingKind::Text { .. } | SettingKind::Choice(_) | SettingKind::Money | SettingKind::Span => {
+            as_it_is()
+        }
         kind => match DeValue::parse(text) {
             Ok(value) => Ok(value.into_inner()),
             Err(_) => Err(format!("expected {}, found {text:?}", expected(kind))),
@@ -139,7 +156,7 @@ fn value_of<'a>(key: &Key, text: &'a str) -> Result<DeValue<'a>, String> {
 }
 
 /// `a.b` and 1 make `{ a = { b = 1 } }`.
-fn nested<'a>(key: &'a Key, value: DeValue<'a>) -> DeValue<'a> {
+fn nest_in_tables<'a>(key: &'a SettingKey, value: DeValue<'a>) -> DeValue<'a> {
     key.parts().iter().rev().fold(value, |inner, name| {
         let mut table = DeTable::new();
         table.insert(Spanned::new(0..0, Cow::Borrowed(name.as_str())), Spanned::new(0..0, inner));

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::key::Key;
-use crate::shape::{Kind, Shape, Table, Untrusted, shape};
+use crate::setting_key::SettingKey;
+use crate::shape::{SettingKind, SettingShape, TableShape, UntrustedPolicy, settings_shape};
 
 /// A settings file that shows a little of everything.
-pub const EXAMPLE: &str = include_str!("example.toml");
+pub const EXAMPLE_SETTINGS: &str = include_str!("example.toml");
 
-const INTRODUCTION: &str = "\
+const SETTINGS_INTRODUCTION: &str = "\
 # Settings
 
 Settings are TOML. Several sources are laid over each other, from the weakest to the strongest: the
@@ -26,22 +26,22 @@ Settings marked *not used yet* are read and checked, but nothing in this version
 ";
 
 /// The page about the settings.
-pub fn reference() -> String {
-    let mut page = Page { text: INTRODUCTION.to_owned() };
-    if let Some(table) = shape().as_table() {
-        page.table("General", &Key::root(), table);
+pub fn settings_reference() -> String {
+    let mut page = SettingsReference { text: SETTINGS_INTRODUCTION.to_owned() };
+    if let Some(table) = settings_shape().as_table() {
+        page.table("General", &SettingKey::root(), table);
     }
-    page.text.push_str(&format!("\n## Example\n\n```toml\n{EXAMPLE}```\n"));
+    page.text.push_str(&format!("\n## Example\n\n```toml\n{EXAMPLE_SETTINGS}```\n"));
     page.text
 }
 
-struct Page {
+struct SettingsReference {
     text: String,
 }
 
-impl Page {
+impl SettingsReference {
     /// The simple keys of a table first, then what has sections of its own.
-    fn table(&mut self, title: &str, key: &Key, table: &Table) {
+    fn table(&mut self, title: &str, key: &SettingKey, table: &TableShape) {
         let (simple, sections): (Vec<_>, Vec<_>) = table.keys.iter().partition(|(_, shape)| is_simple(shape));
         if !simple.is_empty() {
             self.text.push_str(&format!("\n## {title}\n\n"));
@@ -52,43 +52,43 @@ impl Page {
         }
     }
 
-    fn section(&mut self, key: &Key, shape: &Shape) {
+    fn section(&mut self, key: &SettingKey, shape: &SettingShape) {
         match &shape.kind {
-            Kind::Map(_, entry) => {
+            SettingKind::Map(_, entry) => {
                 self.heading(&format!("[{key}.NAME]"), shape);
                 self.rows_of(entry);
             }
-            Kind::List(item) => {
+            SettingKind::List(item) => {
                 self.heading(&format!("[[{key}]]"), shape);
                 self.rows_of(item);
             }
-            Kind::Table(table) if table.keys.iter().all(|(_, shape)| is_list_of_tables(shape)) => {
+            SettingKind::Table(table) if table.keys.iter().all(|(_, shape)| is_list_of_tables(shape)) => {
                 self.events(key, shape, table);
             }
-            Kind::Table(table) => self.table(&format!("`[{key}]`"), key, table),
+            SettingKind::Table(table) => self.table(&format!("`[{key}]`"), key, table),
             _ => {}
         }
     }
 
     /// Many lists with the same items: the names first, then the items once.
-    fn events(&mut self, key: &Key, shape: &Shape, table: &Table) {
+    fn events(&mut self, key: &SettingKey, shape: &SettingShape, table: &TableShape) {
         self.heading(&format!("[[{key}.EVENT]]"), shape);
         self.text.push_str("| event | when |\n|---|---|\n");
         for (name, event) in &table.keys {
             self.text.push_str(&format!("| `{name}` | {} |\n", cell(&event.about)));
         }
         self.text.push('\n');
-        if let Some((_, Shape { kind: Kind::List(item), .. })) = table.keys.first() {
+        if let Some((_, SettingShape { kind: SettingKind::List(item), .. })) = table.keys.first() {
             self.rows_of(item);
         }
     }
 
-    fn heading(&mut self, title: &str, shape: &Shape) {
+    fn heading(&mut self, title: &str, shape: &SettingShape) {
         self.text.push_str(&format!("\n## `{title}`\n\n{}{}\n\n", shape.about, marks(shape)));
     }
 
     /// The keys of a table that users name or repeat. The marks of the whole are in its heading.
-    fn rows_of(&mut self, shape: &Shape) {
+    fn rows_of(&mut self, shape: &SettingShape) {
         if let Some(table) = shape.as_table() {
             let is_needed = |name: &String| table.required.contains(name);
             self.head();
@@ -103,7 +103,7 @@ impl Page {
         }
     }
 
-    fn rows<'a>(&mut self, rows: impl Iterator<Item = (String, &'a Shape)>) {
+    fn rows<'a>(&mut self, rows: impl Iterator<Item = (String, &'a SettingShape)>) {
         self.head();
         for (key, shape) in rows {
             self.row(&key, shape, &default(shape), &format!("{}{}", meaning(shape), marks(shape)));
@@ -114,49 +114,49 @@ impl Page {
         self.text.push_str("| key | type | default | environment | meaning |\n|---|---|---|---|---|\n");
     }
 
-    fn row(&mut self, key: &str, shape: &Shape, default: &str, meaning: &str) {
+    fn row(&mut self, key: &str, shape: &SettingShape, default: &str, meaning: &str) {
         let env = shape.facts.env.as_ref().map(|name| format!("`{name}`")).unwrap_or_default();
         let kind = type_name(&shape.kind);
         self.text.push_str(&format!("| `{key}` | {kind} | {default} | {env} | {} |\n", cell(meaning)));
     }
 }
 
-fn is_list_of_tables(shape: &Shape) -> bool {
-    matches!(shape.kind, Kind::List(_)) && !is_simple(shape)
+fn is_list_of_tables(shape: &SettingShape) -> bool {
+    matches!(shape.kind, SettingKind::List(_)) && !is_simple(shape)
 }
 
 /// Whether it fits in one row.
-fn is_simple(shape: &Shape) -> bool {
+fn is_simple(shape: &SettingShape) -> bool {
     match &shape.kind {
-        Kind::Table(_) => false,
-        Kind::Map(_, inner) | Kind::List(inner) => inner.as_table().is_none(),
+        SettingKind::Table(_) => false,
+        SettingKind::Map(_, inner) | SettingKind::List(inner) => inner.as_table().is_none(),
         _ => true,
     }
 }
 
-fn type_name(kind: &Kind) -> String {
+fn type_name(kind: &SettingKind) -> String {
     match kind {
-        Kind::Text { .. } => "string".to_owned(),
-        Kind::Flag => "true or false".to_owned(),
-        Kind::Whole { least: 0, .. } => "whole number".to_owned(),
-        Kind::Whole { least, .. } => format!("whole number from {least}"),
-        Kind::Money => "dollars, such as `\"2.50\"`".to_owned(),
-        Kind::Span => "time span, such as `\"30m\"`".to_owned(),
-        Kind::Choice(choices) => {
+        SettingKind::Text { .. } => "string".to_owned(),
+        SettingKind::Boolean => "true or false".to_owned(),
+        SettingKind::Integer { least: 0, .. } => "whole number".to_owned(),
+        SettingKind::Integer { least, .. } => format!("whole number from {least}"),
+        SettingKind::Money => "dollars, such as `\"2.50\"`".to_owned(),
+        SettingKind::Span => "time span, such as `\"30m\"`".to_owned(),
+        SettingKind::Choice(choices) => {
             let names: Vec<_> = choices.iter().map(|choice| format!("`\"{}\"`", choice.name)).collect();
             names.join(", ")
         }
-        Kind::Texts => "string or list of string".to_owned(),
-        Kind::List(item) if matches!(item.kind, Kind::Choice(_)) => {
+        SettingKind::OneOrMoreTexts => "string or list of string".to_owned(),
+        SettingKind::List(item) if matches!(item.kind, SettingKind::Choice(_)) => {
             format!("list of {}", type_name(&item.kind))
         }
-        Kind::List(item) => format!("list of {}s", type_name(&item.kind)),
-        Kind::Map(_, entry) => format!("table of {}s", type_name(&entry.kind)),
-        Kind::Table(_) | Kind::Opaque => "table".to_owned(),
+        SettingKind::List(item) => format!("list of {}s", type_name(&item.kind)),
+        SettingKind::Map(_, entry) => format!("table of {}s", type_name(&entry.kind)),
+        SettingKind::Table(_) | SettingKind::Opaque => "table".to_owned(),
     }
 }
 
-fn default(shape: &Shape) -> String {
+fn default(shape: &SettingShape) -> String {
     match &shape.default {
         None => String::new(),
         Some(Value::Array(items)) if items.is_empty() => String::new(),
@@ -165,10 +165,10 @@ fn default(shape: &Shape) -> String {
 }
 
 /// With what each choice means, if there are any.
-fn meaning(shape: &Shape) -> String {
+fn meaning(shape: &SettingShape) -> String {
     let choices = match &shape.kind {
-        Kind::Choice(choices) => choices,
-        Kind::List(item) if let Kind::Choice(choices) = &item.kind => choices,
+        SettingKind::Choice(choices) => choices,
+        SettingKind::List(item) if let SettingKind::Choice(choices) = &item.kind => choices,
         _ => return shape.about.clone(),
     };
     let choices: Vec<_> =
@@ -176,12 +176,12 @@ fn meaning(shape: &Shape) -> String {
     format!("{} {}.", shape.about, choices.join("; "))
 }
 
-fn marks(shape: &Shape) -> String {
+fn marks(shape: &SettingShape) -> String {
     let trust = match shape.facts.untrusted {
         _ if shape.facts.user_only => Some("not in a project"),
-        Untrusted::Nothing => Some("needs trust"),
-        Untrusted::Tighten => Some("may tighten"),
-        Untrusted::Anything => None,
+        UntrustedPolicy::Nothing => Some("needs trust"),
+        UntrustedPolicy::Tighten => Some("may tighten"),
+        UntrustedPolicy::Anything => None,
     };
     let marks = [
         trust,
@@ -203,12 +203,14 @@ mod tests {
 
     #[test]
     fn every_setting_is_on_the_page() {
-        let page = reference();
-        shape().walk(&Key::root(), &mut |key, shape| {
+        let page = settings_reference();
+        settings_shape().walk(&SettingKey::root(), &mut |key, shape| {
             let name = key.parts().last();
             let shown = match &shape.kind {
-                Kind::Table(_) => return,
-                Kind::Map(..) | Kind::List(_) if !is_simple(shape) => name.cloned().unwrap_or_default(),
+                SettingKind::Table(_) => return,
+                SettingKind::Map(..) | SettingKind::List(_) if !is_simple(shape) => {
+                    name.cloned().unwrap_or_default()
+                }
                 _ => format!("| `{key}` |"),
             };
             assert!(page.contains(&shown), "{shown} is missing");
@@ -217,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_page_is_honest_about_what_is_not_used() {
-        let page = reference();
+        let page = settings_reference();
         let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
         assert!(page.contains("adds up, not used yet"));
         assert!(line("| `limits.max_steps` |").contains("| `50` | `HELVE_MAX_STEPS` |"));
@@ -229,7 +231,7 @@ mod tests {
 
     #[test]
     fn tables_are_well_formed() {
-        for line in reference().lines().filter(|line| line.starts_with("| ")) {
+        for line in settings_reference().lines().filter(|line| line.starts_with("| ")) {
             let bars = line.replace("\\|", "").matches('|').count();
             assert!(bars == 6 || bars == 3, "{line}");
         }

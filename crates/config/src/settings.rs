@@ -16,13 +16,13 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use helve_protocol::{Effort, Mode};
+use helve_protocol::{PermissionMode, ReasoningEffort};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::dollars::Dollars;
-use crate::span::Span;
+use crate::time_span::TimeSpan;
 
 /// What a user can decide about Helve.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,43 +34,43 @@ pub struct Settings {
     pub model: Option<String>,
 
     /// Models for other purposes.
-    pub models: Models,
+    pub models: ModelSettings,
 
     /// How much the model thinks; if left out, as much as its provider lets it by default.
     #[schemars(extend("x-env" = "HELVE_EFFORT"))]
-    pub effort: Option<Effort>,
+    pub effort: Option<ReasoningEffort>,
 
     /// Servers that models are reached through, by name: known ones with other addresses or keys, and new ones.
     #[schemars(extend("propertyNames" = name_schema()))]
-    pub providers: BTreeMap<String, Provider>,
+    pub providers: BTreeMap<String, ProviderSettings>,
 
     /// What models can do and cost, by provider/model: for those that Helve does not know, or knows wrongly.
     #[schemars(extend("propertyNames" = json!({ "pattern": "^[A-Za-z0-9_-]{1,64}/.{1,200}$" })))]
-    pub catalogue: BTreeMap<String, ModelFacts>,
+    pub catalogue: BTreeMap<String, ModelFactSettings>,
 
     /// How patiently a failed request is tried again.
-    pub retry: Retry,
+    pub retry: RetrySetting,
 
     /// How long nothing may come from a model's server.
-    pub timeouts: Timeouts,
+    pub timeouts: TimeoutSettings,
 
     /// Where a turn stops by itself.
     #[schemars(extend("x-untrusted" = "tighten"))]
-    pub limits: Limits,
+    pub limits: LimitSettings,
 
     /// What the model can do.
     #[schemars(extend("x-untrusted" = "ok"))]
-    pub tools: Tools,
+    pub tools: ToolSettings,
 
     /// What may be fetched from the web.
-    pub web: Web,
+    pub web: WebSettings,
 
     /// The shell that the model's commands run in.
-    pub shell: Shell,
+    pub shell: ShellSettings,
 
     /// How actions are approved in general.
     #[schemars(extend("x-untrusted" = "tighten"))]
-    pub permissions: Permissions,
+    pub permissions: PermissionSettings,
 
     /// Rules about single actions. In one layer the first that matches decides. Over the layers a deny is final;
     /// else the strongest layer that has a verdict decides.
@@ -79,31 +79,31 @@ pub struct Settings {
 
     /// Commands that are run when something happens.
     #[schemars(extend("x-merge" = "append", "x-unused" = true))]
-    pub hooks: Hooks,
+    pub hooks: HookSettings,
 
     /// MCP servers whose tools are offered to the model, by name.
     #[schemars(extend("propertyNames" = name_schema(), "x-unused" = true))]
-    pub mcp: BTreeMap<String, McpServer>,
+    pub mcp: BTreeMap<String, McpServerSettings>,
 
     /// Parts of the program that can be switched off.
     #[schemars(extend("x-untrusted" = "ok", "x-unused" = true))]
-    pub features: Features,
+    pub features: FeatureSettings,
 
     /// How things look.
     #[schemars(extend("x-untrusted" = "ok"))]
-    pub ui: Ui,
+    pub ui: UiSettings,
 
     /// The terminal interface.
     #[schemars(extend("x-user-only" = true))]
-    pub interface: Interface,
+    pub interface: InterfaceSettings,
 
     /// Keys of the terminal interface by the names of actions, such as `pager = "ctrl-p"`; they take the place of the
     /// usual ones, `[]` leaves none. Esc and Ctrl-C always stop and leave too. `helve reference keys` lists all.
     #[schemars(extend("propertyNames" = name_schema(), "x-user-only" = true))]
-    pub keys: BTreeMap<String, OneOrMore>,
+    pub keys: BTreeMap<String, OneOrMoreStrings>,
 
     /// What is written to the log.
-    pub log: Log,
+    pub log: LogSettings,
 }
 
 fn name_schema() -> Value {
@@ -113,7 +113,7 @@ fn name_schema() -> Value {
 /// Models for other purposes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Models {
+pub struct ModelSettings {
     /// A small, quick model for small jobs.
     #[schemars(length(min = 1))]
     pub fast: Option<String>,
@@ -130,7 +130,7 @@ pub struct Models {
 /// How patiently a failed request is tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Retry {
+pub enum RetrySetting {
     /// with longer and longer waits, for limits.max_retry_time
     #[default]
     Long,
@@ -141,25 +141,25 @@ pub enum Retry {
 /// How long nothing may come from a model's server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Timeouts {
+pub struct TimeoutSettings {
     /// Until the connection stands.
-    pub connect: Span,
+    pub connect: TimeSpan,
     /// From the request until the response begins; slow local models need minutes for a long conversation.
-    pub first_byte: Span,
+    pub first_byte: TimeSpan,
     /// Between two pieces of the response.
-    pub idle: Span,
+    pub idle: TimeSpan,
     /// Between two words of the answer, while the server sends nothing but signs of life, as some do while the model thinks. Never
     /// less than timeouts.idle.
-    pub keep_alive: Span,
+    pub keep_alive: TimeSpan,
 }
 
-impl Default for Timeouts {
-    fn default() -> Timeouts {
-        Timeouts {
-            connect: Span::from_secs(15),
-            first_byte: Span::from_secs(600),
-            idle: Span::from_secs(300),
-            keep_alive: Span::from_secs(600),
+impl Default for TimeoutSettings {
+    fn default() -> TimeoutSettings {
+        TimeoutSettings {
+            connect: TimeSpan::from_secs(15),
+            first_byte: TimeSpan::from_secs(600),
+            idle: TimeSpan::from_secs(300),
+            keep_alive: TimeSpan::from_secs(600),
         }
     }
 }
@@ -167,7 +167,7 @@ impl Default for Timeouts {
 /// What a model can do and cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct ModelFacts {
+pub struct ModelFactSettings {
     /// How many tokens it can read and write together.
     #[schemars(range(min = 1))]
     pub context: Option<u32>,
@@ -196,10 +196,10 @@ pub struct ModelFacts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-whole" = true))]
-pub struct Provider {
+pub struct ProviderSettings {
     /// The protocol that the server speaks; needed for a name that Helve does not know.
     #[serde(default)]
-    pub wire: Option<Wire>,
+    pub wire: Option<WireSetting>,
     /// The address that requests go to.
     #[serde(default)]
     #[schemars(length(min = 1))]
@@ -210,7 +210,7 @@ pub struct Provider {
     pub key_env: Option<String>,
     /// How the key is shown to the server.
     #[serde(default)]
-    pub auth: Option<Auth>,
+    pub auth: Option<AuthSetting>,
     /// Headers that are added to each request.
     #[serde(default)]
     #[schemars(extend("x-secret" = true))]
@@ -220,7 +220,7 @@ pub struct Provider {
 /// A protocol between Helve and a model's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Wire {
+pub enum WireSetting {
     /// Anthropic Messages
     Messages,
     /// OpenAI Chat Completions, and the many servers compatible with it
@@ -234,7 +234,7 @@ pub enum Wire {
 /// How a key is shown to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Auth {
+pub enum AuthSetting {
     /// as Authorization: Bearer KEY
     Bearer,
     /// in the header x-api-key
@@ -252,7 +252,7 @@ pub enum Auth {
 /// Where a turn stops by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct LimitSettings {
     /// How many model requests one turn may take.
     #[schemars(range(min = 1), extend("x-env" = "HELVE_MAX_STEPS", "x-limit" = true))]
     pub max_steps: u32,
@@ -261,22 +261,27 @@ pub struct Limits {
     pub max_cost: Option<Dollars>,
     /// How long a turn may take.
     #[schemars(extend("x-env" = "HELVE_MAX_TIME", "x-limit" = true))]
-    pub max_time: Option<Span>,
+    pub max_time: Option<TimeSpan>,
     /// How long a failed request is tried again; at most twelve hours. If you set it, it holds for rate limits too; otherwise one
     /// that does not say when it ends is waited for up to twelve hours.
-    pub max_retry_time: Span,
+    pub max_retry_time: TimeSpan,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { max_steps: 50, max_cost: None, max_time: None, max_retry_time: Span::from_secs(300) }
+impl Default for LimitSettings {
+    fn default() -> LimitSettings {
+        LimitSettings {
+            max_steps: 50,
+            max_cost: None,
+            max_time: None,
+            max_retry_time: TimeSpan::from_secs(300),
+        }
     }
 }
 
 /// What the model can do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Tools {
+pub struct ToolSettings {
     /// Tools that the model is not offered, such as "shell".
     #[schemars(extend("x-merge" = "append"))]
     pub remove: Vec<String>,
@@ -285,7 +290,7 @@ pub struct Tools {
 /// What may be fetched from the web.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Web {
+pub struct WebSettings {
     /// Hosts on this machine or in its network that may be fetched all the same, such as "localhost:3000" or
     /// "*.corp.example".
     #[schemars(extend("x-merge" = "append"))]
@@ -295,7 +300,7 @@ pub struct Web {
 /// The shell that the model's commands run in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Shell {
+pub struct ShellSettings {
     /// Its name or path; bash if left out, or sh where there is none. It must understand what sh does.
     #[schemars(length(min = 1))]
     pub program: Option<String>,
@@ -310,10 +315,10 @@ pub struct Shell {
 /// How actions are approved in general.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Permissions {
+pub struct PermissionSettings {
     /// What happens to an action that no rule decides.
     #[schemars(extend("x-env" = "HELVE_PERMISSION_MODE", "x-limit" = true))]
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// More files than this are never deleted unasked, but in the mode bypass.
     #[schemars(extend("x-limit" = true))]
     pub max_deletes: u32,
@@ -324,9 +329,14 @@ pub struct Permissions {
     pub show: Vec<String>,
 }
 
-impl Default for Permissions {
-    fn default() -> Permissions {
-        Permissions { mode: Mode::default(), max_deletes: 100, confine: true, show: Vec::new() }
+impl Default for PermissionSettings {
+    fn default() -> PermissionSettings {
+        PermissionSettings {
+            mode: PermissionMode::default(),
+            max_deletes: 100,
+            confine: true,
+            show: Vec::new(),
+        }
     }
 }
 
@@ -341,13 +351,13 @@ pub struct PermissionRule {
     #[serde(default)]
     pub pattern: Option<String>,
     /// What happens then.
-    pub action: Action,
+    pub action: RuleAction,
 }
 
 /// What a rule says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Action {
+pub enum RuleAction {
     /// it is done
     Allow,
     /// it is refused
@@ -359,16 +369,16 @@ pub enum Action {
 /// Commands that are run when something happens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Hooks(pub BTreeMap<HookEvent, Vec<Hook>>);
+pub struct HookSettings(pub BTreeMap<HookEvent, Vec<HookCommand>>);
 
 /// One key per event, so that the events are listed in one place only.
-impl JsonSchema for Hooks {
+impl JsonSchema for HookSettings {
     fn schema_name() -> Cow<'static, str> {
         "Hooks".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let hook = generator.subschema_for::<Hook>();
+        let hook = generator.subschema_for::<HookCommand>();
         let events = HookEvent::json_schema(generator);
         let events = events.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
         let mut properties = Map::new();
@@ -412,7 +422,7 @@ pub enum HookEvent {
 /// A command that is run when something happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Hook {
+pub struct HookCommand {
     /// Which tools or sources the hook is about; all if left out.
     #[serde(default)]
     pub matcher: Option<String>,
@@ -421,18 +431,18 @@ pub struct Hook {
     pub command: String,
     /// How long the command may take.
     #[serde(default = "hook_timeout")]
-    pub timeout: Span,
+    pub timeout: TimeSpan,
 }
 
-fn hook_timeout() -> Span {
-    Span::from_secs(60)
+fn hook_timeout() -> TimeSpan {
+    TimeSpan::from_secs(60)
 }
 
 /// An MCP server: a command to start or an address to call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{ "required": ["command"] }, { "required": ["url"] }]))]
-pub struct McpServer {
+pub struct McpServerSettings {
     /// The program to start.
     #[schemars(length(min = 1))]
     pub command: Option<String>,
@@ -451,12 +461,12 @@ pub struct McpServer {
     /// Whether the server is used.
     pub enabled: bool,
     /// How long one call may take.
-    pub timeout: Option<Span>,
+    pub timeout: Option<TimeSpan>,
 }
 
-impl Default for McpServer {
-    fn default() -> McpServer {
-        McpServer {
+impl Default for McpServerSettings {
+    fn default() -> McpServerSettings {
+        McpServerSettings {
             command: None,
             args: Vec::new(),
             env: BTreeMap::new(),
@@ -471,7 +481,7 @@ impl Default for McpServer {
 /// Parts of the program that can be switched off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Features {
+pub struct FeatureSettings {
     /// Index the workspace in the background.
     pub background_index: bool,
     /// Run tools that only read at the same time.
@@ -480,39 +490,39 @@ pub struct Features {
     pub parallel_subagents: bool,
 }
 
-impl Default for Features {
-    fn default() -> Features {
-        Features { background_index: true, parallel_tools: true, parallel_subagents: true }
+impl Default for FeatureSettings {
+    fn default() -> FeatureSettings {
+        FeatureSettings { background_index: true, parallel_tools: true, parallel_subagents: true }
     }
 }
 
 /// How things look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ui {
+pub struct UiSettings {
     /// Whether output is coloured.
-    pub color: Color,
+    pub color: ColorSetting,
 }
 
 /// The terminal interface.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Interface {
+pub struct InterfaceSettings {
     /// What the line below the input tells, in this order. What has nothing to tell is left out.
-    pub status: Vec<StatusItem>,
+    pub status: Vec<StatusItemSetting>,
 }
 
-impl Default for Interface {
-    fn default() -> Interface {
-        use StatusItem::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
-        Interface { status: vec![Model, Agent, Mode, Context, Cost, Branch, Sandbox, Queue] }
+impl Default for InterfaceSettings {
+    fn default() -> InterfaceSettings {
+        use StatusItemSetting::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
+        InterfaceSettings { status: vec![Model, Agent, Mode, Context, Cost, Branch, Sandbox, Queue] }
     }
 }
 
 /// Something that the status line can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum StatusItem {
+pub enum StatusItemSetting {
     /// which model answers
     Model,
     /// which agent answers, if it is not the usual one
@@ -534,9 +544,9 @@ pub enum StatusItem {
 /// Strings; a single one need not stand in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct OneOrMore(pub Vec<String>);
+pub struct OneOrMoreStrings(pub Vec<String>);
 
-impl JsonSchema for OneOrMore {
+impl JsonSchema for OneOrMoreStrings {
     fn schema_name() -> Cow<'static, str> {
         "OneOrMore".into()
     }
@@ -549,7 +559,7 @@ impl JsonSchema for OneOrMore {
 /// Whether output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Color {
+pub enum ColorSetting {
     /// when it goes to a terminal
     #[default]
     Auto,
@@ -562,7 +572,7 @@ pub enum Color {
 /// What is written to the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Log {
+pub struct LogSettings {
     /// The least important kind of message that is still written.
     #[schemars(extend("x-env" = "HELVE_LOG"))]
     pub level: LogLevel,

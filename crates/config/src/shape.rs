@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use serde_json::{Map, Value};
 
-use crate::key::Key;
+use crate::setting_key::SettingKey;
 use crate::settings::Settings;
 
 /// The JSON schema of a settings file, with the `x-` facts about each setting.
@@ -16,14 +16,14 @@ pub fn schema() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     let mut schema = settings.into_generator().into_root_schema_for::<Settings>();
-    WithoutNull.transform(&mut schema);
+    NullTypeRemover.transform(&mut schema);
     schema.to_value()
 }
 
 /// TOML has no null: an optional setting is simply left out.
-struct WithoutNull;
+struct NullTypeRemover;
 
-impl Transform for WithoutNull {
+impl Transform for NullTypeRemover {
     fn transform(&mut self, schema: &mut Schema) {
         if let Some(object) = schema.as_object_mut() {
             drop_null_type(object);
@@ -57,60 +57,61 @@ fn drop_null_choice(schema: &mut Map<String, Value>) {
 }
 
 /// The shape of the whole settings file.
-pub(crate) fn shape() -> &'static Shape {
-    static SHAPE: LazyLock<Shape> = LazyLock::new(|| Shape::read(&schema(), &Facts::default()));
+pub(crate) fn settings_shape() -> &'static SettingShape {
+    static SHAPE: LazyLock<SettingShape> =
+        LazyLock::new(|| SettingShape::read(&schema(), &SettingFacts::default()));
     &SHAPE
 }
 
 #[derive(Debug)]
-pub(crate) struct Shape {
-    pub(crate) kind: Kind,
+pub(crate) struct SettingShape {
+    pub(crate) kind: SettingKind,
     pub(crate) about: String,
     pub(crate) default: Option<Value>,
-    pub(crate) facts: Facts,
+    pub(crate) facts: SettingFacts,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum SettingKind {
     Text {
         min_chars: usize,
     },
-    Flag,
-    Whole {
+    Boolean,
+    Integer {
         least: u64,
         most: u64,
     },
     Money,
     Span,
-    Choice(Vec<Choice>),
+    Choice(Vec<SettingChoice>),
     /// Strings, or a single one.
-    Texts,
-    List(Box<Shape>),
-    Table(Table),
-    Map(NamedBy, Box<Shape>),
+    OneOrMoreTexts,
+    List(Box<SettingShape>),
+    Table(TableShape),
+    Map(MapKeyKind, Box<SettingShape>),
     /// A schema that this module can't read. Nothing of this kind is ever accepted, and a test finds none.
     Opaque,
 }
 
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct SettingChoice {
     pub(crate) name: String,
     pub(crate) about: String,
 }
 
 /// What the keys of a map may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NamedBy {
+pub(crate) enum MapKeyKind {
     Anything,
     Name,
     /// `provider/model`
-    Model,
+    ModelName,
 }
 
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TableShape {
     /// In the order of the declaration.
-    pub(crate) keys: Vec<(String, Shape)>,
+    pub(crate) keys: Vec<(String, SettingShape)>,
     pub(crate) required: Vec<String>,
     /// Exactly one of these must be there, if there are any.
     pub(crate) one_of: Vec<String>,
@@ -118,8 +119,8 @@ pub(crate) struct Table {
     pub(crate) is_whole: bool,
 }
 
-impl Table {
-    pub(crate) fn get(&self, name: &str) -> Option<&Shape> {
+impl TableShape {
+    pub(crate) fn get(&self, name: &str) -> Option<&SettingShape> {
         self.keys.iter().find(|(key, _)| key == name).map(|(_, shape)| shape)
     }
 
@@ -131,9 +132,9 @@ impl Table {
 
 /// What the types don't say: see `settings`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Facts {
+pub(crate) struct SettingFacts {
     pub(crate) env: Option<String>,
-    pub(crate) untrusted: Untrusted,
+    pub(crate) untrusted: UntrustedPolicy,
     pub(crate) user_only: bool,
     pub(crate) append: bool,
     pub(crate) limit: bool,
@@ -143,24 +144,24 @@ pub(crate) struct Facts {
 
 /// What a project may do to a setting that the user has not trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Untrusted {
+pub(crate) enum UntrustedPolicy {
     #[default]
     Nothing,
     Tighten,
     Anything,
 }
 
-impl Facts {
-    fn read(schema: &Value, above: &Facts) -> Facts {
+impl SettingFacts {
+    fn read(schema: &Value, above: &SettingFacts) -> SettingFacts {
         let text = |name: &str| schema.get(name).and_then(Value::as_str);
         let flag = |name: &str| schema.get(name).and_then(Value::as_bool);
         let untrusted = match text("x-untrusted") {
-            Some("ok") => Untrusted::Anything,
-            Some("tighten") => Untrusted::Tighten,
-            Some(_) => Untrusted::Nothing,
+            Some("ok") => UntrustedPolicy::Anything,
+            Some("tighten") => UntrustedPolicy::Tighten,
+            Some(_) => UntrustedPolicy::Nothing,
             None => above.untrusted,
         };
-        Facts {
+        SettingFacts {
             env: text("x-env").map(str::to_owned),
             untrusted,
             user_only: flag("x-user-only").unwrap_or(above.user_only),
@@ -172,34 +173,43 @@ impl Facts {
     }
 }
 
-impl Shape {
-    fn read(schema: &Value, above: &Facts) -> Shape {
-        let facts = Facts::read(schema, above);
+impl SettingShape {
+    fn read(schema: &Value, above: &SettingFacts) -> SettingShape {
+        let facts = SettingFacts::read(schema, above);
         let about = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Shape { kind: Kind::read(schema, &facts), about, default: schema.get("default").cloned(), facts }
+        SettingShape {
+            kind: SettingKind::read(schema, &facts),
+            about,
+            default: schema.get("default").cloned(),
+            facts,
+        }
     }
 
     /// The shape of one key of this table or map.
-    pub(crate) fn child(&self, name: &str) -> Option<&Shape> {
+    pub(crate) fn child(&self, name: &str) -> Option<&SettingShape> {
         match &self.kind {
-            Kind::Table(table) => table.get(name),
-            Kind::Map(_, entry) => Some(entry),
+            SettingKind::Table(table) => table.get(name),
+            SettingKind::Map(_, entry) => Some(entry),
             _ => None,
         }
     }
 
-    pub(crate) fn at(&self, key: &Key) -> Option<&Shape> {
+    pub(crate) fn at(&self, key: &SettingKey) -> Option<&SettingShape> {
         key.parts().iter().try_fold(self, |shape, name| shape.child(name))
     }
 
-    pub(crate) fn as_table(&self) -> Option<&Table> {
-        if let Kind::Table(table) = &self.kind { Some(table) } else { None }
+    pub(crate) fn as_table(&self) -> Option<&TableShape> {
+        if let SettingKind::Table(table) = &self.kind { Some(table) } else { None }
     }
 
     /// Calls `visit` for everything that has a fixed key: not for what users name themselves.
-    pub(crate) fn walk<'a>(&'a self, key: &Key, visit: &mut impl FnMut(&Key, &'a Shape)) {
+    pub(crate) fn walk<'a>(
+        &'a self,
+        key: &SettingKey,
+        visit: &mut impl FnMut(&SettingKey, &'a SettingShape),
+    ) {
         visit(key, self);
-        if let Kind::Table(table) = &self.kind {
+        if let SettingKind::Table(table) = &self.kind {
             for (name, shape) in &table.keys {
                 shape.walk(&key.child(name), visit);
             }
@@ -209,10 +219,10 @@ impl Shape {
     /// How loose a value of a limit is: a lower rank is stricter.
     pub(crate) fn rank(&self, value: &Value) -> Option<u64> {
         match &self.kind {
-            Kind::Whole { .. } => value.as_u64(),
-            Kind::Money => Some(value.as_str()?.parse::<crate::Dollars>().ok()?.0.pico_dollars()),
-            Kind::Span => Some(value.as_str()?.parse::<crate::Span>().ok()?.millis()),
-            Kind::Choice(choices) => {
+            SettingKind::Integer { .. } => value.as_u64(),
+            SettingKind::Money => Some(value.as_str()?.parse::<crate::Dollars>().ok()?.0.pico_dollars()),
+            SettingKind::Span => Some(value.as_str()?.parse::<crate::TimeSpan>().ok()?.millis()),
+            SettingKind::Choice(choices) => {
                 let index = choices.iter().position(|choice| Some(choice.name.as_str()) == value.as_str())?;
                 u64::try_from(index).ok()
             }
@@ -221,61 +231,66 @@ impl Shape {
     }
 }
 
-impl Kind {
-    fn read(schema: &Value, facts: &Facts) -> Kind {
+impl SettingKind {
+    fn read(schema: &Value, facts: &SettingFacts) -> SettingKind {
         let choices = choices(schema);
         if !choices.is_empty() {
-            return Kind::Choice(choices);
+            return SettingKind::Choice(choices);
         }
         match (schema.get("format").and_then(Value::as_str), schema.get("type").and_then(Value::as_str)) {
-            (Some("dollars"), _) => Kind::Money,
-            (Some("time-span"), _) => Kind::Span,
-            (Some("one-or-more"), _) => Kind::Texts,
-            (_, Some("string")) => Kind::Text { min_chars: usize::from(schema.get("minLength").is_some()) },
-            (_, Some("boolean")) => Kind::Flag,
+            (Some("dollars"), _) => SettingKind::Money,
+            (Some("time-span"), _) => SettingKind::Span,
+            (Some("one-or-more"), _) => SettingKind::OneOrMoreTexts,
+            (_, Some("string")) => {
+                SettingKind::Text { min_chars: usize::from(schema.get("minLength").is_some()) }
+            }
+            (_, Some("boolean")) => SettingKind::Boolean,
             (Some("uint32"), Some("integer")) => {
                 let bound = |name: &str| schema.get(name).and_then(Value::as_u64);
                 let most = bound("maximum").unwrap_or(u32::MAX.into());
-                Kind::Whole { least: bound("minimum").unwrap_or(0), most }
+                SettingKind::Integer { least: bound("minimum").unwrap_or(0), most }
             }
             (_, Some("array")) => match schema.get("items") {
-                Some(items) => Kind::List(Box::new(Shape::read(items, facts))),
-                None => Kind::Opaque,
+                Some(items) => SettingKind::List(Box::new(SettingShape::read(items, facts))),
+                None => SettingKind::Opaque,
             },
-            (_, Some("object")) => object(schema, facts),
-            _ => Kind::Opaque,
+            (_, Some("object")) => object_kind(schema, facts),
+            _ => SettingKind::Opaque,
         }
     }
 }
 
-fn choices(schema: &Value) -> Vec<Choice> {
+fn choices(schema: &Value) -> Vec<SettingChoice> {
     let options = schema.get("oneOf").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let choice = |option: &Value| {
         let about = option.get("description").and_then(Value::as_str).unwrap_or_default();
         let name = option.get("const").and_then(Value::as_str)?;
-        Some(Choice { name: name.to_owned(), about: about.to_owned() })
+        Some(SettingChoice { name: name.to_owned(), about: about.to_owned() })
     };
     options.iter().filter_map(choice).collect()
 }
 
-fn object(schema: &Value, facts: &Facts) -> Kind {
+fn object_kind(schema: &Value, facts: &SettingFacts) -> SettingKind {
     let entry = schema.get("additionalProperties").filter(|entry| entry.is_object());
     match (schema.get("properties").and_then(Value::as_object), entry) {
-        (Some(properties), None) => Kind::Table(Table {
-            keys: properties.iter().map(|(name, inner)| (name.clone(), Shape::read(inner, facts))).collect(),
+        (Some(properties), None) => SettingKind::Table(TableShape {
+            keys: properties
+                .iter()
+                .map(|(name, inner)| (name.clone(), SettingShape::read(inner, facts)))
+                .collect(),
             required: required(schema),
             one_of: one_of(schema),
             is_whole: schema.get("x-whole").is_some(),
         }),
         (None, Some(entry)) => {
             let named_by = match schema.pointer("/propertyNames/pattern").and_then(Value::as_str) {
-                None => NamedBy::Anything,
-                Some(pattern) if pattern.contains('/') => NamedBy::Model,
-                Some(_) => NamedBy::Name,
+                None => MapKeyKind::Anything,
+                Some(pattern) if pattern.contains('/') => MapKeyKind::ModelName,
+                Some(_) => MapKeyKind::Name,
             };
-            Kind::Map(named_by, Box::new(Shape::read(entry, facts)))
+            SettingKind::Map(named_by, Box::new(SettingShape::read(entry, facts)))
         }
-        _ => Kind::Opaque,
+        _ => SettingKind::Opaque,
     }
 }
 
@@ -293,11 +308,11 @@ fn one_of(schema: &Value) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn visit_all(shape: &Shape, visit: &mut impl FnMut(&Shape)) {
+    fn visit_all(shape: &SettingShape, visit: &mut impl FnMut(&SettingShape)) {
         visit(shape);
         match &shape.kind {
-            Kind::Table(table) => table.keys.iter().for_each(|(_, inner)| visit_all(inner, visit)),
-            Kind::Map(_, inner) | Kind::List(inner) => visit_all(inner, visit),
+            SettingKind::Table(table) => table.keys.iter().for_each(|(_, inner)| visit_all(inner, visit)),
+            SettingKind::Map(_, inner) | SettingKind::List(inner) => visit_all(inner, visit),
             _ => {}
         }
     }
@@ -305,23 +320,23 @@ mod tests {
     #[test]
     fn every_part_of_the_schema_is_understood_and_described() {
         let mut count = 0;
-        visit_all(shape(), &mut |shape| {
-            assert!(!matches!(shape.kind, Kind::Opaque), "{shape:?}");
+        visit_all(settings_shape(), &mut |shape| {
+            assert!(!matches!(shape.kind, SettingKind::Opaque), "{shape:?}");
             count += 1;
         });
         assert!(count > 60, "only {count}");
-        shape().walk(&Key::root(), &mut |key, shape| {
+        settings_shape().walk(&SettingKey::root(), &mut |key, shape| {
             assert!(!shape.about.is_empty(), "{key} has no description")
         });
     }
 
     #[test]
     fn facts_are_handed_down_and_fail_closed() {
-        let at = |key: &str| shape().at(&Key::parse(key).unwrap()).unwrap();
-        assert_eq!(at("providers.any.base_url").facts.untrusted, Untrusted::Nothing);
-        assert_eq!(at("limits.max_steps").facts.untrusted, Untrusted::Tighten);
-        assert_eq!(at("ui.color").facts.untrusted, Untrusted::Anything);
-        assert_eq!(at("log.level").facts.untrusted, Untrusted::Nothing);
+        let at = |key: &str| settings_shape().at(&SettingKey::parse(key).unwrap()).unwrap();
+        assert_eq!(at("providers.any.base_url").facts.untrusted, UntrustedPolicy::Nothing);
+        assert_eq!(at("limits.max_steps").facts.untrusted, UntrustedPolicy::Tighten);
+        assert_eq!(at("ui.color").facts.untrusted, UntrustedPolicy::Anything);
+        assert_eq!(at("log.level").facts.untrusted, UntrustedPolicy::Nothing);
         assert!(at("keys.any").facts.user_only && at("interface.status").facts.user_only);
         assert!(!at("ui.color").facts.user_only);
         assert!(
@@ -335,8 +350,8 @@ mod tests {
     #[test]
     fn only_these_settings_are_in_use() {
         let mut used = Vec::new();
-        shape().walk(&Key::root(), &mut |key, shape| {
-            if !shape.facts.unused && !matches!(shape.kind, Kind::Table(_)) {
+        settings_shape().walk(&SettingKey::root(), &mut |key, shape| {
+            if !shape.facts.unused && !matches!(shape.kind, SettingKind::Table(_)) {
                 used.push(key.to_string());
             }
         });
@@ -389,7 +404,9 @@ mod tests {
 
     #[test]
     fn limits_rank_from_strict_to_loose() {
-        let rank = |key: &str, value: Value| shape().at(&Key::parse(key).unwrap()).unwrap().rank(&value);
+        let rank = |key: &str, value: Value| {
+            settings_shape().at(&SettingKey::parse(key).unwrap()).unwrap().rank(&value)
+        };
         let modes = ["plan", "ask", "accept-edits", "auto", "bypass"]
             .map(|mode| rank("permissions.mode", mode.into()));
         assert_eq!(modes, [Some(0), Some(1), Some(2), Some(3), Some(4)]);

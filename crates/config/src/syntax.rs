@@ -8,30 +8,30 @@
 use toml::de::{DeTable, DeValue, Error};
 
 /// Each mistake costs one more reading, so only so many are looked for, and fewer in a very long text.
-const MOST_MISTAKES: usize = 64;
-const FEWEST_MISTAKES: usize = 8;
-const MOST_BYTES_READ: usize = 8 * 1024 * 1024;
+const MAX_SYNTAX_ERRORS: usize = 64;
+const MIN_SYNTAX_ERROR_LIMIT: usize = 8;
+const MAX_REPARSED_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Mistake {
+pub(crate) struct TomlSyntaxError {
     pub(crate) offset: usize,
     pub(crate) message: String,
 }
 
 /// The mistakes in a document, and the document without the lines that they spoil.
-pub(crate) fn mend(text: &str) -> (Vec<Mistake>, String) {
+pub(crate) fn blank_broken_lines(text: &str) -> (Vec<TomlSyntaxError>, String) {
     let mut sound = text.to_owned();
     let mut mistakes = Vec::new();
-    let most = (MOST_BYTES_READ / text.len().max(1)).clamp(FEWEST_MISTAKES, MOST_MISTAKES);
+    let most = (MAX_REPARSED_BYTES / text.len().max(1)).clamp(MIN_SYNTAX_ERROR_LIMIT, MAX_SYNTAX_ERRORS);
     loop {
         let (table, errors) = DeTable::parse_recoverable(&sound);
-        let (repeated, broken): (Vec<_>, Vec<_>) = errors.iter().partition(|error| is_repetition(error));
+        let (repeated, broken): (Vec<_>, Vec<_>) = errors.iter().partition(|error| is_duplicate_key(error));
         let Some(first) = broken.into_iter().min_by_key(|error| offset(error)) else {
             mistakes.extend(repeated.into_iter().map(|error| mistake(error, &sound)));
             return (mistakes, sound);
         };
         mistakes.push(mistake(first, &sound));
-        let spoilt = spoilt_lines(&sound, offset(first), table.get_ref());
+        let spoilt = broken_lines(&sound, offset(first), table.get_ref());
         let blanked = blank(&sound, spoilt);
         if blanked == sound || mistakes.len() == most {
             return (mistakes, " ".repeat(text.len()));
@@ -41,7 +41,7 @@ pub(crate) fn mend(text: &str) -> (Vec<Mistake>, String) {
 }
 
 /// A repeated key spoils nothing else: the first one stays and the parser goes on.
-fn is_repetition(error: &Error) -> bool {
+fn is_duplicate_key(error: &Error) -> bool {
     error.message() == "duplicate key"
 }
 
@@ -49,7 +49,7 @@ fn offset(error: &Error) -> usize {
     error.span().map_or(0, |span| span.start)
 }
 
-fn mistake(error: &Error, text: &str) -> Mistake {
+fn mistake(error: &Error, text: &str) -> TomlSyntaxError {
     let offset = offset(error);
     let before = text.get(..offset).unwrap_or_default().trim_end_matches([' ', '\t']);
     let after = text.get(offset..).unwrap_or_default();
@@ -59,11 +59,11 @@ fn mistake(error: &Error, text: &str) -> Mistake {
         _ if before.ends_with('=') && nothing_follows => "a value is missing after `=`",
         other => other,
     };
-    Mistake { offset, message: format!("not valid TOML: {message}") }
+    TomlSyntaxError { offset, message: format!("not valid TOML: {message}") }
 }
 
 /// The lines, as a range of bytes, that can't be understood because of a mistake at `offset`.
-fn spoilt_lines(text: &str, offset: usize, table: &DeTable<'_>) -> std::ops::Range<usize> {
+fn broken_lines(text: &str, offset: usize, table: &DeTable<'_>) -> std::ops::Range<usize> {
     let start = line_start(text, offset);
     if let Some(value) = value_around(text, table, offset).filter(|value| value.start < start) {
         return line_start(text, value.start)..end_of_value(text, &value);
@@ -167,7 +167,7 @@ mod tests {
 
     /// The lines of the mistakes, and the lines that are left.
     fn mended(text: &str) -> (Vec<usize>, Vec<String>) {
-        let (mistakes, sound) = mend(text);
+        let (mistakes, sound) = blank_broken_lines(text);
         assert_eq!(sound.len(), text.len());
         let lines = mistakes.iter().map(|mistake| text[..mistake.offset].matches('\n').count() + 1).collect();
         (
@@ -199,23 +199,23 @@ mod tests {
 
     #[test]
     fn a_missing_value_is_called_that() {
-        let (mistakes, _) = mend("a = # nothing\n");
+        let (mistakes, _) = blank_broken_lines("a = # nothing\n");
         assert_eq!(mistakes[0].message, "not valid TOML: a value is missing after `=`");
     }
 
     #[test]
     fn very_broken_text_is_given_up_at_some_point() {
-        let (mistakes, sound) = mend(&"a b\n".repeat(1000));
-        assert_eq!(mistakes.len(), MOST_MISTAKES);
+        let (mistakes, sound) = blank_broken_lines(&"a b\n".repeat(1000));
+        assert_eq!(mistakes.len(), MAX_SYNTAX_ERRORS);
         assert!(sound.trim().is_empty());
     }
 
     proptest! {
         #[test]
         fn what_is_left_has_no_mistake_but_repetitions(text in "([ab=\\[\\]{}\"'\n,.1é#]|a = 1\n){0,60}") {
-            let (_, sound) = mend(&text);
+            let (_, sound) = blank_broken_lines(&text);
             let (_, errors) = DeTable::parse_recoverable(&sound);
-            prop_assert!(errors.iter().all(is_repetition), "{sound:?} {errors:?}");
+            prop_assert!(errors.iter().all(is_duplicate_key), "{sound:?} {errors:?}");
             prop_assert_eq!(sound.len(), text.len());
         }
     }

@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use helve_exec::{Confinement, Input, Layers, Level, Limits, Order, Status, keeper_main, probe, start};
+use helve_exec::{
+    CommandExitStatus, CommandInput, CommandLimits, CommandSpec, Confinement, ConfinementLevel,
+    PrivateLayers, probe, start, supervisor_main,
+};
 
 const RUNS: usize = 200;
 const SPAWNED: &str = "true, spawned";
@@ -23,7 +26,7 @@ type Way<'w> = (&'w str, Box<dyn Fn() + 'w>);
 
 fn main() -> ExitCode {
     // The keeper is whatever program starts it.
-    if let Some(code) = keeper_main(std::env::args_os()) {
+    if let Some(code) = supervisor_main(std::env::args_os()) {
         return code;
     }
     let workspace = tempfile::tempdir().unwrap();
@@ -32,7 +35,7 @@ fn main() -> ExitCode {
         ("true, bare", Box::new(|| run(None))),
     ];
     let found = probe("/proc/self/exe".as_ref(), None).level;
-    for (level, name) in [(Level::Landlock, "true, Landlock"), (Level::Full, FULL)] {
+    for (level, name) in [(ConfinementLevel::Landlock, "true, Landlock"), (ConfinementLevel::Full, FULL)] {
         let confinement = confinement(level, workspace.path());
         if level <= found {
             ways.push((name, Box::new(move || run(Some(confinement.clone())))));
@@ -42,7 +45,7 @@ fn main() -> ExitCode {
     }
     // Not in `/tmp`, which is covered as a whole.
     let place = tempfile::Builder::new().prefix(".bench-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    if found == Level::Full {
+    if found == ConfinementLevel::Full {
         let (masked, layered) = (masked(place.path()), layered(place.path()));
         ways.push((MASKED, Box::new(move || run(Some(masked.clone())))));
         if is_started(layered.clone()) {
@@ -93,7 +96,7 @@ fn best_of_each<'w>(ways: &[Way<'w>]) -> Vec<(&'w str, Duration)> {
     best
 }
 
-fn confinement(level: Level, workspace: &Path) -> Confinement {
+fn confinement(level: ConfinementLevel, workspace: &Path) -> Confinement {
     Confinement { writable: vec![workspace.into()], ..Confinement::new(level) }
 }
 
@@ -112,7 +115,7 @@ fn masked(place: &Path) -> Confinement {
         paths
     };
     let (hidden, protected) = (make("hidden"), make("protected"));
-    Confinement { writable: vec![workspace], hidden, protected, ..Confinement::new(Level::Full) }
+    Confinement { writable: vec![workspace], hidden, protected, ..Confinement::new(ConfinementLevel::Full) }
 }
 
 /// A home folder with some toolchains, caches and the workspace.
@@ -130,14 +133,14 @@ fn layered(place: &Path) -> Confinement {
         writable: vec![workspace],
         hidden: vec![home.clone()],
         shown: make("tool"),
-        layers: Some(Layers {
+        layers: Some(PrivateLayers {
             folder: place.join("private"),
             over: make("cache"),
             own: vec![home.join(".cache")],
             base: home,
             is_kept: true,
         }),
-        ..Confinement::new(Level::Full)
+        ..Confinement::new(ConfinementLevel::Full)
     }
 }
 
@@ -153,18 +156,18 @@ fn is_started(confinement: Confinement) -> bool {
 fn run(confinement: Option<Confinement>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(async { start(order(confinement)).await.unwrap().wait().await });
-    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(ended.status, CommandExitStatus::Exited(0));
 }
 
-fn order(confinement: Option<Confinement>) -> Order {
-    Order {
+fn order(confinement: Option<Confinement>) -> CommandSpec {
+    CommandSpec {
         program: "/bin/true".into(),
         args: Vec::new(),
         cwd: "/".into(),
         env: Vec::new(),
-        input: Input::Nothing,
+        input: CommandInput::Nothing,
         terminal: None,
-        limits: Limits::default(),
+        limits: CommandLimits::default(),
         confinement,
         keeper: "/proc/self/exe".into(),
     }

@@ -18,14 +18,15 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use helve_exec::{
-    Confinement, Input, Layers, Level, Limits, Network, Order, Output, Status, keeper_main, start,
+    CommandExitStatus, CommandInput, CommandLimits, CommandOutputChunk, CommandSpec, Confinement,
+    ConfinementLevel, NetworkAccess, PrivateLayers, start, supervisor_main,
 };
 use signal_hook::consts::SIGTERM;
 
 const LIFETIME: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
-    if let Some(code) = keeper_main(std::env::args_os()) {
+    if let Some(code) = supervisor_main(std::env::args_os()) {
         return code;
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -79,12 +80,12 @@ fn be_helve(words: &[&str]) -> ExitCode {
     let paths = |name: &str| values(name).into_iter().map(PathBuf::from).collect();
     let number = |name: &str| value(name).map(|value| value.parse().unwrap());
     let level = match value("level") {
-        None | Some("bare") => Level::None,
-        Some("landlock") => Level::Landlock,
-        Some("full") => Level::Full,
+        None | Some("bare") => ConfinementLevel::None,
+        Some("landlock") => ConfinementLevel::Landlock,
+        Some("full") => ConfinementLevel::Full,
         Some(other) => panic!("no level {other}"),
     };
-    let confinement = (level != Level::None).then(|| Confinement {
+    let confinement = (level != ConfinementLevel::None).then(|| Confinement {
         writable: paths("writable"),
         protected: paths("protected"),
         hidden: paths("hidden"),
@@ -94,7 +95,7 @@ fn be_helve(words: &[&str]) -> ExitCode {
             .filter_map(|pair| pair.split_once(':'))
             .map(|(path, by)| (path.into(), by.into()))
             .collect(),
-        layers: value("layer").map(|folder| Layers {
+        layers: value("layer").map(|folder| PrivateLayers {
             folder: folder.into(),
             base: value("base").unwrap_or("/").into(),
             over: paths("over"),
@@ -103,18 +104,23 @@ fn be_helve(words: &[&str]) -> ExitCode {
         }),
         temporary: value("temporary").map(PathBuf::from),
         scratch: number("scratch").unwrap_or(64 << 20),
-        network: if value("network") == Some("on") { Network::On } else { Network::Off },
+        network: if value("network") == Some("on") { NetworkAccess::On } else { NetworkAccess::Off },
         ..Confinement::new(level)
     });
     let processes = number("processes").map(|count| u32::try_from(count).unwrap());
-    let order = Order {
+    let order = CommandSpec {
         program: OsString::from(program),
         args: args.iter().map(OsString::from).collect(),
         cwd: value("cwd").unwrap_or("/").into(),
         env: std::env::vars_os().collect(),
-        input: Input::Nothing,
+        input: CommandInput::Nothing,
         terminal: None,
-        limits: Limits { processes, file_size: number("file_size"), memory: number("memory"), cpu: None },
+        limits: CommandLimits {
+            processes,
+            file_size: number("file_size"),
+            memory: number("memory"),
+            cpu: None,
+        },
         confinement,
         keeper: "/proc/self/exe".into(),
     };
@@ -122,7 +128,7 @@ fn be_helve(words: &[&str]) -> ExitCode {
     runtime.block_on(run(order))
 }
 
-async fn run(order: Order) -> ExitCode {
+async fn run(order: CommandSpec) -> ExitCode {
     let mut running = match start(order).await {
         Ok(running) => running,
         Err(error) => {
@@ -132,13 +138,13 @@ async fn run(order: Order) -> ExitCode {
     };
     while let Some(output) = running.next().await {
         match output {
-            Output::Stdout(piece) => std::io::stdout().write_all(&piece).unwrap(),
-            Output::Stderr(piece) => std::io::stderr().write_all(&piece).unwrap(),
+            CommandOutputChunk::Stdout(piece) => std::io::stdout().write_all(&piece).unwrap(),
+            CommandOutputChunk::Stderr(piece) => std::io::stderr().write_all(&piece).unwrap(),
         }
     }
     match running.wait().await.status {
-        Status::Exited(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
-        Status::Signalled(_) | Status::Unknown => ExitCode::from(126),
+        CommandExitStatus::Exited(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+        CommandExitStatus::Signalled(_) | CommandExitStatus::Unknown => ExitCode::from(126),
     }
 }
 

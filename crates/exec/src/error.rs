@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::confinement::Part;
-use crate::order::{MAX_BYTES, Order};
-use crate::report::{Refusal, Step};
+use crate::command_spec::{CommandSpec, MAX_COMMAND_SPEC_BYTES};
+use crate::confinement::ConfinementPart;
+use crate::report::{StartRefusal, StartStep};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
@@ -23,21 +23,21 @@ pub enum ExecError {
     TooManyProcesses,
     #[error("the arguments and the environment are longer than the system takes")]
     TooLong,
-    #[error("an order of {0} bytes is above the limit of {MAX_BYTES}")]
+    #[error("an order of {0} bytes is above the limit of {MAX_COMMAND_SPEC_BYTES}")]
     TooLarge(usize),
     #[error("{} could not be started: {source}", program.display())]
     Other { program: PathBuf, source: io::Error },
     #[error("no terminal can be had: {0}")]
     NoTerminal(#[source] io::Error),
     #[error("the command can't be confined, so it was not run: {part}: {source}")]
-    Unconfined { part: Part, source: io::Error },
+    CannotConfine { part: ConfinementPart, source: io::Error },
     #[error("the keeper of commands failed: {0}")]
-    Keeper(#[source] io::Error),
+    SupervisorFailed(#[source] io::Error),
 }
 
 /// Why something could not be written to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InputError {
+pub enum CommandInputError {
     #[error("it takes no input, or no more")]
     Closed,
     #[error("it has not read what was written before")]
@@ -58,26 +58,26 @@ impl ExecError {
             ExecError::TooLong | ExecError::TooLarge(_) => "Pass the text in a file.",
             ExecError::Other { .. } => "The system's own words say what is wrong.",
             ExecError::NoTerminal(_) => "Run it without a terminal, or end some that have one.",
-            ExecError::Unconfined { part, .. } => part.remedy(),
-            ExecError::Keeper(_) => "Check that Helve's own program can still be executed.",
+            ExecError::CannotConfine { part, .. } => part.remedy(),
+            ExecError::SupervisorFailed(_) => "Check that Helve's own program can still be executed.",
         }
     }
 
     /// What a keeper's refusal means for the order that it got.
-    pub(crate) fn refused(refusal: Refusal, order: &Order) -> ExecError {
+    pub(crate) fn refused(refusal: StartRefusal, order: &CommandSpec) -> ExecError {
         let program = PathBuf::from(&order.program);
         let cwd = order.cwd.clone();
         match (refusal.step, Errno::from_raw_os_error(refusal.errno)) {
-            (Step::Folder, Errno::NOENT | Errno::NOTDIR) => ExecError::NoFolder(cwd),
-            (Step::Folder, Errno::ACCESS | Errno::PERM) => ExecError::FolderClosed(cwd),
-            (Step::Program, Errno::NOENT) => ExecError::ProgramNotFound(program),
-            (Step::Program, Errno::ACCESS | Errno::PERM | Errno::NOEXEC | Errno::NOTDIR) => {
+            (StartStep::Folder, Errno::NOENT | Errno::NOTDIR) => ExecError::NoFolder(cwd),
+            (StartStep::Folder, Errno::ACCESS | Errno::PERM) => ExecError::FolderClosed(cwd),
+            (StartStep::Program, Errno::NOENT) => ExecError::ProgramNotFound(program),
+            (StartStep::Program, Errno::ACCESS | Errno::PERM | Errno::NOEXEC | Errno::NOTDIR) => {
                 ExecError::NotExecutable(program)
             }
-            (Step::Program, Errno::AGAIN) => ExecError::TooManyProcesses,
-            (Step::Program, Errno::TOOBIG) => ExecError::TooLong,
-            (Step::Confinement(part), errno) => ExecError::Unconfined { part, source: errno.into() },
-            (Step::Keeper, errno) => ExecError::Keeper(errno.into()),
+            (StartStep::Program, Errno::AGAIN) => ExecError::TooManyProcesses,
+            (StartStep::Program, Errno::TOOBIG) => ExecError::TooLong,
+            (StartStep::Confinement(part), errno) => ExecError::CannotConfine { part, source: errno.into() },
+            (StartStep::SupervisorSetup, errno) => ExecError::SupervisorFailed(errno.into()),
             (_, errno) => ExecError::Other { program, source: errno.into() },
         }
     }

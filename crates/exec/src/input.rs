@@ -5,44 +5,44 @@ use std::io;
 
 use tokio::net::unix::pipe;
 
-use crate::error::InputError;
+use crate::error::CommandInputError;
 
 /// So much waits at most.
-const ROOM: usize = 1 << 20;
+const MAX_PENDING_INPUT_BYTES: usize = 1 << 20;
 /// Ctrl-D, which a terminal takes for the end of the input.
-const END: u8 = 4;
+const CTRL_D: u8 = 4;
 
 #[derive(Debug)]
-pub(crate) enum Way {
-    Nowhere,
+pub(crate) enum InputTarget {
+    Closed,
     Pipe(pipe::Sender),
     Terminal(pipe::Sender),
 }
 
 #[derive(Debug)]
-pub(crate) struct Typing {
-    way: Way,
+pub(crate) struct InputWriter {
+    way: InputTarget,
     waiting: VecDeque<u8>,
     is_ending: bool,
     /// Whether what was written so far ends a line: only there does Ctrl-D mean the end.
     at_line_start: bool,
 }
 
-impl Typing {
-    pub(crate) fn new(way: Way) -> Typing {
-        Typing { way, waiting: VecDeque::new(), is_ending: false, at_line_start: true }
+impl InputWriter {
+    pub(crate) fn new(way: InputTarget) -> InputWriter {
+        InputWriter { way, waiting: VecDeque::new(), is_ending: false, at_line_start: true }
     }
 
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), InputError> {
-        if self.is_ending || matches!(self.way, Way::Nowhere) {
-            return Err(InputError::Closed);
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), CommandInputError> {
+        if self.is_ending || matches!(self.way, InputTarget::Closed) {
+            return Err(CommandInputError::Closed);
         }
-        if self.waiting.len() + bytes.len() > ROOM {
-            return Err(InputError::Full);
+        if self.waiting.len() + bytes.len() > MAX_PENDING_INPUT_BYTES {
+            return Err(CommandInputError::Full);
         }
         self.waiting.extend(bytes);
         if let Some(last) = bytes.last() {
-            self.at_line_start = matches!(last, b'\n' | b'\r' | &END);
+            self.at_line_start = matches!(last, b'\n' | b'\r' | &CTRL_D);
         }
         Ok(())
     }
@@ -50,21 +50,21 @@ impl Typing {
     /// Says that this was all. On a terminal, more may be written after it.
     pub(crate) fn end(&mut self) {
         match self.way {
-            Way::Terminal(_) if self.at_line_start => self.waiting.push_back(END),
+            InputTarget::Terminal(_) if self.at_line_start => self.waiting.push_back(CTRL_D),
             // The first one only sends off the unfinished line.
-            Way::Terminal(_) => self.waiting.extend([END, END]),
-            Way::Pipe(_) | Way::Nowhere => self.is_ending = true,
+            InputTarget::Terminal(_) => self.waiting.extend([CTRL_D, CTRL_D]),
+            InputTarget::Pipe(_) | InputTarget::Closed => self.is_ending = true,
         }
         self.at_line_start = true;
     }
 
     pub(crate) fn close(&mut self) {
-        self.way = Way::Nowhere;
+        self.way = InputTarget::Closed;
         self.waiting.clear();
     }
 
     pub(crate) fn has_work(&self) -> bool {
-        !matches!(self.way, Way::Nowhere) && (self.is_ending || !self.waiting.is_empty())
+        !matches!(self.way, InputTarget::Closed) && (self.is_ending || !self.waiting.is_empty())
     }
 
     /// Hands over some of what waits. May be cancelled: then nothing was handed over.
@@ -74,8 +74,8 @@ impl Typing {
             return self.close();
         }
         let written = match &self.way {
-            Way::Nowhere => return,
-            Way::Pipe(way) | Way::Terminal(way) => write(way, piece).await,
+            InputTarget::Closed => return,
+            InputTarget::Pipe(way) | InputTarget::Terminal(way) => write(way, piece).await,
         };
         match written {
             Ok(count) => drop(self.waiting.drain(..count.min(self.waiting.len()))),

@@ -11,34 +11,34 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::{Pid, Resource};
 
-use crate::keeper::lower;
 use crate::sandbox;
+use crate::supervisor::lower_limit;
 
 /// The first argument of a program that is started to be jailed.
 pub(crate) const JAIL_ARG: &str = "__jailed";
 /// What the jail ends with if it could not become the program.
 pub const JAIL_FAILED: u8 = 125;
 /// What stands between the writable places and the program's arguments.
-const ARGUMENTS: &str = "--";
+const ARGUMENT_SEPARATOR: &str = "--";
 /// More than any program needs that answers in seconds, and less than would hurt the machine.
-const MAX_MEMORY: u64 = 2 << 30;
+const MAX_JAIL_MEMORY_BYTES: u64 = 2 << 30;
 
 /// The arguments with which Helve's own program becomes a jailed one. Behind them come the places that it can write, `--`,
 /// and its own arguments. It ends with the thread that starts it, which must be one of the process of this number. None
 /// where programs can't be jailed.
-pub fn jailed(program: &Path, parent: u32) -> Option<Vec<OsString>> {
+pub fn jail_arguments(program: &Path, parent: u32) -> Option<Vec<OsString>> {
     sandbox::can_jail().then(|| vec![JAIL_ARG.into(), parent.to_string().into(), program.into()])
 }
 
 /// Gives up what a jailed program can't do, and becomes it. Returns only with what the process must end with.
 pub(crate) fn enter(args: impl Iterator<Item = OsString>) -> ExitCode {
     let failed = ExitCode::from(JAIL_FAILED);
-    let Some(order) = JailOrder::read(args) else { return failed };
+    let Some(order) = JailSpec::read(args) else { return failed };
     sandbox::keep_files_to_ourselves();
-    let is_wanted = sandbox::end_with(order.parent).unwrap_or(false);
+    let is_wanted = sandbox::die_with_parent(order.parent).unwrap_or(false);
     let is_jailed = is_wanted
-        && lower(Resource::Data, Some(MAX_MEMORY)).is_ok()
-        && lower(Resource::Core, Some(0)).is_ok()
+        && lower_limit(Resource::Data, Some(MAX_JAIL_MEMORY_BYTES)).is_ok()
+        && lower_limit(Resource::Core, Some(0)).is_ok()
         && sandbox::jail(&order.writable).is_ok();
     if is_jailed {
         // Comes back only if it fails; the code says so to whoever asked.
@@ -48,25 +48,25 @@ pub(crate) fn enter(args: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 /// Who shall be jailed, and how.
-struct JailOrder {
+struct JailSpec {
     parent: Pid,
     program: OsString,
     writable: Vec<PathBuf>,
     args: Vec<OsString>,
 }
 
-impl JailOrder {
-    fn read(mut args: impl Iterator<Item = OsString>) -> Option<JailOrder> {
+impl JailSpec {
+    fn read(mut args: impl Iterator<Item = OsString>) -> Option<JailSpec> {
         let parent = args.next()?.to_str()?.parse().ok().and_then(Pid::from_raw)?;
         let program = args.next()?;
         let mut writable = Vec::new();
         loop {
             match args.next()? {
-                end if end == ARGUMENTS => break,
+                end if end == ARGUMENT_SEPARATOR => break,
                 place => writable.push(place.into()),
             }
         }
-        Some(JailOrder { parent, program, writable, args: args.collect() })
+        Some(JailSpec { parent, program, writable, args: args.collect() })
     }
 }
 
@@ -74,8 +74,8 @@ impl JailOrder {
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Option<JailOrder> {
-        JailOrder::read(words.iter().map(OsString::from))
+    fn read(words: &[&str]) -> Option<JailSpec> {
+        JailSpec::read(words.iter().map(OsString::from))
     }
 
     #[test]

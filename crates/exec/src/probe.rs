@@ -12,55 +12,56 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::confinement::{Confinement, Layers, Level, Part};
-use crate::keeper::{KEEPER_ARG, errno};
-use crate::order::{Input, Limits, Order};
-use crate::report::{Refusal, Report, Status, Step};
+use crate::command_spec::{CommandInput, CommandLimits, CommandSpec};
+use crate::confinement::{Confinement, ConfinementLevel, ConfinementPart, PrivateLayers};
+use crate::report::{CommandExitStatus, StartRefusal, StartStep, SupervisorReport};
+use crate::supervisor::{SUPERVISOR_ARG, errno};
 
 /// The first argument of a program that is started to see whether it is confined.
 pub(crate) const PROBE_ARG: &str = "__probe-confinement";
 
 /// How long a trial may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-const SCRATCH: u64 = 1 << 20;
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+const PROBE_SCRATCH_BYTES: u64 = 1 << 20;
 /// Folders that a command sees as empty.
-const COVERED: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev"];
+const COVERED_FOLDERS: [&str; 4] = ["/tmp", "/var/tmp", "/run", "/dev"];
 
 /// The best level that works, and why no better one does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probe {
-    pub level: Level,
-    pub why: Vec<Shortfall>,
-    /// Whether folders of the user can be changed for one project only: [`Layers`].
+pub struct SandboxProbe {
+    pub level: ConfinementLevel,
+    pub why: Vec<ConfinementShortfall>,
+    /// Whether folders of the user can be changed for one project only: [`PrivateLayers`].
     pub has_layers: bool,
 }
 
-impl Probe {
+impl SandboxProbe {
     /// Commands are not confined at all.
-    pub const NONE: Probe = Probe { level: Level::None, why: Vec::new(), has_layers: false };
+    pub const NONE: SandboxProbe =
+        SandboxProbe { level: ConfinementLevel::None, why: Vec::new(), has_layers: false };
 }
 
 /// Why a level does not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortfall {
-    pub level: Level,
-    pub part: Part,
+pub struct ConfinementShortfall {
+    pub level: ConfinementLevel,
+    pub part: ConfinementPart,
     errno: i32,
 }
 
-impl Shortfall {
+impl ConfinementShortfall {
     /// What can be done about it, once, by whoever owns the machine.
     pub fn remedy(&self) -> &'static str {
         self.part.remedy()
     }
 }
 
-impl fmt::Display for Shortfall {
+impl fmt::Display for ConfinementShortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let level = match self.level {
-            Level::Full => "full",
-            Level::Landlock => "Landlock",
-            Level::None => "no",
+            ConfinementLevel::Full => "full",
+            ConfinementLevel::Landlock => "Landlock",
+            ConfinementLevel::None => "no",
         };
         let error = io::Error::from_raw_os_error(self.errno);
         write!(f, "{level} confinement: {} failed: {error}", self.part)
@@ -68,36 +69,41 @@ impl fmt::Display for Shortfall {
 }
 
 /// Tries each level, the best one first, with a command that does nothing but look at itself. Takes some milliseconds,
-/// and is true for as long as nobody changes the system's settings. `keeper` is as in [`Order::keeper`]; `private` is a
+/// and is true for as long as nobody changes the system's settings. `keeper` is as in [`CommandSpec::keeper`]; `private` is a
 /// folder of ours, made if it is absent, on the file system where layers would be kept.
-pub fn probe(keeper: &Path, private: Option<&Path>) -> Probe {
+pub fn probe(keeper: &Path, private: Option<&Path>) -> SandboxProbe {
     let mut why = Vec::new();
-    let full = private.map(|private| (Level::Full, Some(private)));
-    for (level, private) in full.into_iter().chain([(Level::Full, None), (Level::Landlock, None)]) {
+    let full = private.map(|private| (ConfinementLevel::Full, Some(private)));
+    for (level, private) in
+        full.into_iter().chain([(ConfinementLevel::Full, None), (ConfinementLevel::Landlock, None)])
+    {
         // Without layers it is as impossible as with them, unless it was they that failed.
-        if why.iter().any(|it: &Shortfall| it.level == level && it.part != Part::Layers) {
+        if why.iter().any(|it: &ConfinementShortfall| it.level == level && it.part != ConfinementPart::Layers)
+        {
             continue;
         }
-        match attempt(keeper, level, private) {
-            Ok(()) => return Probe { level, why, has_layers: private.is_some() },
+        match try_level(keeper, level, private) {
+            Ok(()) => return SandboxProbe { level, why, has_layers: private.is_some() },
             Err(refusal) => {
                 let part = match refusal.step {
-                    Step::Confinement(part) => part,
-                    Step::Folder | Step::Program | Step::Keeper => Part::System,
+                    StartStep::Confinement(part) => part,
+                    StartStep::Folder | StartStep::Program | StartStep::SupervisorSetup => {
+                        ConfinementPart::System
+                    }
                 };
-                why.push(Shortfall { level, part, errno: refusal.errno });
+                why.push(ConfinementShortfall { level, part, errno: refusal.errno });
             }
         }
     }
-    Probe { level: Level::None, why, has_layers: false }
+    SandboxProbe { level: ConfinementLevel::None, why, has_layers: false }
 }
 
-fn attempt(keeper: &Path, level: Level, private: Option<&Path>) -> Result<(), Refusal> {
-    let lost = |error: io::Error| Refusal::of(Step::Keeper, &error);
+fn try_level(keeper: &Path, level: ConfinementLevel, private: Option<&Path>) -> Result<(), StartRefusal> {
+    let lost = |error: io::Error| StartRefusal::of(StartStep::SupervisorSetup, &error);
     let (mut ours, theirs) = UnixStream::pair().map_err(lost)?;
-    ours.set_read_timeout(Some(PATIENCE)).map_err(lost)?;
+    ours.set_read_timeout(Some(PROBE_TIMEOUT)).map_err(lost)?;
     let mut process = Command::new(keeper)
-        .arg(KEEPER_ARG)
+        .arg(SUPERVISOR_ARG)
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -105,56 +111,61 @@ fn attempt(keeper: &Path, level: Level, private: Option<&Path>) -> Result<(), Re
         .stderr(Stdio::null())
         .spawn()
         .map_err(lost)?;
-    let answer = converse(&mut ours, &order(keeper, level, private));
+    let answer = run_probe_command(&mut ours, &probe_spec(keeper, level, private));
     // Without its socket it ends, and all that is left with it.
     drop(ours);
     let _ = process.wait();
     answer.map_err(lost)?
 }
 
-fn converse(keeper: &mut UnixStream, order: &Order) -> io::Result<Result<(), Refusal>> {
+fn run_probe_command(keeper: &mut UnixStream, order: &CommandSpec) -> io::Result<Result<(), StartRefusal>> {
     keeper.write_all(&order.to_bytes())?;
     loop {
-        let mut bytes = [0; Report::BYTES];
+        let mut bytes = [0; SupervisorReport::BYTES];
         keeper.read_exact(&mut bytes)?;
-        match Report::from_bytes(&bytes).ok_or(io::ErrorKind::InvalidData)? {
-            Report::Started(_) => {}
-            Report::Refused(refusal) => return Ok(Err(refusal)),
-            Report::Ended(ended) if ended.status == Status::Exited(0) => return Ok(Ok(())),
-            Report::Ended(_) => {
-                return Ok(Err(Refusal::of(Step::Confinement(Part::Filter), &Errno::PERM.into())));
+        match SupervisorReport::from_bytes(&bytes).ok_or(io::ErrorKind::InvalidData)? {
+            SupervisorReport::Started(_) => {}
+            SupervisorReport::Refused(refusal) => return Ok(Err(refusal)),
+            SupervisorReport::Ended(ended) if ended.status == CommandExitStatus::Exited(0) => {
+                return Ok(Ok(()));
+            }
+            SupervisorReport::Ended(_) => {
+                return Ok(Err(StartRefusal::of(
+                    StartStep::Confinement(ConfinementPart::Filter),
+                    &Errno::PERM.into(),
+                )));
             }
         }
     }
 }
 
-fn order(keeper: &Path, level: Level, private: Option<&Path>) -> Order {
+fn probe_spec(keeper: &Path, level: ConfinementLevel, private: Option<&Path>) -> CommandSpec {
     let confinement = Confinement {
         // Where the command has a folder of its own, the program would not be found.
-        writable: COVERED
+        writable: COVERED_FOLDERS
             .iter()
             .any(|covered| keeper.starts_with(covered))
             .then(|| keeper.into())
             .into_iter()
             .collect(),
-        layers: private.map(|private| Layers {
+        layers: private.map(|private| PrivateLayers {
             folder: private.into(),
             base: private.into(),
             over: vec![private.join("over")],
             own: Vec::new(),
             is_kept: true,
         }),
-        scratch: SCRATCH,
+        scratch: PROBE_SCRATCH_BYTES,
         ..Confinement::new(level)
     };
-    Order {
+    CommandSpec {
         program: keeper.into(),
         args: vec![OsString::from(PROBE_ARG)],
         cwd: "/".into(),
         env: Vec::new(),
-        input: Input::Nothing,
+        input: CommandInput::Nothing,
         terminal: None,
-        limits: Limits::default(),
+        limits: CommandLimits::default(),
         confinement: Some(confinement),
         keeper: keeper.into(),
     }
@@ -171,8 +182,8 @@ pub(crate) fn is_confined() -> bool {
 }
 
 /// For whoever has an error only.
-impl Refusal {
-    pub(crate) fn of(step: Step, error: &io::Error) -> Refusal {
-        Refusal { step, errno: errno(error) }
+impl StartRefusal {
+    pub(crate) fn of(step: StartStep, error: &io::Error) -> StartRefusal {
+        StartRefusal { step, errno: errno(error) }
     }
 }

@@ -2,13 +2,13 @@
 
 use rustix::process::WaitStatus;
 
-use crate::confinement::Part;
+use crate::confinement::ConfinementPart;
 
 /// How a command ended, and what was left of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    pub status: Status,
-    pub cause: Cause,
+pub struct CommandOutcome {
+    pub status: CommandExitStatus,
+    pub cause: CommandEndCause,
     /// How many of its processes were still there after the command had ended by itself, and had to be ended too.
     pub leftovers: u32,
     /// How many processes could not be ended in time: they belong to another user, hang inside the kernel, or flee.
@@ -16,7 +16,7 @@ pub struct Ended {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum CommandExitStatus {
     Exited(i32),
     /// Ended by a signal, its own or ours.
     Signalled(i32),
@@ -26,60 +26,64 @@ pub enum Status {
 
 /// Why it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum CommandEndCause {
     /// The command was over.
-    Itself,
+    Completed,
     /// Somebody stopped it.
     Stopped,
     /// It had more processes than its limits allow.
     TooManyProcesses,
     /// The keeper was killed, or is too late. What could be found was ended.
-    KeeperLost,
+    SupervisorLost,
 }
 
-impl Ended {
+impl CommandOutcome {
     /// What can be said when the keeper can't say it.
-    pub(crate) const UNSEEN: Ended =
-        Ended { status: Status::Unknown, cause: Cause::KeeperLost, leftovers: 0, survivors: 0 };
+    pub(crate) const UNSEEN: CommandOutcome = CommandOutcome {
+        status: CommandExitStatus::Unknown,
+        cause: CommandEndCause::SupervisorLost,
+        leftovers: 0,
+        survivors: 0,
+    };
 }
 
-impl From<WaitStatus> for Status {
-    fn from(status: WaitStatus) -> Status {
+impl From<WaitStatus> for CommandExitStatus {
+    fn from(status: WaitStatus) -> CommandExitStatus {
         match (status.exit_status(), status.terminating_signal()) {
-            (Some(code), _) => Status::Exited(code),
-            (None, Some(signal)) => Status::Signalled(signal),
-            (None, None) => Status::Unknown,
+            (Some(code), _) => CommandExitStatus::Exited(code),
+            (None, Some(signal)) => CommandExitStatus::Signalled(signal),
+            (None, None) => CommandExitStatus::Unknown,
         }
     }
 }
 
 /// Why the keeper could not start a command: the step that failed, and the system's number for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) step: Step,
+pub(crate) struct StartRefusal {
+    pub(crate) step: StartStep,
     pub(crate) errno: i32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum StartStep {
     Folder,
     Program,
-    Keeper,
-    Confinement(Part),
+    SupervisorSetup,
+    Confinement(ConfinementPart),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum SupervisorReport {
     /// With the process id of the command.
     Started(i32),
-    Refused(Refusal),
-    Ended(Ended),
+    Refused(StartRefusal),
+    Ended(CommandOutcome),
 }
 
-type Numbers = [i32; 6];
+type EncodedReport = [i32; 6];
 
-impl Report {
-    pub(crate) const BYTES: usize = size_of::<Numbers>();
+impl SupervisorReport {
+    pub(crate) const BYTES: usize = size_of::<EncodedReport>();
 
     /// Always as long, so that a report is written and read at once.
     pub(crate) fn to_bytes(self) -> Vec<u8> {
@@ -87,73 +91,73 @@ impl Report {
     }
 
     /// `None` if no keeper wrote this.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Report> {
-        let mut numbers: Numbers = [0; 6];
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SupervisorReport> {
+        let mut numbers: EncodedReport = [0; 6];
         let (chunks, rest) = bytes.as_chunks();
         if chunks.len() != numbers.len() || !rest.is_empty() {
             return None;
         }
         numbers.iter_mut().zip(chunks).for_each(|(number, chunk)| *number = i32::from_le_bytes(*chunk));
-        Report::from_numbers(numbers)
+        SupervisorReport::from_numbers(numbers)
     }
 
-    fn to_numbers(self) -> Numbers {
+    fn to_numbers(self) -> EncodedReport {
         match self {
-            Report::Started(pid) => [0, pid, 0, 0, 0, 0],
-            Report::Refused(Refusal { step, errno }) => {
+            SupervisorReport::Started(pid) => [0, pid, 0, 0, 0, 0],
+            SupervisorReport::Refused(StartRefusal { step, errno }) => {
                 let step = match step {
-                    Step::Folder => 0,
-                    Step::Program => 1,
-                    Step::Keeper => 2,
-                    Step::Confinement(part) => 3_i32.saturating_add(part.to_number()),
+                    StartStep::Folder => 0,
+                    StartStep::Program => 1,
+                    StartStep::SupervisorSetup => 2,
+                    StartStep::Confinement(part) => 3_i32.saturating_add(part.to_number()),
                 };
                 [1, step, errno, 0, 0, 0]
             }
-            Report::Ended(ended) => {
+            SupervisorReport::Ended(ended) => {
                 let (kind, number) = match ended.status {
-                    Status::Exited(code) => (0, code),
-                    Status::Signalled(signal) => (1, signal),
-                    Status::Unknown => (2, 0),
+                    CommandExitStatus::Exited(code) => (0, code),
+                    CommandExitStatus::Signalled(signal) => (1, signal),
+                    CommandExitStatus::Unknown => (2, 0),
                 };
                 let cause = match ended.cause {
-                    Cause::Itself => 0,
-                    Cause::Stopped => 1,
-                    Cause::TooManyProcesses => 2,
-                    Cause::KeeperLost => 3,
+                    CommandEndCause::Completed => 0,
+                    CommandEndCause::Stopped => 1,
+                    CommandEndCause::TooManyProcesses => 2,
+                    CommandEndCause::SupervisorLost => 3,
                 };
                 [2, kind, number, cause, ended.leftovers.cast_signed(), ended.survivors.cast_signed()]
             }
         }
     }
 
-    fn from_numbers(numbers: Numbers) -> Option<Report> {
+    fn from_numbers(numbers: EncodedReport) -> Option<SupervisorReport> {
         let report = match numbers {
-            [0, pid, ..] => Report::Started(pid),
+            [0, pid, ..] => SupervisorReport::Started(pid),
             [1, step, errno, ..] => {
                 let step = match step {
-                    0 => Step::Folder,
-                    1 => Step::Program,
-                    2 => Step::Keeper,
-                    other => Step::Confinement(Part::from_number(other.checked_sub(3)?)?),
+                    0 => StartStep::Folder,
+                    1 => StartStep::Program,
+                    2 => StartStep::SupervisorSetup,
+                    other => StartStep::Confinement(ConfinementPart::from_number(other.checked_sub(3)?)?),
                 };
-                Report::Refused(Refusal { step, errno })
+                SupervisorReport::Refused(StartRefusal { step, errno })
             }
             [2, kind, number, cause, leftovers, survivors] => {
                 let status = match kind {
-                    0 => Status::Exited(number),
-                    1 => Status::Signalled(number),
-                    2 => Status::Unknown,
+                    0 => CommandExitStatus::Exited(number),
+                    1 => CommandExitStatus::Signalled(number),
+                    2 => CommandExitStatus::Unknown,
                     _ => return None,
                 };
                 let cause = match cause {
-                    0 => Cause::Itself,
-                    1 => Cause::Stopped,
-                    2 => Cause::TooManyProcesses,
-                    3 => Cause::KeeperLost,
+                    0 => CommandEndCause::Completed,
+                    1 => CommandEndCause::Stopped,
+                    2 => CommandEndCause::TooManyProcesses,
+                    3 => CommandEndCause::SupervisorLost,
                     _ => return None,
                 };
                 let (leftovers, survivors) = (leftovers.cast_unsigned(), survivors.cast_unsigned());
-                Report::Ended(Ended { status, cause, leftovers, survivors })
+                SupervisorReport::Ended(CommandOutcome { status, cause, leftovers, survivors })
             }
             _ => return None,
         };
@@ -168,21 +172,31 @@ mod tests {
 
     use super::*;
 
-    fn report() -> impl Strategy<Value = Report> {
+    fn report() -> impl Strategy<Value = SupervisorReport> {
         use prop::sample::select;
-        let confined = [Part::Request, Part::Mounts, Part::Filter].map(Step::Confinement);
-        let step = select([vec![Step::Folder, Step::Program, Step::Keeper], confined.to_vec()].concat());
+        let confined = [ConfinementPart::Request, ConfinementPart::Mounts, ConfinementPart::Filter]
+            .map(StartStep::Confinement);
+        let step = select(
+            [vec![StartStep::Folder, StartStep::Program, StartStep::SupervisorSetup], confined.to_vec()]
+                .concat(),
+        );
         let status = prop_oneof![
-            any::<i32>().prop_map(Status::Exited),
-            any::<i32>().prop_map(Status::Signalled),
-            Just(Status::Unknown)
+            any::<i32>().prop_map(CommandExitStatus::Exited),
+            any::<i32>().prop_map(CommandExitStatus::Signalled),
+            Just(CommandExitStatus::Unknown)
         ];
-        let cause = select(vec![Cause::Itself, Cause::Stopped, Cause::TooManyProcesses, Cause::KeeperLost]);
+        let cause = select(vec![
+            CommandEndCause::Completed,
+            CommandEndCause::Stopped,
+            CommandEndCause::TooManyProcesses,
+            CommandEndCause::SupervisorLost,
+        ]);
         prop_oneof![
-            any::<i32>().prop_map(Report::Started),
-            (step, any::<i32>()).prop_map(|(step, errno)| Report::Refused(Refusal { step, errno })),
+            any::<i32>().prop_map(SupervisorReport::Started),
+            (step, any::<i32>())
+                .prop_map(|(step, errno)| SupervisorReport::Refused(StartRefusal { step, errno })),
             (status, cause, any::<u32>(), any::<u32>()).prop_map(|(status, cause, leftovers, survivors)| {
-                Report::Ended(Ended { status, cause, leftovers, survivors })
+                SupervisorReport::Ended(CommandOutcome { status, cause, leftovers, survivors })
             }),
         ]
     }
@@ -191,13 +205,13 @@ mod tests {
         #[test]
         fn a_report_arrives_as_it_was_sent(report in report()) {
             let bytes = report.to_bytes();
-            prop_assert_eq!(bytes.len(), Report::BYTES);
-            prop_assert_eq!(Report::from_bytes(&bytes), Some(report));
+            prop_assert_eq!(bytes.len(), SupervisorReport::BYTES);
+            prop_assert_eq!(SupervisorReport::from_bytes(&bytes), Some(report));
         }
 
         #[test]
         fn garbage_never_panics(bytes in vec(any::<u8>(), 0..40)) {
-            let _ = Report::from_bytes(&bytes);
+            let _ = SupervisorReport::from_bytes(&bytes);
         }
     }
 }

@@ -13,10 +13,10 @@ use rustix::stdio::stdin;
 use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::net::unix::pipe;
 
-use crate::order::WindowSize;
+use crate::command_spec::WindowSize;
 
 /// Both sides of a terminal.
-pub(crate) struct Terminal {
+pub(crate) struct CommandTerminal {
     /// What the command says.
     pub(crate) output: pipe::Receiver,
     /// What is typed.
@@ -25,8 +25,8 @@ pub(crate) struct Terminal {
     pub(crate) theirs: OwnedFd,
 }
 
-impl Terminal {
-    pub(crate) fn open(size: WindowSize) -> io::Result<Terminal> {
+impl CommandTerminal {
+    pub(crate) fn open(size: WindowSize) -> io::Result<CommandTerminal> {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
         fcntl_setfd(&ours, FdFlags::CLOEXEC)?;
         grantpt(&ours)?;
@@ -39,13 +39,13 @@ impl Terminal {
         // It is no pipe, but it is read and written as one.
         let input = pipe::Sender::from_owned_fd_unchecked(ours.try_clone()?)?;
         let output = pipe::Receiver::from_owned_fd_unchecked(ours)?;
-        Ok(Terminal { output, input, theirs })
+        Ok(CommandTerminal { output, input, theirs })
     }
 }
 
 /// Gives a command this terminal, as the one that controls its session, of which it is the leader.
 #[expect(unsafe_code, reason = "only a new process can make a session of its own before its program begins")]
-pub(crate) fn give(command: &mut Command, theirs: impl AsFd) -> io::Result<()> {
+pub(crate) fn attach_terminal(command: &mut Command, theirs: impl AsFd) -> io::Result<()> {
     let side = || theirs.as_fd().try_clone_to_owned().map(Stdio::from);
     command.stdin(side()?).stdout(side()?).stderr(side()?);
     let take = || {

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use helve_journal::{FileJournal, Journal, SessionLog};
-use helve_protocol::{Event, History, ModelName, Seq, SessionId, StepStarted};
-use helve_testkit::{Session, id};
+use helve_protocol::{ConversationHistory, ModelName, Seq, SessionEvent, SessionId, StepStarted};
+use helve_testkit::{SampleSession, sample_id};
 
 type Group = fn(&Path);
 
@@ -51,12 +51,12 @@ fn row(what: &str, ours: Duration, baseline_is: &str, baseline: Duration, target
 }
 
 /// An ordinary session: turns of a question, a step with two calls, and an answer. 1 + 10 events a turn.
-fn events(session: SessionId, count: usize) -> Vec<Event> {
-    let mut session = Session::new(session);
+fn events(session: SessionId, count: usize) -> Vec<SessionEvent> {
+    let mut session = SampleSession::new(session);
     let mut events = vec![session.created()];
     let output = "    let answer = question.ask(&context)?;\n".repeat(10);
     while events.len() < count {
-        events.push(session.says("Why does the parser fail on an empty line?"));
+        events.push(session.user_message("Why does the parser fail on an empty line?"));
         events.extend(
             session.step("I look at the parser.", &[("read", &output), ("grep", "src/parse.rs:12: fn line")]),
         );
@@ -68,7 +68,7 @@ fn events(session: SessionId, count: usize) -> Vec<Event> {
 
 fn appending(root: &Path) {
     let count = 10_000;
-    let all = events(id(1), count);
+    let all = events(sample_id(1), count);
     let lines: Vec<String> = all.iter().map(|event| event.to_json().unwrap() + "\n").collect();
     let raw = |name: &str, batch: usize, sync: bool| {
         let mut file = OpenOptions::new().append(true).create_new(true).open(root.join(name)).unwrap();
@@ -83,8 +83,8 @@ fn appending(root: &Path) {
     };
     let ours = |n: u64, batch: usize, sync: bool| {
         let journal = FileJournal::new(root);
-        let events = events(id(n), count);
-        let mut log = journal.create(id(n)).unwrap();
+        let events = events(sample_id(n), count);
+        let mut log = journal.create(sample_id(n)).unwrap();
         time(|| {
             for events in events.chunks(batch) {
                 log.append(events).unwrap();
@@ -115,30 +115,30 @@ fn segments(root: &Path) {
     let mut file = OpenOptions::new().append(true).create_new(true).open(root.join("plain")).unwrap();
     let plain = time(|| all.iter().for_each(|segment| file.write_all(segment).unwrap()));
     let journal = FileJournal::new(root);
-    let log = journal.create(id(1)).unwrap();
+    let log = journal.create(sample_id(1)).unwrap();
     let put_all = |log: &dyn SessionLog| {
         let blobs = log.blobs();
-        all.iter().map(|segment| blobs.put_soon(segment).unwrap()).collect::<Vec<_>>()
+        all.iter().map(|segment| blobs.put_unsynced(segment).unwrap()).collect::<Vec<_>>()
     };
     let new = time(|| put_all(&*log));
     drop(log);
     row("put 1,000 segments of 2 KB", new, "write", plain, "≤ 200 ms");
-    let log = journal.open(id(1), &mut |_| {}).unwrap();
+    let log = journal.open(sample_id(1), &mut |_| {}).unwrap();
     row("put them again after reopening", time(|| put_all(&*log)), "write", plain, "");
     row("put them once more", time(|| put_all(&*log)), "write", plain, "");
     let blobs = put_all(&*log);
     drop(log);
-    let log = journal.open(id(1), &mut |_| {}).unwrap();
+    let log = journal.open(sample_id(1), &mut |_| {}).unwrap();
     let first = time(|| log.blobs().get(*blobs.last().unwrap()).unwrap());
     row("find one of 1,000 after opening", first, "write", plain, "");
 
     let steps = |n: u64, segments_a_step: usize| {
-        let mut session = Session::new(id(n));
-        let mut log = journal.create(id(n)).unwrap();
+        let mut session = SampleSession::new(sample_id(n));
+        let mut log = journal.create(sample_id(n)).unwrap();
         time(|| {
             for segments in all.chunks(2) {
                 let segments = segments.iter().take(segments_a_step);
-                let segments = segments.map(|segment| log.blobs().put_soon(segment).unwrap()).collect();
+                let segments = segments.map(|segment| log.blobs().put_unsynced(segment).unwrap()).collect();
                 let (message, request) = (session.draw(), session.draw());
                 let model = ModelName::new("test/model");
                 let step =
@@ -158,11 +158,11 @@ fn segments(root: &Path) {
 
 fn opening(root: &Path) {
     let journal = FileJournal::new(root);
-    journal.create(id(1)).unwrap().append(&events(id(1), 10_000)).unwrap();
-    let log = root.join("sessions").join(id::<SessionId>(1).to_string()).join("log.jsonl");
+    journal.create(sample_id(1)).unwrap().append(&events(sample_id(1), 10_000)).unwrap();
+    let log = root.join("sessions").join(sample_id::<SessionId>(1).to_string()).join("log.jsonl");
     let open_and_fold = || {
-        let mut history = History::default();
-        let log = journal.open(id(1), &mut |event| history.apply(&event)).unwrap();
+        let mut history = ConversationHistory::default();
+        let log = journal.open(sample_id(1), &mut |event| history.apply(&event)).unwrap();
         (log.last(), history.for_model().len())
     };
     let ours = best(10, open_and_fold);
@@ -174,8 +174,8 @@ fn listing(root: &Path) {
     let home = root.join("many");
     let journal = FileJournal::new(&home);
     for n in 0..5_000 {
-        let events = events(id(10_000 + n), 12);
-        journal.create(id(10_000 + n)).unwrap().append(&events).unwrap();
+        let events = events(sample_id(10_000 + n), 12);
+        journal.create(sample_id(10_000 + n)).unwrap().append(&events).unwrap();
     }
     let first = time(|| journal.list().unwrap());
     let ours = best(10, || FileJournal::new(&home).list().unwrap().len());
@@ -190,12 +190,12 @@ fn listing(root: &Path) {
 
 fn forking(root: &Path) {
     let journal = FileJournal::new(root);
-    let events = events(id(4), 100_000);
-    journal.create(id(4)).unwrap().append(&events).unwrap();
+    let events = events(sample_id(4), 100_000);
+    journal.create(sample_id(4)).unwrap().append(&events).unwrap();
     let mut child = 20_000;
     let mut fork_at = |seq: u64| {
         child += 1;
-        journal.fork(id(4), Seq(seq), id(child)).unwrap();
+        journal.fork(sample_id(4), Seq(seq), sample_id(child)).unwrap();
     };
     let last = best(10, || fork_at(100_000));
     let middle = best(10, || fork_at(31_415));

@@ -6,22 +6,22 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use helve_protocol::{BlobError, BlobId, Blobs};
+use helve_protocol::{BlobError, BlobId, BlobStore};
 
-use crate::error::At;
+use crate::error::JournalIoExt;
 use crate::log::SessionFolder;
-use crate::pack::Pack;
-use crate::{Error, MAX_BLOB_BYTES, Result, disk};
+use crate::pack::BlobPack;
+use crate::{JournalError, JournalResult, MAX_BLOB_BYTES, disk};
 
 /// Fast, and small enough: a payload is written while somebody waits.
 pub(crate) const COMPRESSION_LEVEL: i32 = 3;
-const UNFINISHED: &str = ".unfinished-";
+const UNFINISHED_BLOB_PREFIX: &str = ".unfinished-";
 
 /// The blobs of a session. Those of its ancestors are read, never written.
-pub(crate) struct FileBlobs {
+pub(crate) struct FileBlobStore {
     folder: PathBuf,
     ancestors: Vec<PathBuf>,
-    packs: Mutex<Packs>,
+    packs: Mutex<SessionPacks>,
     /// Those that are known to be safe on disk.
     safe: Mutex<HashSet<BlobId>>,
     /// Held while a file is written: several may be put at once, and the same one too.
@@ -29,26 +29,26 @@ pub(crate) struct FileBlobs {
 }
 
 /// The packs of a session and of its ancestors.
-struct Packs {
-    own: Pack,
-    ancestors: Vec<Pack>,
-    writer: Writer,
+struct SessionPacks {
+    own: BlobPack,
+    ancestors: Vec<BlobPack>,
+    writer: PackWriter,
 }
 
 /// Who may append to the session's pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writer {
+enum PackWriter {
     /// We own the session.
     Us,
     SomebodyElse,
 }
 
-impl Packs {
-    fn all(&mut self) -> impl Iterator<Item = &mut Pack> {
+impl SessionPacks {
+    fn all(&mut self) -> impl Iterator<Item = &mut BlobPack> {
         std::iter::once(&mut self.own).chain(&mut self.ancestors)
     }
 
-    fn contain(&mut self, blob: BlobId) -> Result<bool> {
+    fn contain(&mut self, blob: BlobId) -> JournalResult<bool> {
         if self.own.contains(blob)? {
             return Ok(true);
         }
@@ -63,21 +63,21 @@ impl Packs {
 
     /// Whether a payload can be read from a pack, and will be as safe as the session's own.
     fn hold_whole(&mut self, blob: BlobId) -> bool {
-        let is_whole = |pack: &mut Pack| matches!(pack.load(blob), Ok(Some(_)));
+        let is_whole = |pack: &mut BlobPack| matches!(pack.load(blob), Ok(Some(_)));
         is_whole(&mut self.own) || self.ancestors.iter_mut().any(|pack| is_whole(pack) && pack.sync().is_ok())
     }
 }
 
-impl FileBlobs {
+impl FileBlobStore {
     /// The ancestors come with the youngest first.
-    pub(crate) fn new(own: &SessionFolder, ancestors: &[&SessionFolder]) -> FileBlobs {
-        let pack = |folder: &SessionFolder| Pack::new(folder.path.clone(), folder.session);
-        let packs = Packs {
+    pub(crate) fn new(own: &SessionFolder, ancestors: &[&SessionFolder]) -> FileBlobStore {
+        let pack = |folder: &SessionFolder| BlobPack::new(folder.path.clone(), folder.session);
+        let packs = SessionPacks {
             own: pack(own),
             ancestors: ancestors.iter().map(|folder| pack(folder)).collect(),
-            writer: Writer::SomebodyElse,
+            writer: PackWriter::SomebodyElse,
         };
-        FileBlobs {
+        FileBlobStore {
             folder: own.blobs(),
             ancestors: ancestors.iter().map(|folder| folder.blobs()).collect(),
             packs: Mutex::new(packs),
@@ -90,7 +90,7 @@ impl FileBlobs {
         format!("{blob}.zst")
     }
 
-    fn packs(&self) -> MutexGuard<'_, Packs> {
+    fn packs(&self) -> MutexGuard<'_, SessionPacks> {
         self.packs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,20 +100,20 @@ impl FileBlobs {
 
     /// Called while the session is ours, and no more when it is not.
     pub(crate) fn own_pack(&self) {
-        self.packs().writer = Writer::Us;
+        self.packs().writer = PackWriter::Us;
     }
 
     pub(crate) fn disown_pack(&self) {
-        self.packs().writer = Writer::SomebodyElse;
+        self.packs().writer = PackWriter::SomebodyElse;
     }
 
     /// Makes what was put soon survive the end of the machine.
-    pub(crate) fn sync(&self) -> Result<()> {
+    pub(crate) fn sync(&self) -> JournalResult<()> {
         self.packs().own.sync()
     }
 
     /// Whether an event may name the blob.
-    pub(crate) fn may_be_named(&self, blob: BlobId) -> Result<bool> {
+    pub(crate) fn may_be_named(&self, blob: BlobId) -> JournalResult<bool> {
         if self.safe().contains(&blob) {
             return Ok(true);
         }
@@ -121,14 +121,14 @@ impl FileBlobs {
             return Ok(true);
         }
         // Whatever has its final name was complete before it got it.
-        let found = self.folders().any(|folder| folder.join(FileBlobs::name(blob)).exists());
+        let found = self.folders().any(|folder| folder.join(FileBlobStore::name(blob)).exists());
         if found {
             self.safe().insert(blob);
         }
         Ok(found)
     }
 
-    pub(crate) fn store(&self, content: &[u8]) -> Result<BlobId> {
+    pub(crate) fn store(&self, content: &[u8]) -> JournalResult<BlobId> {
         let blob = id_of(hash(content)?);
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let known = self.safe().contains(&blob);
@@ -149,12 +149,12 @@ impl FileBlobs {
         packs.hold_whole(blob) && packs.own.sync().is_ok()
     }
 
-    pub(crate) fn store_soon(&self, content: &[u8]) -> Result<BlobId> {
+    pub(crate) fn store_unsynced(&self, content: &[u8]) -> JournalResult<BlobId> {
         let hash = hash(content)?;
         let blob = id_of(hash);
         let mut packs = self.packs();
         // A pack that is not ours is left alone. A file of its own is dearer, and always right.
-        if packs.writer == Writer::SomebodyElse || !packs.own.takes_more()? {
+        if packs.writer == PackWriter::SomebodyElse || !packs.own.accepts_appends()? {
             drop(packs);
             return self.store(content);
         }
@@ -165,37 +165,37 @@ impl FileBlobs {
         Ok(blob)
     }
 
-    fn write(&self, blob: BlobId, content: &[u8]) -> Result<()> {
+    fn write(&self, blob: BlobId, content: &[u8]) -> JournalResult<()> {
         if !self.folder.exists() {
             self.create_folder()?;
         }
-        let unfinished = self.folder.join(format!("{UNFINISHED}{blob}"));
+        let unfinished = self.folder.join(format!("{UNFINISHED_BLOB_PREFIX}{blob}"));
         disk::remove_file_if_exists(&unfinished)?;
         let written = self.write_to(&unfinished, content);
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
         }
         written?;
-        let path = self.folder.join(FileBlobs::name(blob));
+        let path = self.folder.join(FileBlobStore::name(blob));
         fs::rename(&unfinished, &path).at(&path)?;
         disk::sync_folder(&self.folder)
     }
 
     /// A session without blobs has no folder for them; one that was removed with its session is not made again.
-    fn create_folder(&self) -> Result<()> {
+    fn create_folder(&self) -> JournalResult<()> {
         let Some(session) = self.folder.parent() else { return Ok(()) };
         fs::metadata(session).at(session)?;
         disk::create_folder(&self.folder)?;
         disk::sync_folder(session)
     }
 
-    fn write_to(&self, path: &std::path::Path, content: &[u8]) -> Result<()> {
+    fn write_to(&self, path: &std::path::Path, content: &[u8]) -> JournalResult<()> {
         let compressed = zstd::bulk::compress(content, COMPRESSION_LEVEL).at(path)?;
         let mut file = disk::create_file(path)?;
         file.write_all(&compressed).and_then(|()| file.sync_data()).at(path)
     }
 
-    pub(crate) fn load(&self, blob: BlobId) -> Result<Vec<u8>> {
+    pub(crate) fn load(&self, blob: BlobId) -> JournalResult<Vec<u8>> {
         // What is damaged in one place may be whole in another.
         let file = self.load_file(blob);
         if let Ok(Some(content)) = file {
@@ -209,11 +209,11 @@ impl FileBlobs {
                 Err(error) => drop(failed.get_or_insert(error)),
             }
         }
-        Err(failed.unwrap_or(Error::BlobMissing(blob)))
+        Err(failed.unwrap_or(JournalError::BlobMissing(blob)))
     }
 
-    fn load_file(&self, blob: BlobId) -> Result<Option<Vec<u8>>> {
-        let name = FileBlobs::name(blob);
+    fn load_file(&self, blob: BlobId) -> JournalResult<Option<Vec<u8>>> {
+        let name = FileBlobStore::name(blob);
         for folder in self.folders() {
             let path = folder.join(&name);
             if let Some(file) =
@@ -230,10 +230,11 @@ impl FileBlobs {
     }
 
     /// Removes what a killed process left half written, and makes sure of what it left whole.
-    pub(crate) fn tidy(&self) -> Result<()> {
+    pub(crate) fn tidy(&self) -> JournalResult<()> {
         let Some(entries) = disk::if_exists(fs::read_dir(&self.folder), &self.folder)? else { return Ok(()) };
-        for entry in
-            entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED))
+        for entry in entries
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED_BLOB_PREFIX))
         {
             let _ = fs::remove_file(entry.path());
         }
@@ -241,9 +242,13 @@ impl FileBlobs {
     }
 }
 
-fn hash(content: &[u8]) -> Result<blake3::Hash> {
+fn hash(content: &[u8]) -> JournalResult<blake3::Hash> {
     if content.len() > MAX_BLOB_BYTES {
-        return Err(Error::TooLarge { what: "a payload", bytes: content.len(), limit: MAX_BLOB_BYTES });
+        return Err(JournalError::TooLarge {
+            what: "a payload",
+            bytes: content.len(),
+            limit: MAX_BLOB_BYTES,
+        });
     }
     Ok(blake3::hash(content))
 }
@@ -252,30 +257,30 @@ fn id_of(hash: blake3::Hash) -> BlobId {
     BlobId::from_hash(*hash.as_bytes())
 }
 
-fn decompress(file: File, blob: BlobId) -> Result<Vec<u8>> {
+fn decompress(file: File, blob: BlobId) -> JournalResult<Vec<u8>> {
     let mut content = Vec::new();
     // A damaged file may claim any size, so one byte more than the limit is enough to know.
     let limit = MAX_BLOB_BYTES as u64 + 1;
     let decoder = zstd::stream::read::Decoder::new(file);
     let read = decoder.and_then(|decoder| decoder.take(limit).read_to_end(&mut content));
     let intact = read.is_ok() && id_of(blake3::hash(&content)) == blob;
-    if intact { Ok(content) } else { Err(Error::BlobDamaged(blob)) }
+    if intact { Ok(content) } else { Err(JournalError::BlobDamaged(blob)) }
 }
 
-impl Blobs for FileBlobs {
-    fn put(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+impl BlobStore for FileBlobStore {
+    fn put(&self, content: &[u8]) -> JournalResult<BlobId, BlobError> {
         self.store(content).map_err(|error| BlobError(Box::new(error)))
     }
 
-    fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
-        self.store_soon(content).map_err(|error| BlobError(Box::new(error)))
+    fn put_unsynced(&self, content: &[u8]) -> JournalResult<BlobId, BlobError> {
+        self.store_unsynced(content).map_err(|error| BlobError(Box::new(error)))
     }
 
-    fn sync(&self) -> Result<(), BlobError> {
-        FileBlobs::sync(self).map_err(|error| BlobError(Box::new(error)))
+    fn sync(&self) -> JournalResult<(), BlobError> {
+        FileBlobStore::sync(self).map_err(|error| BlobError(Box::new(error)))
     }
 
-    fn get(&self, blob: BlobId) -> Result<Vec<u8>, BlobError> {
+    fn get(&self, blob: BlobId) -> JournalResult<Vec<u8>, BlobError> {
         self.load(blob).map_err(|error| BlobError(Box::new(error)))
     }
 }

@@ -9,21 +9,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionSummary, Status, Timestamp, Usage};
+use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionStatus, SessionSummary, Timestamp, TokenUsage};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 
-use crate::digest::{Digest, TitleSource};
-use crate::files::{FileJournal, Stamp};
-use crate::line::Tip;
-use crate::lineage::{Told, tell_rest, to_the_end};
-use crate::owner::{self, Owner};
-use crate::{Ending, Result, disk};
-use helve_protocol::{Activity, Work};
+use crate::file_journal::{FileJournal, LogStamp};
+use crate::lineage::{LogReadResult, read_rest, visit_all};
+use crate::log_line::ChainHash;
+use crate::owner::{self, OwnerStatus};
+use crate::summary::{SummaryBuilder, TitleSource};
+use crate::{JournalResult, LogReadEnd, disk};
+use helve_protocol::{ActivityKind, SessionActivity};
 
 /// Raised with every change of the tables: an old catalogue is made anew.
-const VERSION: i64 = 2;
+const CATALOGUE_VERSION: i64 = 2;
 
-const TABLES: &str = "
+const CREATE_TABLES_SQL: &str = "
     CREATE TABLE sessions (
         session TEXT PRIMARY KEY, title TEXT NOT NULL, title_source INTEGER NOT NULL, workspace TEXT NOT NULL,
         model TEXT, created INTEGER NOT NULL, updated INTEGER NOT NULL, last INTEGER NOT NULL, turns INTEGER NOT NULL,
@@ -33,34 +33,34 @@ const TABLES: &str = "
         work INTEGER NOT NULL, questions INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID";
 
-pub(crate) struct Catalogue {
+pub(crate) struct SessionCatalogue {
     path: PathBuf,
-    db: Connected,
+    db: CatalogueConnection,
 }
 
 /// What there is to work with.
-enum Connected {
-    To(Connection),
+enum CatalogueConnection {
+    Open(Connection),
     /// Nothing can be stored: every list is made from the logs.
-    Not,
+    Unavailable,
 }
 
 /// A row: what is said of a session, and how far its log was read for it.
-struct Indexed {
-    digest: Digest,
+struct CatalogueRow {
+    digest: SummaryBuilder,
     /// The log at that time.
-    stamp: Stamp,
+    stamp: LogStamp,
     /// How much of it was proved.
     proved: u64,
-    tip: Tip,
+    tip: ChainHash,
 }
 
-impl Catalogue {
-    pub(crate) fn open(path: &Path) -> Catalogue {
-        let mut catalogue = Catalogue { path: path.to_owned(), db: Connected::Not };
+impl SessionCatalogue {
+    pub(crate) fn open(path: &Path) -> SessionCatalogue {
+        let mut catalogue = SessionCatalogue { path: path.to_owned(), db: CatalogueConnection::Unavailable };
         match connect(path) {
-            Ok(db) => catalogue.db = Connected::To(db),
-            Err(error) if is_passing(&error) => {}
+            Ok(db) => catalogue.db = CatalogueConnection::Open(db),
+            Err(error) if is_transient(&error) => {}
             Err(_) => catalogue.replace(),
         }
         catalogue
@@ -69,15 +69,15 @@ impl Catalogue {
     /// Puts a new, empty catalogue in the place of what is there. Others may use the old one meanwhile; it is complete
     /// before it gets its name, so nobody finds half of it.
     pub(crate) fn replace(&mut self) {
-        self.db = Connected::Not;
+        self.db = CatalogueConnection::Unavailable;
         match create(&self.path) {
-            Ok(db) => self.db = Connected::To(db),
+            Ok(db) => self.db = CatalogueConnection::Open(db),
             Err(error) => tracing::warn!(name: "catalogue.not_stored", %error),
         }
     }
 
     /// What is wrong with the catalogue at a path.
-    pub(crate) fn check(path: &Path) -> Result<(), String> {
+    pub(crate) fn check(path: &Path) -> JournalResult<(), String> {
         let verdict = connect(path).and_then(|db| {
             let verdict: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
             read_rows(&db)?;
@@ -91,10 +91,10 @@ impl Catalogue {
     }
 
     /// The list of sessions, the last changed first, after bringing it up to what the logs say.
-    pub(crate) fn list(&mut self, journal: &FileJournal) -> Result<Vec<SessionSummary>> {
+    pub(crate) fn list(&mut self, journal: &FileJournal) -> JournalResult<Vec<SessionSummary>> {
         // Owners first: if a session has none, nobody writes to its log while we look at it.
         let sessions = journal.sessions_folder();
-        let alive = owner::all_alive(&sessions);
+        let alive = owner::sessions_with_owner(&sessions);
         let (mut gone, stamps) = std::thread::scope(|scope| {
             let looker = scope.spawn(|| journal.stamps());
             let rows = self.rows();
@@ -111,14 +111,14 @@ impl Catalogue {
         }
         if !stale.is_empty() || !gone.is_empty() {
             let indexed =
-                stale.into_iter().map(|(session, stamp, before)| index(journal, session, stamp, before));
-            let indexed: Vec<Indexed> = indexed.collect();
+                stale.into_iter().map(|(session, stamp, before)| index_log(journal, session, stamp, before));
+            let indexed: Vec<CatalogueRow> = indexed.collect();
             self.save(&indexed, gone.keys());
             rows.extend(indexed);
         }
-        let summary = |row: Indexed| {
+        let summary = |row: CatalogueRow| {
             let is_alive = alive.contains(&row.digest.summary.session);
-            told(row.digest, if is_alive { Owner::Alive } else { Owner::Nobody }, &sessions)
+            to_summary(row.digest, if is_alive { OwnerStatus::Alive } else { OwnerStatus::Nobody }, &sessions)
         };
         let mut summaries: Vec<SessionSummary> = rows.into_iter().map(summary).collect();
         summaries.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.session)));
@@ -126,11 +126,11 @@ impl Catalogue {
     }
 
     /// What is known already. Nothing, if that can't be had: then the logs tell.
-    fn rows(&mut self) -> HashMap<SessionId, Indexed> {
-        let Connected::To(db) = &self.db else { return HashMap::new() };
+    fn rows(&mut self) -> HashMap<SessionId, CatalogueRow> {
+        let CatalogueConnection::Open(db) = &self.db else { return HashMap::new() };
         match read_rows(db) {
             Ok(rows) => return rows,
-            Err(error) if is_passing(&error) => tracing::warn!(name: "catalogue.busy", %error),
+            Err(error) if is_transient(&error) => tracing::warn!(name: "catalogue.busy", %error),
             Err(error) => {
                 tracing::warn!(name: "catalogue.damaged", %error);
                 self.replace();
@@ -140,8 +140,8 @@ impl Catalogue {
     }
 
     /// Keeps what was found for the next time. That may fail: nothing is lost by it.
-    fn save<'a>(&mut self, rows: &[Indexed], gone: impl Iterator<Item = &'a SessionId>) {
-        let Connected::To(db) = &mut self.db else { return };
+    fn save<'a>(&mut self, rows: &[CatalogueRow], gone: impl Iterator<Item = &'a SessionId>) {
+        let CatalogueConnection::Open(db) = &mut self.db else { return };
         if let Err(error) = save_rows(db, rows, gone) {
             tracing::warn!(name: "catalogue.not_saved", %error);
         }
@@ -155,7 +155,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = configured(Connection::open_with_flags(path, flags)?)?;
     let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if version == VERSION { Ok(db) } else { Err(rusqlite::Error::InvalidQuery) }
+    if version == CATALOGUE_VERSION { Ok(db) } else { Err(rusqlite::Error::InvalidQuery) }
 }
 
 /// No file beside it and no waiting for the disk: what a crash spoils is made anew.
@@ -166,7 +166,7 @@ fn configured(db: Connection) -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-fn create(path: &Path) -> Result<Connection, Box<dyn std::error::Error>> {
+fn create(path: &Path) -> JournalResult<Connection, Box<dyn std::error::Error>> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let unborn = path.with_extension(format!("db.new-{}-{count}", std::process::id()));
@@ -174,7 +174,7 @@ fn create(path: &Path) -> Result<Connection, Box<dyn std::error::Error>> {
         disk::create_folder(folder)?;
     }
     disk::remove_file_if_exists(&unborn)?;
-    let born = fill(&unborn).and_then(|()| {
+    let born = create_tables(&unborn).and_then(|()| {
         if path.is_dir() {
             fs::remove_dir(path)?;
         }
@@ -187,18 +187,18 @@ fn create(path: &Path) -> Result<Connection, Box<dyn std::error::Error>> {
     Ok(connect(path)?)
 }
 
-fn fill(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn create_tables(path: &Path) -> JournalResult<(), Box<dyn std::error::Error>> {
     // It holds titles, so it is as private as the sessions.
     disk::create_file(path)?;
     let db = configured(Connection::open(path)?)?;
-    db.execute_batch(TABLES)?;
-    db.pragma_update(None, "user_version", VERSION)?;
+    db.execute_batch(CREATE_TABLES_SQL)?;
+    db.pragma_update(None, "user_version", CATALOGUE_VERSION)?;
     db.close().map_err(|(_, error)| error)?;
     Ok(())
 }
 
 /// Whether it is no fault of the catalogue's: somebody uses it, or the disk does not let us.
-fn is_passing(error: &rusqlite::Error) -> bool {
+fn is_transient(error: &rusqlite::Error) -> bool {
     let passing = [
         ErrorCode::DatabaseBusy,
         ErrorCode::DatabaseLocked,
@@ -211,15 +211,15 @@ fn is_passing(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code().is_some_and(|code| passing.contains(&code))
 }
 
-fn read_rows(db: &Connection) -> rusqlite::Result<HashMap<SessionId, Indexed>> {
+fn read_rows(db: &Connection) -> rusqlite::Result<HashMap<SessionId, CatalogueRow>> {
     let mut query = db.prepare_cached("SELECT * FROM sessions")?;
-    let rows = query.query_map([], indexed)?;
+    let rows = query.query_map([], row_from_sql)?;
     rows.map(|row| row.map(|row| (row.digest.summary.session, row))).collect()
 }
 
 fn save_rows<'a>(
     db: &mut Connection,
-    rows: &[Indexed],
+    rows: &[CatalogueRow],
     gone: impl Iterator<Item = &'a SessionId>,
 ) -> rusqlite::Result<()> {
     let changes = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -233,27 +233,32 @@ fn save_rows<'a>(
     changes.commit()
 }
 
-fn told(digest: Digest, owner: Owner, sessions: &Path) -> SessionSummary {
+fn to_summary(digest: SummaryBuilder, owner: OwnerStatus, sessions: &Path) -> SessionSummary {
     let session = digest.summary.session;
-    let seems_broken_off = owner == Owner::Nobody && digest.activity.status() != Status::Idle;
+    let seems_broken_off = owner == OwnerStatus::Nobody && digest.activity.status() != SessionStatus::Idle;
     // Somebody may have begun that work after we looked for an owner: only a second look can tell.
-    let owner = if seems_broken_off { owner::look_for(sessions, session) } else { owner };
+    let owner = if seems_broken_off { owner::owner_status(sessions, session) } else { owner };
     digest.summary_with(owner)
 }
 
 /// Reads what a log has more than its row says. Whatever is wrong with it is told in the row.
-fn index(journal: &FileJournal, session: SessionId, stamp: Stamp, before: Option<Indexed>) -> Indexed {
+fn index_log(
+    journal: &FileJournal,
+    session: SessionId,
+    stamp: LogStamp,
+    before: Option<CatalogueRow>,
+) -> CatalogueRow {
     // Somebody may have listed what was appended after we looked at the log: only a second look can tell.
     let size_now = || fs::metadata(journal.folder(session).log()).map_or(u64::MAX, |log| log.len());
     let is_cut = before.as_ref().is_some_and(|row| stamp.size < row.proved && size_now() < row.proved);
     // A log that was touched and did not grow is not what it was: all of it is read again.
-    let has_grown = |row: &Indexed| stamp.size > row.stamp.size;
+    let has_grown = |row: &CatalogueRow| stamp.size > row.stamp.size;
     let rest = before.filter(has_grown).and_then(|row| index_rest(journal, row));
     let read = rest.map_or_else(|| index_whole(journal, session), Ok);
     let mut row = read.unwrap_or_else(|error| {
-        let mut digest = Digest::new(session, None);
+        let mut digest = SummaryBuilder::new(session, None);
         digest.summary.damage = Some(error.to_string());
-        Indexed { digest, stamp, proved: 0, tip: Tip::NONE }
+        CatalogueRow { digest, stamp, proved: 0, tip: ChainHash::NONE }
     });
     if is_cut {
         let damage = "the log is shorter than it was: its end was cut off";
@@ -264,31 +269,31 @@ fn index(journal: &FileJournal, session: SessionId, stamp: Stamp, before: Option
 }
 
 /// `None` if the log does not go on where the row stopped.
-fn index_rest(journal: &FileJournal, mut row: Indexed) -> Option<Indexed> {
+fn index_rest(journal: &FileJournal, mut row: CatalogueRow) -> Option<CatalogueRow> {
     let summary = &row.digest.summary;
     let reader = journal.folder(summary.session).reader().ok()?;
     let mut reader = reader.resume(row.proved, row.tip, summary.last).ok()?;
-    let told = tell_rest(&mut reader, &mut to_the_end(|event| row.digest.apply(&event))).ok()?;
-    let is_damaged = matches!(told.ending, Ending::Damaged(_));
-    (!is_damaged).then(|| finished(row.digest, row.stamp, &told))
+    let told = read_rest(&mut reader, &mut visit_all(|event| row.digest.apply(&event))).ok()?;
+    let is_damaged = matches!(told.ending, LogReadEnd::Damaged(_));
+    (!is_damaged).then(|| to_catalogue_row(row.digest, row.stamp, &told))
 }
 
-fn index_whole(journal: &FileJournal, session: SessionId) -> Result<Indexed> {
+fn index_whole(journal: &FileJournal, session: SessionId) -> JournalResult<CatalogueRow> {
     let lineage = journal.lineage(session)?;
     let forked_from = lineage.forked_from().map(|point| (point.session, point.seq));
-    let mut digest = Digest::new(session, forked_from);
-    let told = lineage.tell(&mut to_the_end(|event| digest.apply(&event)))?;
-    Ok(finished(digest, Stamp { size: 0, modified_ns: 0 }, &told))
+    let mut digest = SummaryBuilder::new(session, forked_from);
+    let told = lineage.tell(&mut visit_all(|event| digest.apply(&event)))?;
+    Ok(to_catalogue_row(digest, LogStamp { size: 0, modified_ns: 0 }, &told))
 }
 
-fn finished(mut digest: Digest, stamp: Stamp, told: &Told) -> Indexed {
-    if let Ending::Damaged(damage) = &told.ending {
+fn to_catalogue_row(mut digest: SummaryBuilder, stamp: LogStamp, told: &LogReadResult) -> CatalogueRow {
+    if let LogReadEnd::Damaged(damage) = &told.ending {
         digest.summary.damage = Some(damage.to_string());
     }
-    Indexed { digest, stamp, proved: told.end.length, tip: told.end.tip }
+    CatalogueRow { digest, stamp, proved: told.end.length, tip: told.end.tip }
 }
 
-fn store(db: &Connection, row: &Indexed) -> rusqlite::Result<()> {
+fn store(db: &Connection, row: &CatalogueRow) -> rusqlite::Result<()> {
     let SessionSummary {
         session, title, workspace, model, created, updated, last, turns, usage, cost, ..
     } = &row.digest.summary;
@@ -326,7 +331,7 @@ fn store(db: &Connection, row: &Indexed) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn indexed(row: &Row<'_>) -> rusqlite::Result<Indexed> {
+fn row_from_sql(row: &Row<'_>) -> rusqlite::Result<CatalogueRow> {
     let forked_from = match row.get::<_, Option<i64>>(16)? {
         Some(_) => Some((session_in(row, 15)?, Seq(unsigned(row, 16)?))),
         None => None,
@@ -340,7 +345,7 @@ fn indexed(row: &Row<'_>) -> rusqlite::Result<Indexed> {
         updated: Timestamp::from_millis(unsigned(row, 6)?),
         last: Seq(unsigned(row, 7)?),
         turns: unsigned(row, 8)?,
-        usage: Usage {
+        usage: TokenUsage {
             input: unsigned(row, 9)?,
             output: unsigned(row, 10)?,
             cache_read: unsigned(row, 11)?,
@@ -363,14 +368,14 @@ fn indexed(row: &Row<'_>) -> rusqlite::Result<Indexed> {
         _ => TitleSource::Given,
     };
     let work = match row.get(22)? {
-        0 => Work::None,
-        1 => Work::Model,
-        _ => Work::Tools,
+        0 => ActivityKind::None,
+        1 => ActivityKind::Model,
+        _ => ActivityKind::Tools,
     };
-    let activity = Activity { work, questions: unsigned(row, 23)? };
-    let digest = Digest { summary, title_source, activity };
-    let stamp = Stamp { size: unsigned(row, 18)?, modified_ns: unsigned(row, 19)? };
-    Ok(Indexed { digest, stamp, proved: unsigned(row, 20)?, tip: Tip(row.get(21)?) })
+    let activity = SessionActivity { work, questions: unsigned(row, 23)? };
+    let digest = SummaryBuilder { summary, title_source, activity };
+    let stamp = LogStamp { size: unsigned(row, 18)?, modified_ns: unsigned(row, 19)? };
+    Ok(CatalogueRow { digest, stamp, proved: unsigned(row, 20)?, tip: ChainHash(row.get(21)?) })
 }
 
 fn session_in(row: &Row<'_>, column: usize) -> rusqlite::Result<SessionId> {

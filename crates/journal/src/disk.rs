@@ -6,17 +6,17 @@ use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::Result;
-use crate::error::At;
+use crate::JournalResult;
+use crate::error::JournalIoExt;
 
 /// Sessions are private: they hold whatever the agent saw.
-pub(crate) const PRIVATE_FOLDER: u32 = 0o700;
-const PRIVATE_FILE: u32 = 0o600;
+pub(crate) const PRIVATE_FOLDER_MODE: u32 = 0o700;
+const PRIVATE_FILE_MODE: u32 = 0o600;
 
 /// Makes a folder and those above it that are missing, and makes their names survive the end of the machine.
-pub(crate) fn create_folder(path: &Path) -> Result<()> {
+pub(crate) fn create_folder(path: &Path) -> JournalResult<()> {
     let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.exists()).collect();
-    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).at(path)?;
+    DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER_MODE).create(path).at(path)?;
     missing.iter().filter_map(|folder| folder.parent()).try_for_each(sync_folder)
 }
 
@@ -27,44 +27,44 @@ pub(crate) fn open_file(path: &Path, options: &mut OpenOptions) -> io::Result<Fi
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
 }
 
-pub(crate) fn open_or_create(path: &Path) -> Result<File> {
-    open_file(path, OpenOptions::new().append(true).read(true).create(true).mode(PRIVATE_FILE)).at(path)
+pub(crate) fn open_or_create(path: &Path) -> JournalResult<File> {
+    open_file(path, OpenOptions::new().append(true).read(true).create(true).mode(PRIVATE_FILE_MODE)).at(path)
 }
 
 /// Creates a file that was not there, for writing at its end.
-pub(crate) fn create_file(path: &Path) -> Result<File> {
-    OpenOptions::new().append(true).read(true).create_new(true).mode(PRIVATE_FILE).open(path).at(path)
+pub(crate) fn create_file(path: &Path) -> JournalResult<File> {
+    OpenOptions::new().append(true).read(true).create_new(true).mode(PRIVATE_FILE_MODE).open(path).at(path)
 }
 
 /// A file with its lock. The lock is let go by hand: a process that is just being started has our files open too, and
 /// would keep it until it has closed them.
 #[derive(Debug)]
-pub(crate) struct Locked(File);
+pub(crate) struct LockedFile(File);
 
-impl Locked {
-    pub(crate) fn wait_for(file: File) -> io::Result<Locked> {
+impl LockedFile {
+    pub(crate) fn wait_for(file: File) -> io::Result<LockedFile> {
         file.lock()?;
-        Ok(Locked(file))
+        Ok(LockedFile(file))
     }
 
-    pub(crate) fn try_alone(file: File) -> Result<Locked, TryLockError> {
+    pub(crate) fn try_lock_exclusive(file: File) -> JournalResult<LockedFile, TryLockError> {
         file.try_lock()?;
-        Ok(Locked(file))
+        Ok(LockedFile(file))
     }
 
-    pub(crate) fn try_shared(file: File) -> Result<Locked, TryLockError> {
+    pub(crate) fn try_lock_shared(file: File) -> JournalResult<LockedFile, TryLockError> {
         file.try_lock_shared()?;
-        Ok(Locked(file))
+        Ok(LockedFile(file))
     }
 }
 
-impl Drop for Locked {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
 }
 
-impl Deref for Locked {
+impl Deref for LockedFile {
     type Target = File;
 
     fn deref(&self) -> &File {
@@ -72,25 +72,25 @@ impl Deref for Locked {
     }
 }
 
-impl DerefMut for Locked {
+impl DerefMut for LockedFile {
     fn deref_mut(&mut self) -> &mut File {
         &mut self.0
     }
 }
 
 /// Makes the names in a folder survive the end of the machine.
-pub(crate) fn sync_folder(path: &Path) -> Result<()> {
+pub(crate) fn sync_folder(path: &Path) -> JournalResult<()> {
     File::open(path).and_then(|folder| folder.sync_all()).at(path)
 }
 
 /// `None` if there is nothing by that name.
-pub(crate) fn if_exists<T>(result: io::Result<T>, path: &Path) -> Result<Option<T>> {
+pub(crate) fn if_exists<T>(result: io::Result<T>, path: &Path) -> JournalResult<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some).at(path),
     }
 }
 
-pub(crate) fn remove_file_if_exists(path: &Path) -> Result<()> {
+pub(crate) fn remove_file_if_exists(path: &Path) -> JournalResult<()> {
     if_exists(fs::remove_file(path), path).map(|_| ())
 }

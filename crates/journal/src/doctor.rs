@@ -4,34 +4,34 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use helve_protocol::{BlobId, Body, Seq, SessionId};
+use helve_protocol::{BlobId, EventBody, Seq, SessionId};
 
-use crate::error::At;
-use crate::files::{DYING, FileJournal, UNBORN};
-use crate::lineage::to_the_end;
+use crate::error::JournalIoExt;
+use crate::file_journal::{DELETED_SESSION_PREFIX, FileJournal, NEW_SESSION_PREFIX};
+use crate::lineage::visit_all;
 use crate::log::unused_name;
-use crate::{Damage, Ending, Error, Flaw, Journal, Result, disk};
+use crate::{Journal, JournalError, JournalResult, LogDamage, LogFlaw, LogReadEnd, disk};
 
 /// Something about a session that a person should know.
 #[derive(Debug)]
-pub enum Finding {
+pub enum JournalFinding {
     /// The log can be read up to here.
-    Damaged(Damage),
+    Damaged(LogDamage),
     /// The session's own events are whole, but some that it has from its parent can't be read.
-    ParentDamaged(Damage),
+    ParentDamaged(LogDamage),
     /// The last line is not complete. Harmless: it was never acknowledged.
     Torn { bytes: u64 },
     /// Events of another version, which this one keeps but can't show.
     UnknownEvents { count: u64 },
     /// A payload is missing or damaged.
-    Blob(Error),
+    Blob(JournalError),
     /// Nothing can be read at all.
-    Unreadable(Error),
+    Unreadable(JournalError),
 }
 
 /// What was done to a damaged session.
 #[derive(Debug)]
-pub struct Repair {
+pub struct LogRepair {
     /// Where the file as it was is kept.
     pub kept_as: PathBuf,
     /// How many bytes of the log are no longer part of the session.
@@ -40,52 +40,52 @@ pub struct Repair {
 
 impl FileJournal {
     /// Reads all of a session, payloads included, and tells what is wrong with it.
-    pub fn examine(&self, session: SessionId) -> Vec<Finding> {
+    pub fn examine(&self, session: SessionId) -> Vec<JournalFinding> {
         let mut blobs = Vec::new();
         let mut unknown = 0;
         let read = self.read(
             session,
             Seq::START,
-            &mut to_the_end(|event| {
-                unknown += u64::from(matches!(event.body, Body::Unknown(_)));
+            &mut visit_all(|event| {
+                unknown += u64::from(matches!(event.body, EventBody::Unknown(_)));
                 blobs.extend(event.body.blobs());
             }),
         );
         let own_log = self.folder(session).log();
         let mut findings = Vec::new();
         match read {
-            Ok(Ending::Whole | Ending::Stopped) => {}
-            Ok(Ending::Torn { bytes }) => findings.push(Finding::Torn { bytes }),
-            Ok(Ending::Damaged(damage)) if damage.path == own_log && damage.flaw != Flaw::Parent => {
-                findings.push(Finding::Damaged(damage));
+            Ok(LogReadEnd::Whole | LogReadEnd::Stopped) => {}
+            Ok(LogReadEnd::Torn { bytes }) => findings.push(JournalFinding::Torn { bytes }),
+            Ok(LogReadEnd::Damaged(damage)) if damage.path == own_log && damage.flaw != LogFlaw::Parent => {
+                findings.push(JournalFinding::Damaged(damage));
             }
-            Ok(Ending::Damaged(damage)) => findings.push(Finding::ParentDamaged(damage)),
-            Err(error) => findings.push(Finding::Unreadable(error)),
+            Ok(LogReadEnd::Damaged(damage)) => findings.push(JournalFinding::ParentDamaged(damage)),
+            Err(error) => findings.push(JournalFinding::Unreadable(error)),
         }
         if unknown > 0 {
-            findings.push(Finding::UnknownEvents { count: unknown });
+            findings.push(JournalFinding::UnknownEvents { count: unknown });
         }
         blobs.sort_unstable();
         blobs.dedup();
-        findings.extend(self.unreadable(session, &blobs).map(Finding::Blob));
+        findings.extend(self.unreadable(session, &blobs).map(JournalFinding::Blob));
         findings
     }
 
     /// What is wrong with each of a session's payloads that can't be had.
-    fn unreadable(&self, session: SessionId, blobs: &[BlobId]) -> impl Iterator<Item = Error> {
+    fn unreadable(&self, session: SessionId, blobs: &[BlobId]) -> impl Iterator<Item = JournalError> {
         let kept = self.lineage(session).map(|lineage| lineage.blobs());
         blobs.iter().filter_map(move |blob| kept.as_ref().ok()?.load(*blob).err())
     }
 
     /// Sets a damaged log aside, whole, and goes on with the part of it that can be trusted. `None` if there is nothing to
     /// mend here: the log is fine, or what is wrong is its header, its parent, or an event that is just not ours.
-    pub fn repair(&self, session: SessionId) -> Result<Option<Repair>> {
+    pub fn repair(&self, session: SessionId) -> JournalResult<Option<LogRepair>> {
         let folder = self.folder(session);
         let path = folder.log();
         let log = folder.lock()?;
-        let told = crate::lineage::tell_rest(&mut folder.reader()?, &mut to_the_end(|_| {}))?;
-        let Ending::Damaged(damage) = told.ending else { return Ok(None) };
-        if !matches!(damage.flaw, Flaw::Form | Flaw::Hash | Flaw::Length) {
+        let told = crate::lineage::read_rest(&mut folder.reader()?, &mut visit_all(|_| {}))?;
+        let LogReadEnd::Damaged(damage) = told.ending else { return Ok(None) };
+        if !matches!(damage.flaw, LogFlaw::Form | LogFlaw::Hash | LogFlaw::Length) {
             return Ok(None);
         }
         let length = log.metadata().at(&path)?.len();
@@ -98,26 +98,27 @@ impl FileJournal {
         fs::hard_link(&path, &kept_as).at(&kept_as)?;
         fs::rename(&mended, &path).at(&path)?;
         disk::sync_folder(&folder.path)?;
-        Ok(Some(Repair { kept_as, lost_bytes: length.saturating_sub(told.end.length) }))
+        Ok(Some(LogRepair { kept_as, lost_bytes: length.saturating_sub(told.end.length) }))
     }
 
     /// Removes what was left by processes that were killed while they created or deleted a session. Gives how many. While
     /// sessions come and go, nothing is swept.
-    pub fn sweep(&self) -> Result<usize> {
-        let left = |name: &String| name.starts_with(UNBORN) || name.starts_with(DYING);
+    pub fn sweep(&self) -> JournalResult<usize> {
+        let left =
+            |name: &String| name.starts_with(NEW_SESSION_PREFIX) || name.starts_with(DELETED_SESSION_PREFIX);
         if !self.names()?.iter().any(left) {
             return Ok(0);
         }
-        let (lock, _) = self.sweepers_lock()?;
+        let (lock, _) = self.open_sweep_lock()?;
         if lock.try_lock().is_err() {
             return Ok(0);
         }
         let mut swept = 0;
         for name in self.names()?.iter().filter(|name| left(name)) {
             let path = self.sessions_folder().join(name);
-            match name.strip_prefix(DYING).map(str::parse) {
+            match name.strip_prefix(DELETED_SESSION_PREFIX).map(str::parse) {
                 // One with forks comes back instead.
-                Some(Ok(session)) => swept += usize::from(self.bury(session, &path).is_ok()),
+                Some(Ok(session)) => swept += usize::from(self.finish_deletion(session, &path).is_ok()),
                 _ => {
                     fs::remove_dir_all(&path).at(&path)?;
                     swept += 1;

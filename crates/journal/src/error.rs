@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use helve_protocol::{BlobId, Seq, SessionId};
 
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type JournalResult<T, E = JournalError> = Result<T, E>;
 
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum JournalError {
     #[error("there is no session {0}")]
     NotFound(SessionId),
     #[error("session {0} exists already")]
@@ -20,10 +20,10 @@ pub enum Error {
     #[error("session {session} has {} that live on its events", match forks.len() { 1 => "a fork".to_owned(), n => format!("{n} forks") })]
     HasForks { session: SessionId, forks: Vec<SessionId> },
     #[error("the log of session {session} is damaged: {damage}")]
-    Damaged { session: SessionId, damage: Damage },
+    Damaged { session: SessionId, damage: LogDamage },
     #[error(
         "the log of session {session} has format {found}; this version of Helve reads up to {}",
-        crate::line::VERSION
+        crate::log_line::LOG_VERSION
     )]
     ForeignVersion { session: SessionId, found: u64 },
     #[error("the disk is full: {}", path.display())]
@@ -52,84 +52,86 @@ pub enum Error {
     Io { path: PathBuf, source: io::Error },
 }
 
-impl Error {
+impl JournalError {
     /// What a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            Error::NotFound(_) => "`helve sessions list` shows those that exist.",
-            Error::Exists(_) => "Choose another id.",
-            Error::InUse { .. } => "Close it there first, or work on a fork of it.",
-            Error::NoSuchEvent { .. } => "`helve sessions show ID` shows its events.",
-            Error::HasForks { .. } => "Delete the forks too: `helve sessions delete --forks ID`.",
-            Error::Damaged { damage, .. } if damage.flaw == Flaw::Header => {
+            JournalError::NotFound(_) => "`helve sessions list` shows those that exist.",
+            JournalError::Exists(_) => "Choose another id.",
+            JournalError::InUse { .. } => "Close it there first, or work on a fork of it.",
+            JournalError::NoSuchEvent { .. } => "`helve sessions show ID` shows its events.",
+            JournalError::HasForks { .. } => "Delete the forks too: `helve sessions delete --forks ID`.",
+            JournalError::Damaged { damage, .. } if damage.flaw == LogFlaw::Header => {
                 "Nothing of it can be trusted. Take the log from a backup, or delete the session: `helve sessions delete ID`."
             }
-            Error::Damaged { damage, .. } if damage.flaw == Flaw::Parent => {
+            JournalError::Damaged { damage, .. } if damage.flaw == LogFlaw::Parent => {
                 "`helve sessions show ID` shows what can be read. Going on needs the session that it was forked from."
             }
-            Error::Damaged { .. } => {
+            JournalError::Damaged { .. } => {
                 "`helve sessions show ID` shows what can be read; `helve doctor --repair` sets the damaged file aside and \
                  keeps that part."
             }
-            Error::ForeignVersion { .. } => "Use the newer version of Helve that wrote it.",
-            Error::NoSpace { .. } => "Free some space; nothing that was acknowledged is lost.",
-            Error::ReadOnly { .. } => "Mount it writable, or set HELVE_HOME to a folder that is.",
-            Error::PermissionDenied { .. } => {
+            JournalError::ForeignVersion { .. } => "Use the newer version of Helve that wrote it.",
+            JournalError::NoSpace { .. } => "Free some space; nothing that was acknowledged is lost.",
+            JournalError::ReadOnly { .. } => "Mount it writable, or set HELVE_HOME to a folder that is.",
+            JournalError::PermissionDenied { .. } => {
                 "Give yourself access to it, or set HELVE_HOME to a folder of yours."
             }
-            Error::Gone { .. } => {
+            JournalError::Gone { .. } => {
                 "Check the path. If a folder was removed while Helve ran, what was in it is gone: start a new session."
             }
-            Error::InDoubt { .. } => {
+            JournalError::InDoubt { .. } => {
                 "Open the session again. What was said since the last sync may not survive a power cut."
             }
-            Error::OutOfOrder { .. } | Error::NotStorable { .. } => {
+            JournalError::OutOfOrder { .. } | JournalError::NotStorable { .. } => {
                 "This is a mistake in Helve; please report it."
             }
-            Error::TooLarge { .. } | Error::TooDeep { .. } => "Keep a part of it.",
-            Error::BlobMissing(_) | Error::BlobDamaged(_) => "The events can be read; this payload can't.",
-            Error::Io { .. } => "Check the disk and the folder.",
+            JournalError::TooLarge { .. } | JournalError::TooDeep { .. } => "Keep a part of it.",
+            JournalError::BlobMissing(_) | JournalError::BlobDamaged(_) => {
+                "The events can be read; this payload can't."
+            }
+            JournalError::Io { .. } => "Check the disk and the folder.",
         }
     }
 
     /// Sorts what the system said about a path into what a person can act on.
-    pub(crate) fn io(path: &Path, source: io::Error) -> Error {
+    pub(crate) fn io(path: &Path, source: io::Error) -> JournalError {
         let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::NoSpace { path },
-            io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly { path },
-            io::ErrorKind::PermissionDenied => Error::PermissionDenied { path },
-            io::ErrorKind::NotFound => Error::Gone { path },
-            _ => Error::Io { path, source },
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => JournalError::NoSpace { path },
+            io::ErrorKind::ReadOnlyFilesystem => JournalError::ReadOnly { path },
+            io::ErrorKind::PermissionDenied => JournalError::PermissionDenied { path },
+            io::ErrorKind::NotFound => JournalError::Gone { path },
+            _ => JournalError::Io { path, source },
         }
     }
 }
 
 /// Adds the path to what the system said.
-pub(crate) trait At<T> {
-    fn at(self, path: &Path) -> Result<T>;
+pub(crate) trait JournalIoExt<T> {
+    fn at(self, path: &Path) -> JournalResult<T>;
 }
 
-impl<T> At<T> for io::Result<T> {
-    fn at(self, path: &Path) -> Result<T> {
-        self.map_err(|source| Error::io(path, source))
+impl<T> JournalIoExt<T> for io::Result<T> {
+    fn at(self, path: &Path) -> JournalResult<T> {
+        self.map_err(|source| JournalError::io(path, source))
     }
 }
 
 /// Where a log stops making sense, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flaw} at byte {offset} of {} (after event {after})", path.display())]
-pub struct Damage {
+pub struct LogDamage {
     pub path: PathBuf,
     /// Where the first bad line begins.
     pub offset: u64,
     /// The last event that can be trusted.
     pub after: Seq,
-    pub flaw: Flaw,
+    pub flaw: LogFlaw,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum LogFlaw {
     #[error("a first line that is not one of a session's log")]
     Header,
     #[error("a line that is not one of ours")]

@@ -3,79 +3,83 @@
 //!
 //! - [`Journal`] is the contract, [`FileJournal`] keeps it on disk, [`MemoryJournal`] keeps it in memory.
 //! - [`SessionLog`] is a session that this process owns. What [`SessionLog::append`] acknowledged is never lost.
-//! - The form of a log is in `line`; `docs/reference/journal.md` describes it for people.
+//! - The form of a log is in `log_line`; `docs/reference/journal.md` describes it for people.
 //!
 //! Everything here blocks; who must not wait calls it from a thread that may.
 
 mod blobs;
 mod catalogue;
-mod digest;
 mod disk;
 mod doctor;
 mod error;
-mod files;
-mod find;
-mod line;
+mod file_journal;
 mod lineage;
 mod log;
-mod memory;
+mod log_line;
+mod log_search;
+mod memory_journal;
 mod owner;
 mod pack;
 mod reader;
+mod summary;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use helve_protocol::{BlobId, Blobs, Event, Seq, SessionId, SessionSummary};
+use helve_protocol::{BlobId, BlobStore, Seq, SessionEvent, SessionId, SessionSummary};
 
-pub use doctor::{Finding, Repair};
-pub use error::{Damage, Error, Flaw, Result};
-pub use files::FileJournal;
-pub use memory::MemoryJournal;
+pub use doctor::{JournalFinding, LogRepair};
+pub use error::{JournalError, JournalResult, LogDamage, LogFlaw};
+pub use file_journal::FileJournal;
+pub use memory_journal::MemoryJournal;
 
 /// Where sessions are remembered.
 pub trait Journal: Send + Sync {
     /// Begins a session and owns it.
-    fn create(&self, session: SessionId) -> Result<Box<dyn SessionLog>>;
+    fn create(&self, session: SessionId) -> JournalResult<Box<dyn SessionLog>>;
 
     /// Owns a session, after telling all its events, those of its ancestors first. Refused while another owns it, and
     /// if its log is damaged.
-    fn open(&self, session: SessionId, each: &mut dyn FnMut(Event)) -> Result<Box<dyn SessionLog>>;
+    fn open(
+        &self,
+        session: SessionId,
+        each: &mut dyn FnMut(SessionEvent),
+    ) -> JournalResult<Box<dyn SessionLog>>;
 
     /// Tells a session's events after `after` without owning it, as far as its log and those of its ancestors can be
     /// read, until it is told to stop. What is told is checked; what comes before is not looked at.
-    fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> Result<Ending>;
+    fn read(&self, session: SessionId, after: Seq, each: EventVisitor<'_>) -> JournalResult<LogReadEnd>;
 
     /// The last of a session's events before `before`, in their order: some bytes of them, and none only if there is none. Each
     /// is checked against the one before it, and nothing else is read, so that it is had at once however long the log is.
-    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> Result<Vec<Event>>;
+    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> JournalResult<Vec<SessionEvent>>;
 
     /// All sessions, the last changed first.
-    fn list(&self) -> Result<Vec<SessionSummary>>;
+    fn list(&self) -> JournalResult<Vec<SessionSummary>>;
 
     /// Begins a session that goes on from another one's event. Nothing is copied.
-    fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> Result<()>;
+    fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> JournalResult<()>;
 
     /// Removes a session with its blobs. Refused while somebody owns it and while forks live on its events.
-    fn delete(&self, session: SessionId) -> Result<()>;
+    fn delete(&self, session: SessionId) -> JournalResult<()>;
 
     /// Finds the blobs that events of the session name.
-    fn payloads(&self, session: SessionId) -> Result<Payloads>;
+    fn blob_loader(&self, session: SessionId) -> JournalResult<JournalBlobLoader>;
 
     /// One of them.
-    fn blob(&self, session: SessionId, blob: BlobId) -> Result<Vec<u8>> {
-        self.payloads(session)?(blob)
+    fn blob(&self, session: SessionId, blob: BlobId) -> JournalResult<Vec<u8>> {
+        self.blob_loader(session)?(blob)
     }
 }
 
 /// After all events: where a look back begins.
-pub const END: Seq = Seq(u64::MAX);
+pub const END_OF_LOG: Seq = Seq(u64::MAX);
 
 /// Gives a blob's content.
-pub type Payloads = Box<dyn Fn(BlobId) -> Result<Vec<u8>> + Send + Sync>;
+pub type JournalBlobLoader = Box<dyn Fn(BlobId) -> JournalResult<Vec<u8>> + Send + Sync>;
 
 /// Hears events one by one, and may stop that.
-pub type Each<'a> = &'a mut dyn FnMut(Event) -> ControlFlow<()>;
+pub type EventVisitor<'a> = &'a mut dyn FnMut(SessionEvent) -> ControlFlow<()>;
 
 /// A session that this process owns, until it is dropped.
 pub trait SessionLog: Send {
@@ -85,20 +89,20 @@ pub trait SessionLog: Send {
     fn last(&self) -> Seq;
 
     /// Stores the events; they must be the session's next ones. On return they survive the end of the process, and if one
-    /// of them needs it ([`helve_protocol::Body::needs_sync`]) the end of the machine. After an error none of them is
+    /// of them needs it ([`helve_protocol::EventBody::needs_sync`]) the end of the machine. After an error none of them is
     /// stored; a kill in the middle may leave the first of them.
-    fn append(&mut self, events: &[Event]) -> Result<()>;
+    fn append(&mut self, events: &[SessionEvent]) -> JournalResult<()>;
 
     /// Makes everything that was acknowledged survive the end of the machine.
-    fn sync(&mut self) -> Result<()>;
+    fn sync(&mut self) -> JournalResult<()>;
 
     /// Where the session's payloads go. Those that were put soon are safe with the next event that needs a sync.
-    fn blobs(&self) -> Arc<dyn Blobs>;
+    fn blobs(&self) -> Arc<dyn BlobStore>;
 }
 
 /// How the reading of a log ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum LogReadEnd {
     /// Everything was read.
     Whole,
     /// Whoever listened had heard enough.
@@ -106,7 +110,7 @@ pub enum Ending {
     /// The last line is not complete: its writer is at work or was killed, or the file was cut.
     Torn { bytes: u64 },
     /// From here on nothing can be trusted.
-    Damaged(Damage),
+    Damaged(LogDamage),
 }
 
 /// An event is no place for a payload of more than this.

@@ -2,36 +2,36 @@
 
 use std::ops::ControlFlow;
 
-use helve_protocol::{Event, Seq, SessionId};
+use helve_protocol::{Seq, SessionEvent, SessionId};
 
-use crate::blobs::FileBlobs;
-use crate::files::FileJournal;
-use crate::line::{ForkPoint, Header};
+use crate::blobs::FileBlobStore;
+use crate::file_journal::FileJournal;
 use crate::log::{LogEnd, SessionFolder};
-use crate::reader::{LogReader, Next};
-use crate::{Damage, END, Each, Ending, Error, Flaw, Result};
+use crate::log_line::{ForkPoint, LogHeader};
+use crate::reader::{LogReader, LogReaderItem};
+use crate::{END_OF_LOG, EventVisitor, JournalError, JournalResult, LogDamage, LogFlaw, LogReadEnd};
 
 /// A fork of a fork of a fork … is followed this far.
 pub(crate) const MAX_GENERATIONS: usize = 1000;
 
 /// A session and its ancestors, the oldest first. Only headers are read until the events are told, one log at a time.
-pub(crate) struct Lineage {
-    ancestors: Vec<Generation>,
-    own: Generation,
+pub(crate) struct SessionLineage {
+    ancestors: Vec<SessionGeneration>,
+    own: SessionGeneration,
     /// Why the line of ancestors ends before its beginning, if it does.
-    broken: Option<Damage>,
+    broken: Option<LogDamage>,
 }
 
-pub(crate) struct Generation {
+pub(crate) struct SessionGeneration {
     pub(crate) folder: SessionFolder,
-    pub(crate) header: Header,
+    pub(crate) header: LogHeader,
     /// Where the events of the next generation begin.
     until: Option<ForkPoint>,
 }
 
 /// How the telling of a session's events ended.
-pub(crate) struct Told {
-    pub(crate) ending: Ending,
+pub(crate) struct LogReadResult {
+    pub(crate) ending: LogReadEnd,
     /// How far the session's own log was proved.
     pub(crate) end: LogEnd,
     pub(crate) last_line: LastLine,
@@ -44,17 +44,23 @@ pub(crate) enum LastLine {
     LacksNewline,
 }
 
-impl Lineage {
-    pub(crate) fn of(journal: &FileJournal, session: SessionId) -> Result<Lineage> {
-        let own = Generation::new(journal, session, None)?;
-        let mut lineage = Lineage { ancestors: Vec::new(), own, broken: None };
+impl SessionLineage {
+    pub(crate) fn of(journal: &FileJournal, session: SessionId) -> JournalResult<SessionLineage> {
+        let own = SessionGeneration::new(journal, session, None)?;
+        let mut lineage = SessionLineage { ancestors: Vec::new(), own, broken: None };
         while let Some(point) = lineage.oldest().header.forked_from {
-            let parent = Generation::new(journal, point.session, Some(point));
+            let parent = SessionGeneration::new(journal, point.session, Some(point));
             match parent {
                 Ok(parent) if lineage.ancestors.len() < MAX_GENERATIONS => lineage.ancestors.push(parent),
-                Ok(_) | Err(Error::NotFound(_) | Error::Damaged { .. } | Error::ForeignVersion { .. }) => {
+                Ok(_)
+                | Err(
+                    JournalError::NotFound(_)
+                    | JournalError::Damaged { .. }
+                    | JournalError::ForeignVersion { .. },
+                ) => {
                     let path = lineage.oldest().folder.log();
-                    lineage.broken = Some(Damage { path, offset: 0, after: point.seq, flaw: Flaw::Parent });
+                    lineage.broken =
+                        Some(LogDamage { path, offset: 0, after: point.seq, flaw: LogFlaw::Parent });
                     break;
                 }
                 Err(error) => return Err(error),
@@ -64,7 +70,7 @@ impl Lineage {
         Ok(lineage)
     }
 
-    fn oldest(&self) -> &Generation {
+    fn oldest(&self) -> &SessionGeneration {
         self.ancestors.last().unwrap_or(&self.own)
     }
 
@@ -73,7 +79,7 @@ impl Lineage {
     }
 
     /// The session and its ancestors, the youngest first.
-    pub(crate) fn youngest_first(&self) -> impl Iterator<Item = &Generation> {
+    pub(crate) fn youngest_first(&self) -> impl Iterator<Item = &SessionGeneration> {
         std::iter::once(&self.own).chain(self.ancestors.iter().rev())
     }
 
@@ -81,42 +87,46 @@ impl Lineage {
         self.own.header.forked_from
     }
 
-    pub(crate) fn blobs(&self) -> FileBlobs {
+    pub(crate) fn blobs(&self) -> FileBlobStore {
         let ancestors: Vec<_> = self.ancestors.iter().rev().map(|generation| &generation.folder).collect();
-        FileBlobs::new(&self.own.folder, &ancestors)
+        FileBlobStore::new(&self.own.folder, &ancestors)
     }
 
     /// Tells all events in order. What is damaged in one log does not keep the others from being told, but the ending
     /// says so.
-    pub(crate) fn tell(&self, each: Each<'_>) -> Result<Told> {
-        self.tell_after(Seq::START, each)
+    pub(crate) fn tell(&self, each: EventVisitor<'_>) -> JournalResult<LogReadResult> {
+        self.read_events_after(Seq::START, each)
     }
 
     /// The same without the logs, and the beginning of the last one, that have only events up to `after`.
-    pub(crate) fn tell_after(&self, after: Seq, each: Each<'_>) -> Result<Told> {
+    pub(crate) fn read_events_after(
+        &self,
+        after: Seq,
+        each: EventVisitor<'_>,
+    ) -> JournalResult<LogReadResult> {
         let is_wanted = |point: Option<ForkPoint>| point.is_none_or(|point| point.seq > after);
         let mut damage = self.broken.clone().filter(|damage| damage.after > after);
         for generation in self.ancestors.iter().filter(|generation| is_wanted(generation.until)) {
             match generation.tell(each)? {
-                Ending::Whole => {}
-                Ending::Damaged(found) => drop(damage.get_or_insert(found)),
+                LogReadEnd::Whole => {}
+                LogReadEnd::Damaged(found) => drop(damage.get_or_insert(found)),
                 stopped => {
                     let end = LogEnd::before(&self.own.header);
-                    return Ok(Told { ending: stopped, end, last_line: LastLine::Finished });
+                    return Ok(LogReadResult { ending: stopped, end, last_line: LastLine::Finished });
                 }
             }
         }
-        let told = tell_rest(&mut self.own.folder.reader_after(after)?, each)?;
-        Ok(Told { ending: damage.map_or(told.ending, Ending::Damaged), ..told })
+        let told = read_rest(&mut self.own.folder.reader_after(after)?, each)?;
+        Ok(LogReadResult { ending: damage.map_or(told.ending, LogReadEnd::Damaged), ..told })
     }
 }
 
-impl Lineage {
+impl SessionLineage {
     /// The last events before one, of the youngest that has any.
-    pub(crate) fn look_back(&self, before: Seq, bytes: u64) -> Result<Vec<Event>> {
+    pub(crate) fn look_back(&self, before: Seq, bytes: u64) -> JournalResult<Vec<SessionEvent>> {
         for generation in self.youngest_first() {
             let inherited = generation.header.forked_from.map_or(Seq::START, |point| point.seq);
-            let end = generation.until.map_or(END, |until| until.seq.next());
+            let end = generation.until.map_or(END_OF_LOG, |until| until.seq.next());
             if before > inherited.next() {
                 let events = generation.folder.look_back(before.min(end), bytes)?;
                 if !events.is_empty() {
@@ -128,54 +138,62 @@ impl Lineage {
     }
 }
 
-impl Generation {
-    fn new(journal: &FileJournal, session: SessionId, until: Option<ForkPoint>) -> Result<Generation> {
+impl SessionGeneration {
+    fn new(
+        journal: &FileJournal,
+        session: SessionId,
+        until: Option<ForkPoint>,
+    ) -> JournalResult<SessionGeneration> {
         let folder = journal.folder(session);
         let header = folder.reader()?.header;
-        Ok(Generation { folder, header, until })
+        Ok(SessionGeneration { folder, header, until })
     }
 
     /// Tells the events of an ancestor up to where the next generation goes on.
-    fn tell(&self, each: Each<'_>) -> Result<Ending> {
+    fn tell(&self, each: EventVisitor<'_>) -> JournalResult<LogReadEnd> {
         let mut reader = self.folder.reader()?;
         while self.until.is_some_and(|until| reader.last < until.seq) {
             match reader.next()? {
-                Next::Event(event) | Next::Unfinished(event) => {
+                LogReaderItem::Event(event) | LogReaderItem::Unfinished(event) => {
                     if each(event).is_break() {
-                        return Ok(Ending::Stopped);
+                        return Ok(LogReadEnd::Stopped);
                     }
                 }
-                Next::End(Ending::Damaged(damage)) => return Ok(Ending::Damaged(damage)),
-                Next::End(_) => return Ok(Ending::Damaged(reader.damage(Flaw::Parent))),
+                LogReaderItem::End(LogReadEnd::Damaged(damage)) => return Ok(LogReadEnd::Damaged(damage)),
+                LogReaderItem::End(_) => return Ok(LogReadEnd::Damaged(reader.damage(LogFlaw::Parent))),
             }
         }
         let is_the_same = self.until.is_none_or(|until| until.tip == reader.tip);
-        Ok(if is_the_same { Ending::Whole } else { Ending::Damaged(reader.damage(Flaw::Parent)) })
+        Ok(if is_the_same { LogReadEnd::Whole } else { LogReadEnd::Damaged(reader.damage(LogFlaw::Parent)) })
     }
 }
 
 /// Tells the events of a log from where its reader stands to the end.
-pub(crate) fn tell_rest(reader: &mut LogReader, each: Each<'_>) -> Result<Told> {
+pub(crate) fn read_rest(reader: &mut LogReader, each: EventVisitor<'_>) -> JournalResult<LogReadResult> {
     let (ending, last_line) = loop {
         match reader.next()? {
-            Next::End(ending) => break (ending, LastLine::Finished),
-            Next::Unfinished(event) => {
+            LogReaderItem::End(ending) => break (ending, LastLine::Finished),
+            LogReaderItem::Unfinished(event) => {
                 let flow = each(event);
-                let ending = if flow.is_break() { Ending::Stopped } else { Ending::Whole };
+                let ending = if flow.is_break() { LogReadEnd::Stopped } else { LogReadEnd::Whole };
                 break (ending, LastLine::LacksNewline);
             }
-            Next::Event(event) => {
+            LogReaderItem::Event(event) => {
                 if each(event) == ControlFlow::Break(()) {
-                    break (Ending::Stopped, LastLine::Finished);
+                    break (LogReadEnd::Stopped, LastLine::Finished);
                 }
             }
         }
     };
-    Ok(Told { ending, end: LogEnd { length: reader.offset, tip: reader.tip, last: reader.last }, last_line })
+    Ok(LogReadResult {
+        ending,
+        end: LogEnd { length: reader.offset, tip: reader.tip, last: reader.last },
+        last_line,
+    })
 }
 
 /// Hears everything to the end.
-pub(crate) fn to_the_end(mut each: impl FnMut(Event)) -> impl FnMut(Event) -> ControlFlow<()> {
+pub(crate) fn visit_all(mut each: impl FnMut(SessionEvent)) -> impl FnMut(SessionEvent) -> ControlFlow<()> {
     move |event| {
         each(event);
         ControlFlow::Continue(())

@@ -13,21 +13,21 @@ use std::time::Duration;
 
 use helve_protocol::SessionId;
 
-use crate::disk::{self, Locked, PRIVATE_FOLDER};
-use crate::error::At;
-use crate::log::is_at;
-use crate::{Error, Result};
+use crate::disk::{self, LockedFile, PRIVATE_FOLDER_MODE};
+use crate::error::JournalIoExt;
+use crate::log::is_same_file;
+use crate::{JournalError, JournalResult};
 
 /// Below the folder of all sessions.
-const SIGNATURES: &str = ".open";
+const OWNER_FILES_FOLDER: &str = ".open";
 
 /// Who lists holds the lock for microseconds; who was stopped while listing does not keep us for longer than this.
-const LOCK_TRIES: u32 = 100;
-const BETWEEN_TRIES: Duration = Duration::from_millis(1);
+const MAX_OWNER_LOCK_TRIES: u32 = 100;
+const OWNER_LOCK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Whether a process has a session open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum OwnerStatus {
     Alive,
     Nobody,
 }
@@ -35,20 +35,20 @@ pub(crate) enum Owner {
 /// The file that says who owns a session: to people by the number of the process, to other processes by a lock that ends
 /// with it at the latest. Made and dropped under the lock of the log.
 #[derive(Debug)]
-pub(crate) struct Signature {
-    file: Locked,
+pub(crate) struct OwnerLockFile {
+    file: LockedFile,
     path: PathBuf,
 }
 
-pub(crate) fn path(sessions: &Path, session: SessionId) -> PathBuf {
-    sessions.join(SIGNATURES).join(session.to_string())
+pub(crate) fn owner_file_path(sessions: &Path, session: SessionId) -> PathBuf {
+    sessions.join(OWNER_FILES_FOLDER).join(session.to_string())
 }
 
-impl Signature {
+impl OwnerLockFile {
     /// Without it the session is only listed as if nobody owned it.
-    pub(crate) fn new(path: PathBuf) -> Option<Signature> {
-        match sign(&path) {
-            Ok(file) => Some(Signature { file, path }),
+    pub(crate) fn new(path: PathBuf) -> Option<OwnerLockFile> {
+        match write_owner_file(&path) {
+            Ok(file) => Some(OwnerLockFile { file, path }),
             Err(error) => {
                 tracing::warn!(name: "owner.not_signed", %error);
                 None
@@ -57,9 +57,9 @@ impl Signature {
     }
 }
 
-fn sign(path: &Path) -> Result<Locked> {
+fn write_owner_file(path: &Path) -> JournalResult<LockedFile> {
     if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
-        DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(folder).at(folder)?;
+        DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER_MODE).create(folder).at(folder)?;
     }
     let mut file = lock(path)?;
     let pid = std::process::id().to_string();
@@ -67,46 +67,46 @@ fn sign(path: &Path) -> Result<Locked> {
     Ok(file)
 }
 
-fn lock(path: &Path) -> Result<Locked> {
-    for _ in 0..LOCK_TRIES {
-        match Locked::try_alone(disk::open_or_create(path)?) {
+fn lock(path: &Path) -> JournalResult<LockedFile> {
+    for _ in 0..MAX_OWNER_LOCK_TRIES {
+        match LockedFile::try_lock_exclusive(disk::open_or_create(path)?) {
             Ok(locked) => return Ok(locked),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(BETWEEN_TRIES),
-            Err(TryLockError::Error(error)) => return Err(Error::io(path, error)),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(OWNER_LOCK_INTERVAL),
+            Err(TryLockError::Error(error)) => return Err(JournalError::io(path, error)),
         }
     }
-    Err(Error::io(path, io::ErrorKind::TimedOut.into()))
+    Err(JournalError::io(path, io::ErrorKind::TimedOut.into()))
 }
 
-impl Drop for Signature {
+impl Drop for OwnerLockFile {
     /// So a list has only those to look at that are open, and the few that were killed.
     fn drop(&mut self) {
-        if is_at(&self.file, &self.path) {
+        if is_same_file(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
 /// The sessions that somebody owns.
-pub(crate) fn all_alive(sessions: &Path) -> HashSet<SessionId> {
-    let Ok(signatures) = fs::read_dir(sessions.join(SIGNATURES)) else { return HashSet::new() };
+pub(crate) fn sessions_with_owner(sessions: &Path) -> HashSet<SessionId> {
+    let Ok(signatures) = fs::read_dir(sessions.join(OWNER_FILES_FOLDER)) else { return HashSet::new() };
     let names = signatures.flatten().map(|entry| entry.file_name());
     let signed = names.filter_map(|name| name.to_str()?.parse().ok());
-    signed.filter(|session| look_for(sessions, *session) == Owner::Alive).collect()
+    signed.filter(|session| owner_status(sessions, *session) == OwnerStatus::Alive).collect()
 }
 
-pub(crate) fn look_for(sessions: &Path, session: SessionId) -> Owner {
-    let Ok(file) = disk::open_file(&path(sessions, session), OpenOptions::new().read(true)) else {
-        return Owner::Nobody;
+pub(crate) fn owner_status(sessions: &Path, session: SessionId) -> OwnerStatus {
+    let Ok(file) = disk::open_file(&owner_file_path(sessions, session), OpenOptions::new().read(true)) else {
+        return OwnerStatus::Nobody;
     };
-    match Locked::try_shared(file) {
-        Err(TryLockError::WouldBlock) => Owner::Alive,
-        _ => Owner::Nobody,
+    match LockedFile::try_lock_shared(file) {
+        Err(TryLockError::WouldBlock) => OwnerStatus::Alive,
+        _ => OwnerStatus::Nobody,
     }
 }
 
 /// What the owner wrote down of itself, for messages to people.
-pub(crate) fn pid(path: &Path) -> Option<u32> {
+pub(crate) fn owner_pid(path: &Path) -> Option<u32> {
     let mut pid = String::new();
     let file = disk::open_file(path, OpenOptions::new().read(true)).ok()?;
     file.take(20).read_to_string(&mut pid).ok()?;

@@ -10,19 +10,20 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use helve_models::script::{Asked, Script, frames};
+use helve_models::script::{ModelScript, ScriptRequest, response_frames};
 use helve_models::{
-    Answer, Catalogue, Conversation, Decoder, Dialect, Prompt, Request, Router, ToolSpec, Wire, Wishes,
+    Conversation, ModelAnswer, ModelCatalogue, ModelDialect, ModelPreferences, ModelPrompt, ModelRequest,
+    ModelRouter, ResponseDecoder, ToolSpec, WireProtocol,
 };
 use helve_protocol::*;
-use helve_testkit::{NoBlobs, id};
+use helve_testkit::{NoBlobs, sample_id};
 use serde_json::{Value, json};
 
-const WIRES: [(Wire, &str); 4] = [
-    (Wire::Messages, "anthropic/claude-sonnet-5"),
-    (Wire::Chat, "deepseek/deepseek-chat"),
-    (Wire::Responses, "openai/gpt-5.5"),
-    (Wire::Gemini, "gemini/gemini-3.1-pro-preview"),
+const WIRES: [(WireProtocol, &str); 4] = [
+    (WireProtocol::Messages, "anthropic/claude-sonnet-5"),
+    (WireProtocol::Chat, "deepseek/deepseek-chat"),
+    (WireProtocol::Responses, "openai/gpt-5.5"),
+    (WireProtocol::Gemini, "gemini/gemini-3.1-pro-preview"),
 ];
 
 fn main() {
@@ -38,27 +39,27 @@ fn main() {
 }
 
 /// An answer as a server streams it: words in small pieces, and calls.
-fn stream(wire: Wire) -> Vec<u8> {
+fn stream(wire: WireProtocol) -> Vec<u8> {
     let text = "The parser fails on an empty line because the loop ends before the last one. ".repeat(200);
     let script = format!(
         "[[step]]\nsay = [{{ thinking = {text:?} }}, {{ text = {text:?} }}, \
          {{ call = {{ tool = 'write', input = {{ path = 'a.rs', text = {text:?} }} }} }}]\nrepeat = true"
     );
-    let script = Script::parse(&script).unwrap();
+    let script = ModelScript::parse(&script).unwrap();
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "go"}], "input": "go",
         "contents": [{"role": "user", "parts": [{"text": "go"}]}], "stream_options": {"include_usage": true}});
-    let asked = Asked::read(wire, Some("m"), body.to_string().as_bytes()).unwrap();
-    let frames = frames(&script.steps[0], wire, &asked, 0);
+    let asked = ScriptRequest::read(wire, Some("m"), body.to_string().as_bytes()).unwrap();
+    let frames = response_frames(&script.steps[0], wire, &asked, 0);
     frames.into_iter().flat_map(|frame| frame.bytes).collect()
 }
 
-fn decoding(wire: Wire) {
+fn decoding(wire: WireProtocol) {
     let one = stream(wire);
     let answers = (8 << 20) / one.len();
     let read = || {
         for _ in 0..answers {
-            let mut decoder = Decoder::new(wire);
-            let mut answer = Answer::default();
+            let mut decoder = ResponseDecoder::new(wire);
+            let mut answer = ModelAnswer::default();
             for piece in one.chunks(1400) {
                 decoder.push(piece).unwrap().into_iter().for_each(|event| answer.apply(event));
             }
@@ -98,7 +99,7 @@ fn best(work: impl Fn()) -> Duration {
     (0..5).map(run).min().unwrap_or_default()
 }
 
-fn name_of(wire: Wire) -> String {
+fn name_of(wire: WireProtocol) -> String {
     format!("{wire:?}").to_ascii_lowercase()
 }
 
@@ -110,26 +111,27 @@ fn one_request(wire: usize, number: u64) {
         conversation.push(message, &NoBlobs);
     }
     // A request is compared with the one before it.
-    black_box(conversation.request());
+    black_box(conversation.next_request());
     black_box(the_counted_request(&mut conversation, messages.last().unwrap()));
 }
 
 #[inline(never)]
-fn the_counted_request(conversation: &mut Conversation, message: &Message) -> Request {
+fn the_counted_request(conversation: &mut Conversation, message: &Message) -> ModelRequest {
     conversation.push(message, &NoBlobs);
-    conversation.request()
+    conversation.next_request()
 }
 
-fn dialect(wire: usize) -> Dialect {
+fn dialect(wire: usize) -> ModelDialect {
     let variables = |name: &str| name.ends_with("_KEY").then(|| "key-for-tests".to_owned());
-    let router = Router::new(Wishes::default(), Catalogue::built_in(), &variables, &|_| None);
+    let router =
+        ModelRouter::new(ModelPreferences::default(), ModelCatalogue::built_in(), &variables, &|_| None);
     router.find(WIRES[wire].1).unwrap().dialect()
 }
 
-fn prompt() -> Prompt {
+fn prompt() -> ModelPrompt {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     let read = ToolSpec { name: "read".to_owned(), description: "Reads a file.".to_owned(), schema };
-    Prompt { system: "You are Helve. ".repeat(100), tools: vec![read; 12], ..Prompt::default() }
+    ModelPrompt { system: "You are Helve. ".repeat(100), tools: vec![read; 12], ..ModelPrompt::default() }
 }
 
 /// A step with a call and a result of some lines.
@@ -137,7 +139,7 @@ fn step(n: u64, wire: usize) -> Message {
     let output =
         ToolOutput { text: "    let answer = ask(&context)?;\n".repeat(30), ..ToolOutput::default() };
     let call = ToolPart {
-        call: id(n),
+        call: sample_id(n),
         name: "read".to_owned(),
         input: json!({"path": "src/parse.rs"}),
         wire_id: Some(format!("call_{n}")),
@@ -146,11 +148,11 @@ fn step(n: u64, wire: usize) -> Message {
     };
     let model = ModelName::new(WIRES[wire].1);
     let parts = vec![
-        Part::StepStart { step: id(n), model },
-        Part::Text(TextPart::said("I look at the parser.")),
-        Part::Tool(Box::new(call)),
+        MessagePart::StepStart { step: sample_id(n), model },
+        MessagePart::Text(TextPart::said("I look at the parser.")),
+        MessagePart::Tool(Box::new(call)),
     ];
-    Message { id: id(n), role: Role::Assistant, time: Timestamp::from_millis(n), parts }
+    Message { id: sample_id(n), role: MessageRole::Assistant, time: Timestamp::from_millis(n), parts }
 }
 
 fn building(wire: usize) {

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use helve_protocol::{
-    CallId, Part, ReasoningPart, StopReason, TextKind, TextPart, ToolPart, ToolState, Usage,
+    CallId, MessagePart, ReasoningPart, StopReason, TextKind, TextPart, TokenUsage, ToolPart, ToolState,
 };
 use serde_json::Value;
 
-use crate::{ModelEvent, ToolSpec, repair, spoken};
+use crate::{ModelEvent, ToolSpec, repair, text_calls};
 
 /// What a model answered, in its order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    blocks: BTreeMap<u32, Block>,
-    pub usage: Usage,
+pub struct ModelAnswer {
+    blocks: BTreeMap<u32, AnswerBlock>,
+    pub usage: TokenUsage,
     pub stop: Option<StopReason>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Block {
+pub enum AnswerBlock {
     Text {
         text: String,
         sealed: Value,
@@ -27,54 +27,54 @@ pub enum Block {
         text: String,
         sealed: Value,
     },
-    Call(Call),
+    Call(AnswerCall),
     /// Read from a recording: it is as it was written down.
-    Written(Part),
+    Recorded(MessagePart),
 }
 
 /// A call as the model wrote it. Its arguments may be no JSON.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct AnswerCall {
     pub id: Option<String>,
     pub name: String,
     pub arguments: String,
     pub sealed: Value,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// An answer out of a recording.
-    pub fn written(parts: Vec<Part>, usage: Usage, stop: StopReason) -> Answer {
-        let blocks = (0..).zip(parts.into_iter().map(Block::Written)).collect();
-        Answer { blocks, usage, stop: Some(stop) }
+    pub fn from_recording(parts: Vec<MessagePart>, usage: TokenUsage, stop: StopReason) -> ModelAnswer {
+        let blocks = (0..).zip(parts.into_iter().map(AnswerBlock::Recorded)).collect();
+        ModelAnswer { blocks, usage, stop: Some(stop) }
     }
 
     pub fn apply(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::Text { block, text } => {
-                let new = || Block::Text { text: String::new(), sealed: Value::Null };
-                if let Block::Text { text: said, .. } = self.blocks.entry(block).or_insert_with(new) {
+                let new = || AnswerBlock::Text { text: String::new(), sealed: Value::Null };
+                if let AnswerBlock::Text { text: said, .. } = self.blocks.entry(block).or_insert_with(new) {
                     said.push_str(&text);
                 }
             }
             ModelEvent::Thinking { block, text } => {
-                if let Block::Thinking { text: thought, .. } =
+                if let AnswerBlock::Thinking { text: thought, .. } =
                     self.blocks.entry(block).or_insert_with(thinking)
                 {
                     thought.push_str(&text);
                 }
             }
             ModelEvent::Sealed { block, sealed } => match self.blocks.entry(block).or_insert_with(thinking) {
-                Block::Text { sealed: kept, .. }
-                | Block::Thinking { sealed: kept, .. }
-                | Block::Call(Call { sealed: kept, .. }) => *kept = sealed,
-                Block::Written(_) => {}
+                AnswerBlock::Text { sealed: kept, .. }
+                | AnswerBlock::Thinking { sealed: kept, .. }
+                | AnswerBlock::Call(AnswerCall { sealed: kept, .. }) => *kept = sealed,
+                AnswerBlock::Recorded(_) => {}
             },
             ModelEvent::CallStarted { block, id, name } => {
-                let call = Call { id, name, arguments: String::new(), sealed: Value::Null };
-                self.blocks.entry(block).or_insert(Block::Call(call));
+                let call = AnswerCall { id, name, arguments: String::new(), sealed: Value::Null };
+                self.blocks.entry(block).or_insert(AnswerBlock::Call(call));
             }
             ModelEvent::CallArguments { block, json } => {
-                if let Some(Block::Call(call)) = self.blocks.get_mut(&block) {
+                if let Some(AnswerBlock::Call(call)) = self.blocks.get_mut(&block) {
                     call.arguments.push_str(&json);
                 }
             }
@@ -86,25 +86,25 @@ impl Answer {
     /// Makes of the answer what the model meant, where it only said so: thinking between tags, and calls of offered tools
     /// that it wrote as text. Small models do both.
     pub fn settle(&mut self, tools: &[ToolSpec]) {
-        let mut blocks: Vec<Block> = std::mem::take(&mut self.blocks).into_values().collect();
+        let mut blocks: Vec<AnswerBlock> = std::mem::take(&mut self.blocks).into_values().collect();
         if let Some((thinking, text)) = blocks.first().and_then(thinking_in_tags) {
-            let said = Block::Text { text, sealed: Value::Null };
-            blocks.splice(..1, [Block::Thinking { text: thinking, sealed: Value::Null }, said]);
+            let said = AnswerBlock::Text { text, sealed: Value::Null };
+            blocks.splice(..1, [AnswerBlock::Thinking { text: thinking, sealed: Value::Null }, said]);
         }
-        let has_calls = blocks.iter().any(|block| matches!(block, Block::Call(_)));
+        let has_calls = blocks.iter().any(|block| matches!(block, AnswerBlock::Call(_)));
         let has_ended = matches!(self.stop, None | Some(StopReason::EndTurn | StopReason::StopSequence));
-        if let Some(Block::Text { text, .. }) = blocks.last()
+        if let Some(AnswerBlock::Text { text, .. }) = blocks.last()
             && !has_calls
             && has_ended
-            && let Some(spoken) = spoken::calls(text, tools)
+            && let Some(spoken) = text_calls::find_calls(text, tools)
         {
             blocks.pop();
             if !spoken.before.is_empty() {
-                blocks.push(Block::Text { text: spoken.before, sealed: Value::Null });
+                blocks.push(AnswerBlock::Text { text: spoken.before, sealed: Value::Null });
             }
             blocks.extend(spoken.calls.into_iter().map(|call| {
                 let arguments = call.input.to_string();
-                Block::Call(Call { id: None, name: call.name, arguments, sealed: Value::Null })
+                AnswerBlock::Call(AnswerCall { id: None, name: call.name, arguments, sealed: Value::Null })
             }));
             self.stop = Some(StopReason::ToolUse);
         }
@@ -113,55 +113,57 @@ impl Answer {
 
     /// The answer as it is written down. Each call gets an id of ours. One whose arguments can't be read, or may not be whole,
     /// has failed already, and says why.
-    pub fn parts(&self, mut draw: impl FnMut() -> CallId) -> Vec<Part> {
+    pub fn parts(&self, mut draw: impl FnMut() -> CallId) -> Vec<MessagePart> {
         let last = self.blocks.len().saturating_sub(1);
-        let part = |(place, block): (usize, &Block)| match block {
-            Block::Text { text, sealed } => {
-                Part::Text(TextPart { text: text.clone(), kind: TextKind::Said, sealed: sealed.clone() })
+        let part = |(place, block): (usize, &AnswerBlock)| match block {
+            AnswerBlock::Text { text, sealed } => MessagePart::Text(TextPart {
+                text: text.clone(),
+                kind: TextKind::Said,
+                sealed: sealed.clone(),
+            }),
+            AnswerBlock::Thinking { text, sealed } => {
+                MessagePart::Reasoning(ReasoningPart { text: text.clone(), sealed: sealed.clone() })
             }
-            Block::Thinking { text, sealed } => {
-                Part::Reasoning(ReasoningPart { text: text.clone(), sealed: sealed.clone() })
+            AnswerBlock::Call(call) if place == last && self.stop == Some(StopReason::MaxTokens) => {
+                MessagePart::Tool(Box::new(call.cut_off(draw())))
             }
-            Block::Call(call) if place == last && self.stop == Some(StopReason::MaxTokens) => {
-                Part::Tool(Box::new(call.cut_off(draw())))
-            }
-            Block::Call(call) => Part::Tool(Box::new(call.part(draw()))),
-            Block::Written(part) => part.clone(),
+            AnswerBlock::Call(call) => MessagePart::Tool(Box::new(call.part(draw()))),
+            AnswerBlock::Recorded(part) => part.clone(),
         };
         self.blocks().enumerate().map(part).collect()
     }
 
-    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+    pub fn blocks(&self) -> impl Iterator<Item = &AnswerBlock> {
         self.blocks.values()
     }
 
     pub fn text(&self) -> String {
         self.joined(|block| match block {
-            Block::Text { text, .. } => Some(text),
+            AnswerBlock::Text { text, .. } => Some(text),
             _ => None,
         })
     }
 
     pub fn thinking(&self) -> String {
         self.joined(|block| match block {
-            Block::Thinking { text, .. } => Some(text),
+            AnswerBlock::Thinking { text, .. } => Some(text),
             _ => None,
         })
     }
 
-    fn joined(&self, text: impl Fn(&Block) -> Option<&String>) -> String {
+    fn joined(&self, text: impl Fn(&AnswerBlock) -> Option<&String>) -> String {
         self.blocks().filter_map(text).map(String::as_str).collect()
     }
 
-    pub fn calls(&self) -> impl Iterator<Item = &Call> {
+    pub fn calls(&self) -> impl Iterator<Item = &AnswerCall> {
         self.blocks().filter_map(|block| match block {
-            Block::Call(call) => Some(call),
+            AnswerBlock::Call(call) => Some(call),
             _ => None,
         })
     }
 }
 
-impl Call {
+impl AnswerCall {
     /// A call that the limit of the answer may have cut short, whatever its arguments look like.
     fn cut_off(&self, call: CallId) -> ToolPart {
         let message = "The answer reached its limit of tokens, so this call may not be whole, and was not run. Make it \
@@ -171,7 +173,7 @@ impl Call {
     }
 
     fn part(&self, call: CallId) -> ToolPart {
-        let (input, state) = match repair::arguments(&self.arguments) {
+        let (input, state) = match repair::parse_arguments(&self.arguments) {
             Ok(arguments) => (arguments.value, ToolState::Pending),
             Err(error) => {
                 (Value::from(self.arguments.as_str()), ToolState::Error { message: error.to_string() })
@@ -183,12 +185,12 @@ impl Call {
 }
 
 /// What an answer thinks that begins with `<think>`, and what it says after that.
-fn thinking_in_tags(block: &Block) -> Option<(String, String)> {
-    let Block::Text { text, sealed: Value::Null } = block else { return None };
+fn thinking_in_tags(block: &AnswerBlock) -> Option<(String, String)> {
+    let AnswerBlock::Text { text, sealed: Value::Null } = block else { return None };
     let (thinking, rest) = text.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
     Some((thinking.trim().to_owned(), rest.trim_start().to_owned()))
 }
 
-fn thinking() -> Block {
-    Block::Thinking { text: String::new(), sealed: Value::Null }
+fn thinking() -> AnswerBlock {
+    AnswerBlock::Thinking { text: String::new(), sealed: Value::Null }
 }

@@ -6,18 +6,18 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use helve_protocol::{Cost, Usage};
+use helve_protocol::{Cost, TokenUsage};
 use serde::{Deserialize, Serialize};
 
-const BUILT_IN: &str = include_str!("../catalogue.tsv");
+const BUILT_IN_CATALOGUE: &str = include_str!("../catalogue.tsv");
 
 /// What a model is taken to read where nothing says so. Nine in ten models take this much. Too low a guess
 /// only summarises early; too high a one makes requests fail.
-pub const SAFE_CONTEXT: u64 = 32_768;
+pub const DEFAULT_CONTEXT_TOKENS: u64 = 32_768;
 
 /// What a model is taken to write at most where nothing says so. Servers refuse a request that asks for more than they
 /// allow, and hardly any allows less.
-pub const SAFE_OUTPUT: u64 = 4_096;
+pub const DEFAULT_OUTPUT_TOKENS: u64 = 4_096;
 
 /// What is known of one model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,20 +31,20 @@ pub struct ModelFacts {
     /// How many tokens it writes at most in one answer. See [`ModelFacts::output_limit`].
     pub output: Option<u64>,
     /// `None` when they are not known, which is not the same as free.
-    pub prices: Option<Prices>,
-    pub abilities: Abilities,
+    pub prices: Option<ModelPrices>,
+    pub abilities: ModelAbilities,
     /// Until when it knows the world: a date, or a part of one.
     pub knowledge: Option<String>,
     pub released: Option<String>,
     /// Such as `deprecated` or `beta`.
     pub status: Option<String>,
-    pub origin: Origin,
+    pub origin: ModelFactsOrigin,
 }
 
 /// Where facts come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum ModelFactsOrigin {
     BuiltIn,
     /// At least one of them is from the user's settings.
     Settings,
@@ -53,7 +53,7 @@ pub enum Origin {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Abilities {
+pub struct ModelAbilities {
     pub tools: bool,
     pub thinking: bool,
     pub images: bool,
@@ -65,23 +65,23 @@ pub struct Abilities {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prices {
-    pub base: Rates,
+pub struct ModelPrices {
+    pub base: TokenRates,
     /// In any order.
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<PriceTier>,
 }
 
 /// Other rates for large requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tier {
+pub struct PriceTier {
     /// They hold for the whole of a request whose input, cached or not, is more tokens than this.
     pub above: u64,
-    pub rates: Rates,
+    pub rates: TokenRates,
 }
 
 /// What one token costs. See [`per_token`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rates {
+pub struct TokenRates {
     pub input: Cost,
     pub output: Cost,
     /// `None`: as much as input.
@@ -92,7 +92,7 @@ pub struct Rates {
 
 /// Facts that the user gives. What is `None` stays as it is built in.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overrides {
+pub struct ModelOverrides {
     pub title: Option<String>,
     pub context: Option<u64>,
     pub input_limit: Option<u64>,
@@ -103,7 +103,7 @@ pub struct Overrides {
     pub output_price: Option<Cost>,
     pub cache_read_price: Option<Cost>,
     pub cache_write_price: Option<Cost>,
-    pub tiers: Option<Vec<Tier>>,
+    pub tiers: Option<Vec<PriceTier>>,
     pub tools: Option<bool>,
     pub thinking: Option<bool>,
     pub images: Option<bool>,
@@ -125,19 +125,19 @@ pub fn per_token(per_million: Cost) -> Option<Cost> {
 
 /// Every model that is built in or that the user tells of.
 #[derive(Clone, Debug)]
-pub struct Catalogue {
-    overrides: BTreeMap<String, Overrides>,
+pub struct ModelCatalogue {
+    overrides: BTreeMap<String, ModelOverrides>,
 }
 
-impl Catalogue {
+impl ModelCatalogue {
     /// Costs nothing: facts are read when they are asked for.
-    pub fn built_in() -> Catalogue {
-        Catalogue { overrides: BTreeMap::new() }
+    pub fn built_in() -> ModelCatalogue {
+        ModelCatalogue { overrides: BTreeMap::new() }
     }
 
     /// Lays the user's facts over those of the model `name`, which is `provider/model`, or adds the model. What was laid
     /// over it before is forgotten.
-    pub fn with(mut self, name: &str, overrides: Overrides) -> Catalogue {
+    pub fn with(mut self, name: &str, overrides: ModelOverrides) -> ModelCatalogue {
         self.overrides.insert(name.to_owned(), overrides);
         self
     }
@@ -147,9 +147,9 @@ impl Catalogue {
     pub fn find(&self, provider: &str, model: &str) -> ModelFacts {
         let mut overrides = None;
         let mut built_in = None;
-        for name in spellings(provider, model) {
+        for name in candidate_names(provider, model) {
             overrides = overrides.or_else(|| self.overrides.get(&name));
-            built_in = line_of(BUILT_IN, &name).and_then(read);
+            built_in = line_of(BUILT_IN_CATALOGUE, &name).and_then(parse_line);
             if built_in.is_some() {
                 break;
             }
@@ -160,7 +160,7 @@ impl Catalogue {
         }
         // Last, since what the user pays for the model itself is not paid for this variant.
         if provider == OPENROUTER && model.ends_with(":free") {
-            facts.prices = Some(Prices::default());
+            facts.prices = Some(ModelPrices::default());
         }
         facts
     }
@@ -177,7 +177,7 @@ impl Catalogue {
 
     /// The name of every model, whole and divided into provider and model.
     fn names(&self) -> impl Iterator<Item = (&str, &str, &str)> {
-        let built_in = BUILT_IN.lines().filter_map(name_of);
+        let built_in = BUILT_IN_CATALOGUE.lines().filter_map(name_of);
         let names: BTreeSet<&str> = built_in.chain(self.overrides.keys().map(String::as_str)).collect();
         names
             .into_iter()
@@ -195,33 +195,33 @@ impl ModelFacts {
             input_limit: None,
             output: None,
             prices: None,
-            abilities: Abilities { tools: true, temperature: true, ..Abilities::default() },
+            abilities: ModelAbilities { tools: true, temperature: true, ..ModelAbilities::default() },
             knowledge: None,
             released: None,
             status: None,
-            origin: Origin::Unknown,
+            origin: ModelFactsOrigin::Unknown,
         }
     }
 
     /// How many tokens it holds, as far as one may rely on it.
     pub fn context_limit(&self) -> u64 {
-        self.context.unwrap_or(SAFE_CONTEXT)
+        self.context.unwrap_or(DEFAULT_CONTEXT_TOKENS)
     }
 
     /// How many tokens it may be asked to write, as far as one may rely on it.
     pub fn output_limit(&self) -> u64 {
-        self.output.unwrap_or(SAFE_OUTPUT)
+        self.output.unwrap_or(DEFAULT_OUTPUT_TOKENS)
     }
 
     /// What a request cost. `None` when the prices are not known.
-    pub fn cost(&self, usage: Usage) -> Option<Cost> {
+    pub fn cost(&self, usage: TokenUsage) -> Option<Cost> {
         self.prices.as_ref().map(|prices| prices.cost(usage))
     }
 }
 
-impl Prices {
+impl ModelPrices {
     /// What a request costs, exactly. It saturates instead of wrapping.
-    pub fn cost(&self, usage: Usage) -> Cost {
+    pub fn cost(&self, usage: TokenUsage) -> Cost {
         let rates = self.rates_for(usage);
         let costs = [
             rates.input.times(usage.input),
@@ -232,14 +232,14 @@ impl Prices {
         costs.into_iter().sum()
     }
 
-    fn rates_for(&self, usage: Usage) -> Rates {
+    fn rates_for(&self, usage: TokenUsage) -> TokenRates {
         let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
         let reached = self.tiers.iter().filter(|tier| input > tier.above);
         reached.max_by_key(|tier| tier.above).map_or(self.base, |tier| tier.rates)
     }
 }
 
-impl Overrides {
+impl ModelOverrides {
     fn apply(&self, facts: &mut ModelFacts) {
         facts.prices = self.prices(facts.prices.take());
         // Taken apart, so that a new field is not forgotten here.
@@ -255,7 +255,7 @@ impl Overrides {
             status,
             origin,
         } = facts;
-        *origin = Origin::Settings;
+        *origin = ModelFactsOrigin::Settings;
         lay_over(title, &self.title);
         lay_over_option(context, &self.context);
         lay_over_option(input_limit, &self.input_limit);
@@ -263,7 +263,7 @@ impl Overrides {
         lay_over_option(knowledge, &self.knowledge);
         lay_over_option(released, &self.released);
         lay_over_option(status, &self.status);
-        let Abilities { tools, thinking, images, pdf, structured, temperature } = abilities;
+        let ModelAbilities { tools, thinking, images, pdf, structured, temperature } = abilities;
         lay_over(tools, &self.tools);
         lay_over(thinking, &self.thinking);
         lay_over(images, &self.images);
@@ -272,13 +272,13 @@ impl Overrides {
         lay_over(temperature, &self.temperature);
     }
 
-    fn prices(&self, known: Option<Prices>) -> Option<Prices> {
+    fn prices(&self, known: Option<ModelPrices>) -> Option<ModelPrices> {
         let mut prices = match (known, self.input_price, self.output_price) {
             (Some(known), _, _) => known,
-            (None, Some(_), Some(_)) => Prices::default(),
+            (None, Some(_), Some(_)) => ModelPrices::default(),
             (None, _, _) => return None,
         };
-        let Rates { input, output, cache_read, cache_write } = &mut prices.base;
+        let TokenRates { input, output, cache_read, cache_write } = &mut prices.base;
         lay_over(input, &self.input_price);
         lay_over(output, &self.output_price);
         lay_over_option(cache_read, &self.cache_read_price);
@@ -304,7 +304,7 @@ const OPENROUTER: &str = "openrouter";
 
 /// The names that stand for the same model, the surest first: as it is; without a variant such as `:nitro`, which only
 /// OpenRouter has; without its date; and the one that is always the latest.
-fn spellings(provider: &str, model: &str) -> [String; 4] {
+fn candidate_names(provider: &str, model: &str) -> [String; 4] {
     let plain = match model.rsplit_once(':') {
         Some((plain, _)) if provider == OPENROUTER => plain,
         _ => model,
@@ -359,7 +359,7 @@ fn name_of(line: &str) -> Option<&str> {
 }
 
 /// Reads a line: the model's name and its facts, in the order of the columns. `None` if it is not such a line.
-fn read(line: &str) -> Option<(&str, ModelFacts)> {
+fn parse_line(line: &str) -> Option<(&str, ModelFacts)> {
     let mut columns = line.split('\t');
     let mut next = || columns.next();
     let name = next()?;
@@ -374,7 +374,7 @@ fn read(line: &str) -> Option<(&str, ModelFacts)> {
         knowledge: text(next()?),
         released: text(next()?),
         status: text(next()?),
-        origin: Origin::BuiltIn,
+        origin: ModelFactsOrigin::BuiltIn,
     };
     next().is_none().then_some((name, facts))
 }
@@ -396,16 +396,16 @@ fn price(column: &str) -> Option<Cost> {
     per_token(column.parse().ok()?)
 }
 
-fn read_prices(base: [&str; 4], tiers: &str) -> Option<Option<Prices>> {
+fn read_prices(base: [&str; 4], tiers: &str) -> Option<Option<ModelPrices>> {
     if base.iter().all(|column| column.is_empty()) && tiers.is_empty() {
         return Some(None);
     }
     let tiers = tiers.split(';').filter(|tier| !tier.is_empty()).map(read_tier).collect::<Option<_>>()?;
-    Some(Some(Prices { base: read_rates(base)?, tiers }))
+    Some(Some(ModelPrices { base: read_rates(base)?, tiers }))
 }
 
-fn read_rates([input, output, cache_read, cache_write]: [&str; 4]) -> Option<Rates> {
-    Some(Rates {
+fn read_rates([input, output, cache_read, cache_write]: [&str; 4]) -> Option<TokenRates> {
+    Some(TokenRates {
         input: price(input)?,
         output: price(output)?,
         cache_read: optional(cache_read, price)?,
@@ -414,14 +414,14 @@ fn read_rates([input, output, cache_read, cache_write]: [&str; 4]) -> Option<Rat
 }
 
 /// A tier is `200000:2.5/15/0.25/`: its bound, and its rates in the order of the columns.
-fn read_tier(tier: &str) -> Option<Tier> {
+fn read_tier(tier: &str) -> Option<PriceTier> {
     let (above, rates) = tier.split_once(':')?;
     let rates: Vec<&str> = rates.split('/').collect();
-    Some(Tier { above: tokens(above)?, rates: read_rates(rates.try_into().ok()?)? })
+    Some(PriceTier { above: tokens(above)?, rates: read_rates(rates.try_into().ok()?)? })
 }
 
-fn read_abilities(column: &str) -> Option<Abilities> {
-    let mut abilities = Abilities::default();
+fn read_abilities(column: &str) -> Option<ModelAbilities> {
+    let mut abilities = ModelAbilities::default();
     for ability in column.split(',').filter(|ability| !ability.is_empty()) {
         let has = match ability {
             "tools" => &mut abilities.tools,
@@ -450,31 +450,31 @@ mod tests {
 
     #[test]
     fn a_line_has_facts_in_fixed_columns() {
-        let rates = |input, output, cache_read: Option<u64>| Rates {
+        let rates = |input, output, cache_read: Option<u64>| TokenRates {
             input: pico(input),
             output: pico(output),
             cache_read: cache_read.map(pico),
             cache_write: None,
         };
-        let (name, facts) = read(LINE).unwrap();
+        let (name, facts) = parse_line(LINE).unwrap();
         assert_eq!(name, "lab/m-1");
         let expected = ModelFacts {
             title: "M One".to_owned(),
             context: Some(200_000),
             input_limit: None,
             output: Some(8192),
-            prices: Some(Prices {
+            prices: Some(ModelPrices {
                 base: rates(3_000_000, 15_000_000, Some(300_000)),
                 tiers: vec![
-                    Tier { above: 200_000, rates: rates(6_000_000, 22_500_000, Some(600_000)) },
-                    Tier { above: 500_000, rates: rates(9_000_000, 30_000_000, None) },
+                    PriceTier { above: 200_000, rates: rates(6_000_000, 22_500_000, Some(600_000)) },
+                    PriceTier { above: 500_000, rates: rates(9_000_000, 30_000_000, None) },
                 ],
             }),
-            abilities: Abilities { tools: true, pdf: true, ..Abilities::default() },
+            abilities: ModelAbilities { tools: true, pdf: true, ..ModelAbilities::default() },
             knowledge: Some("2025-03".to_owned()),
             released: None,
             status: Some("beta".to_owned()),
-            origin: Origin::BuiltIn,
+            origin: ModelFactsOrigin::BuiltIn,
         };
         assert_eq!(facts, expected);
     }
@@ -495,20 +495,20 @@ mod tests {
         ] {
             let line = LINE.replacen(right, wrong, 1);
             assert_ne!(line, LINE);
-            assert_eq!(read(&line), None, "{line}");
+            assert_eq!(parse_line(&line), None, "{line}");
         }
     }
 
     #[test]
     fn every_built_in_line_can_be_read_and_stands_in_its_place() {
-        let lines: Vec<&str> = BUILT_IN.lines().filter(|line| !line.starts_with('#')).collect();
+        let lines: Vec<&str> = BUILT_IN_CATALOGUE.lines().filter(|line| !line.starts_with('#')).collect();
         assert!(lines.len() > 1000, "{}", lines.len());
         for pair in lines.windows(2) {
             assert!(name_of(pair[0]) < name_of(pair[1]), "{} {}", pair[0], pair[1]);
         }
         for line in lines {
-            let (name, _) = read(line).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!(line_of(BUILT_IN, name), Some(line));
+            let (name, _) = parse_line(line).unwrap_or_else(|| panic!("{line}"));
+            assert_eq!(line_of(BUILT_IN_CATALOGUE, name), Some(line));
         }
     }
 
@@ -561,7 +561,7 @@ mod tests {
         #[test]
         fn any_line_is_read_or_refused(line in "[a/]{0,3}(\t[0-9./:;a-z,é]{0,6}){12,15}", any: String) {
             for line in [line, any] {
-                if let Some((name, _)) = read(&line) {
+                if let Some((name, _)) = parse_line(&line) {
                     prop_assert_eq!(line.split('\t').count(), 14);
                     prop_assert!(line.starts_with(name));
                 }

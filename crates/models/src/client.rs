@@ -5,67 +5,72 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use helve_protocol::{Clock, Usage};
+use helve_protocol::{Clock, TokenUsage};
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::{Failure, FailureKind};
-use crate::played::Played;
-use crate::provider::Address;
-use crate::retry::{Patience, Retry, Verdict};
-use crate::target::{Target, Via};
-use crate::transport::{Http, Response, Timeouts, humane, pause};
-use crate::{Answer, Decoder, ModelEvent, Provider, Request, StreamError};
+use crate::failure::{FailureKind, RequestFailure};
+use crate::provider::RequestAddress;
+use crate::retry::{RetryDecision, RetryState, RetryStrategy};
+use crate::scripted::ScriptedResponse;
+use crate::target::{ModelTarget, TargetRoute};
+use crate::transport::{HttpTransport, RequestTimeouts, ResponseStream, format_duration, pause};
+use crate::{ModelAnswer, ModelEvent, ModelProvider, ModelRequest, ResponseDecoder, StreamError};
 
 /// Speaks with models. One serves the whole program, so that connections are used again.
-pub struct Client {
-    http: Http,
+pub struct ModelClient {
+    http: HttpTransport,
     clock: Arc<dyn Clock>,
-    jitter: Jitter,
-    patience: Patience,
+    jitter: JitterSource,
+    patience: RetryStrategy,
     /// How long a server may send nothing but signs of life.
     keep_alive: Duration,
 }
 
 /// Draws what is added to a wait.
-pub type Jitter = Box<dyn Fn() -> Duration + Send + Sync>;
+pub type JitterSource = Box<dyn Fn() -> Duration + Send + Sync>;
 
 /// What is heard while a request is on its way.
 #[derive(Debug)]
-pub enum Heard<'a> {
+pub enum StreamEvent<'a> {
     /// The response has begun.
-    Began,
-    Said(&'a ModelEvent),
+    Started,
+    Received(&'a ModelEvent),
     /// The try failed, and what was said in it does not count. The next one follows after the wait.
-    Waiting {
+    Retrying {
         attempt: u32,
         delay: Duration,
-        failure: &'a Failure,
+        failure: &'a RequestFailure,
     },
 }
 
 /// Hears.
-pub type Ear<'a> = &'a mut (dyn FnMut(Heard<'_>) + Send);
+pub type OnStream<'a> = &'a mut (dyn FnMut(StreamEvent<'_>) + Send);
 
-impl Client {
-    pub fn new(clock: Arc<dyn Clock>, jitter: Jitter, patience: Patience, timeouts: Timeouts) -> Client {
+impl ModelClient {
+    pub fn new(
+        clock: Arc<dyn Clock>,
+        jitter: JitterSource,
+        patience: RetryStrategy,
+        timeouts: RequestTimeouts,
+    ) -> ModelClient {
         let keep_alive = timeouts.keep_alive.max(timeouts.idle);
-        Client { http: Http::new(timeouts), clock, jitter, patience, keep_alive }
+        ModelClient { http: HttpTransport::new(timeouts), clock, jitter, patience, keep_alive }
     }
 
     /// Sends a request until it is answered, or until there is no sense in it.
     pub async fn answer(
         &self,
-        target: &Target,
-        request: &Request,
-        ear: Ear<'_>,
+        target: &ModelTarget,
+        request: &ModelRequest,
+        ear: OnStream<'_>,
         stop: &CancellationToken,
-    ) -> Result<Answer, Failure> {
-        if let Via::Recorded(record) = &target.via {
+    ) -> Result<ModelAnswer, RequestFailure> {
+        if let TargetRoute::Recorded(record) = &target.via {
             return record.answers.answer(request);
         }
-        let mut retry = Retry::new(self.patience, self.clock.now());
+        let mut retry = RetryState::new(self.patience, self.clock.now());
         loop {
             // Whatever the server does, a request does not take for ever.
             let left = retry.left(self.clock.now());
@@ -74,52 +79,56 @@ impl Client {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
                 Err(_) => {
-                    return Err(Failure::new(
+                    return Err(RequestFailure::new(
                         FailureKind::Timeout,
                         "the answer took longer than anybody waits",
                     ));
                 }
             };
             match retry.after(&failure, self.clock.now(), (self.jitter)()) {
-                Verdict::Wait(delay) => {
-                    ear(Heard::Waiting { attempt: retry.tries(), delay, failure: &failure });
+                RetryDecision::Wait(delay) => {
+                    ear(StreamEvent::Retrying { attempt: retry.tries(), delay, failure: &failure });
                     pause(delay, stop).await?;
                 }
-                Verdict::TooLong { resets } => {
+                RetryDecision::TooLong { resets } => {
                     let wait = Duration::from_millis(resets.millis_since(self.clock.now()));
-                    let text = format!("{}; it can be tried again in {}", failure.text, humane(wait));
-                    return Err(Failure { resets: Some(resets), text, ..failure });
+                    let text =
+                        format!("{}; it can be tried again in {}", failure.text, format_duration(wait));
+                    return Err(RequestFailure { resets: Some(resets), text, ..failure });
                 }
-                Verdict::GiveUp => return Err(failure),
+                RetryDecision::GiveUp => return Err(failure),
             }
         }
     }
 
     async fn attempt(
         &self,
-        target: &Target,
-        request: &Request,
-        ear: Ear<'_>,
+        target: &ModelTarget,
+        request: &ModelRequest,
+        ear: OnStream<'_>,
         stop: &CancellationToken,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ModelAnswer, RequestFailure> {
         let now = self.clock.now();
-        let decoder = Decoder::new(target.wire());
+        let decoder = ResponseDecoder::new(target.wire());
         match &target.via {
-            Via::Script(stage) => {
+            TargetRoute::Script(stage) => {
                 let played = stage.post(&request.body, now, stop).await?;
-                ear(Heard::Began);
-                let incoming = Incoming::Script(played);
+                ear(StreamEvent::Started);
+                let incoming = IncomingResponse::Script(played);
                 self.read(incoming, decoder, ear, stop).await
             }
-            Via::Recorded(record) => record.answers.answer(request),
-            Via::Provider(provider) => {
+            TargetRoute::Recorded(record) => record.answers.answer(request),
+            TargetRoute::Provider(provider) => {
                 let address = provider.address(&target.model);
                 // Servers like to repeat what they were shown.
-                let scrubbed = |failure: Failure| Failure { text: address.scrub(&failure.text), ..failure };
+                let scrubbed = |failure: RequestFailure| RequestFailure {
+                    text: address.scrub(&failure.text),
+                    ..failure
+                };
                 let response = self.http.post(&address, request.body.clone(), now, stop).await;
                 let response = response.map_err(scrubbed)?;
-                ear(Heard::Began);
-                let incoming = Incoming::Http { response, address: &address };
+                ear(StreamEvent::Started);
+                let incoming = IncomingResponse::Http { response, address: &address };
                 self.read(incoming, decoder, ear, stop).await.map_err(scrubbed)
             }
         }
@@ -128,13 +137,16 @@ impl Client {
     /// Reads a response to its end.
     async fn read(
         &self,
-        mut incoming: Incoming<'_>,
-        mut decoder: Decoder,
-        ear: Ear<'_>,
+        mut incoming: IncomingResponse<'_>,
+        mut decoder: ResponseDecoder,
+        ear: OnStream<'_>,
         stop: &CancellationToken,
-    ) -> Result<Answer, Failure> {
-        let mut answer = Answer::default();
-        let broken = |error: &StreamError, spent: Usage| Failure { spent, ..Failure::of_stream(error) };
+    ) -> Result<ModelAnswer, RequestFailure> {
+        let mut answer = ModelAnswer::default();
+        let broken = |error: &StreamError, spent: TokenUsage| RequestFailure {
+            spent,
+            ..RequestFailure::from_stream_error(error)
+        };
         let mut last_word = Instant::now();
         let mut has_begun = false;
         loop {
@@ -148,14 +160,14 @@ impl Client {
                     } else if last_word.elapsed() > self.keep_alive {
                         let text = format!(
                             "the server sent signs of life, but no word for {}",
-                            humane(self.keep_alive)
+                            format_duration(self.keep_alive)
                         );
-                        return Err(Failure {
+                        return Err(RequestFailure {
                             spent: answer.usage,
-                            ..Failure::new(FailureKind::Timeout, text)
+                            ..RequestFailure::new(FailureKind::Timeout, text)
                         });
                     }
-                    take(said, &mut answer, ear);
+                    deliver_events(said, &mut answer, ear);
                     if decoder.has_ended() {
                         incoming.end().await;
                         return Ok(answer);
@@ -163,23 +175,28 @@ impl Client {
                 }
                 Ok(None) => {
                     let said = decoder.finish().map_err(|error| broken(&error, answer.usage))?;
-                    take(said, &mut answer, ear);
+                    deliver_events(said, &mut answer, ear);
                     return Ok(answer);
                 }
                 // Everything was told; that the server does not hang up properly is no reason to ask again.
-                Err(failure) if ends_without_a_word(failure.kind) && decoder.may_end() => return Ok(answer),
-                Err(failure) => return Err(Failure { spent: answer.usage, ..failure }),
+                Err(failure) if is_connection_loss(failure.kind) && decoder.may_end() => return Ok(answer),
+                Err(failure) => return Err(RequestFailure { spent: answer.usage, ..failure }),
             }
         }
     }
 
     /// The models that a server says it has.
-    pub async fn models_of(&self, provider: &Provider, limit: Duration) -> Result<Vec<String>, Failure> {
+    pub async fn models_of(
+        &self,
+        provider: &ModelProvider,
+        limit: Duration,
+    ) -> Result<Vec<String>, RequestFailure> {
         let address = provider.models_address();
         let body = self.http.get(&address, limit).await;
-        let body = body.map_err(|failure| Failure { text: address.scrub(&failure.text), ..failure })?;
+        let body =
+            body.map_err(|failure| RequestFailure { text: address.scrub(&failure.text), ..failure })?;
         let list: Value = serde_json::from_slice(&body)
-            .map_err(|_| Failure::new(FailureKind::NotAModel, "the list of models is no JSON"))?;
+            .map_err(|_| RequestFailure::new(FailureKind::NotAModel, "the list of models is no JSON"))?;
         let models = list.get("data").or_else(|| list.get("models")).and_then(Value::as_array);
         let name = |model: &Value| {
             let name = model.get("id").or_else(|| model.get("name")).and_then(Value::as_str)?;
@@ -190,23 +207,23 @@ impl Client {
 }
 
 /// A response that has begun.
-enum Incoming<'a> {
-    Http { response: Response, address: &'a Address },
-    Script(Played),
+enum IncomingResponse<'a> {
+    Http { response: ResponseStream, address: &'a RequestAddress },
+    Script(ScriptedResponse),
 }
 
-impl Incoming<'_> {
-    async fn piece(&mut self, stop: &CancellationToken) -> Result<Option<Bytes>, Failure> {
+impl IncomingResponse<'_> {
+    async fn piece(&mut self, stop: &CancellationToken) -> Result<Option<Bytes>, RequestFailure> {
         match self {
-            Incoming::Http { response, address } => response.piece(address, stop).await,
-            Incoming::Script(played) => played.piece(stop).await,
+            IncomingResponse::Http { response, address } => response.piece(address, stop).await,
+            IncomingResponse::Script(played) => played.piece(stop).await,
         }
     }
 
     async fn end(self) {
         match self {
-            Incoming::Http { response, .. } => response.end().await,
-            Incoming::Script(_) => {}
+            IncomingResponse::Http { response, .. } => response.end().await,
+            IncomingResponse::Script(_) => {}
         }
     }
 }
@@ -216,19 +233,19 @@ fn is_progress(event: &ModelEvent) -> bool {
     !matches!(event, ModelEvent::Usage(_))
 }
 
-fn ends_without_a_word(kind: FailureKind) -> bool {
+fn is_connection_loss(kind: FailureKind) -> bool {
     matches!(kind, FailureKind::Timeout | FailureKind::Network)
 }
 
 /// Takes what is said, and tells it on.
-fn take(said: Vec<ModelEvent>, answer: &mut Answer, ear: Ear<'_>) {
+fn deliver_events(said: Vec<ModelEvent>, answer: &mut ModelAnswer, ear: OnStream<'_>) {
     for event in said {
-        ear(Heard::Said(&event));
+        ear(StreamEvent::Received(&event));
         answer.apply(event);
     }
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for ModelClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("patience", &self.patience).finish_non_exhaustive()
     }

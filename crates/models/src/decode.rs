@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::Value;
 
-use crate::Wire;
-use crate::sse::{Events, Left};
-use crate::surrogates::Joiner;
-use crate::wire::{Progress, WireDecoder, error_of};
+use crate::WireProtocol;
+use crate::sse::{EventStreamParser, StreamRemainder};
+use crate::surrogates::SurrogateJoiner;
+use crate::wire::{AnswerProgress, WireDecoder, error_of};
 
 /// Something that a model's response says. Blocks are numbered in the provider's order.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub enum ModelEvent {
         json: String,
     },
     /// The counts so far. Later ones replace earlier ones.
-    Usage(Usage),
+    Usage(TokenUsage),
     Stopped(StopReason),
 }
 
@@ -87,7 +87,7 @@ pub enum StreamError {
     NotJson(String),
     #[error("the server sent something that is not text")]
     NotText,
-    #[error("the answer is too large: no answer may have more than {} MB or {} parts", MAX_ANSWER_BYTES >> 20, MAX_BLOCKS)]
+    #[error("the answer is too large: no answer may have more than {} MB or {} parts", MAX_ANSWER_BYTES >> 20, MAX_ANSWER_BLOCKS)]
     TooLarge,
     /// Joining the two would run calls twice that the model made once.
     #[error("the server began another answer within the same response: {0}")]
@@ -98,36 +98,36 @@ pub enum StreamError {
 
 /// Reads one response.
 #[derive(Debug)]
-pub struct Decoder {
-    events: Events,
+pub struct ResponseDecoder {
+    events: EventStreamParser,
     wire: WireDecoder,
-    progress: Progress,
+    progress: AnswerProgress,
     /// What came before the first event: an error may come instead of a stream.
     opening: Vec<u8>,
     call_ids: HashSet<String>,
     /// The size of what was said, written as JSON.
     bytes: usize,
-    joiner: Joiner,
+    joiner: SurrogateJoiner,
 }
 
 /// No answer has more parts.
-const MAX_BLOCKS: u32 = 10_000;
+const MAX_ANSWER_BLOCKS: u32 = 10_000;
 /// No answer has more to say, written as JSON. It leaves room in the journal, where a whole answer is one event.
 const MAX_ANSWER_BYTES: usize = 6 << 20;
 /// So much is kept of what may turn out to be no stream.
 const MAX_OPENING_BYTES: usize = 64 << 10;
 
-impl Decoder {
-    pub fn new(wire: Wire) -> Decoder {
-        let (events, wire) = (Events::default(), wire.decoder());
-        Decoder {
+impl ResponseDecoder {
+    pub fn new(wire: WireProtocol) -> ResponseDecoder {
+        let (events, wire) = (EventStreamParser::default(), wire.decoder());
+        ResponseDecoder {
             events,
             wire,
-            progress: Progress::Expected,
+            progress: AnswerProgress::Incomplete,
             opening: Vec::new(),
             call_ids: HashSet::new(),
             bytes: 0,
-            joiner: Joiner::default(),
+            joiner: SurrogateJoiner::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Decoder {
         let mut said = Vec::new();
         let room = MAX_OPENING_BYTES.saturating_sub(self.opening.len());
         self.opening.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
-        let Decoder { events, wire, progress, .. } = self;
+        let ResponseDecoder { events, wire, progress, .. } = self;
         events.push(bytes, &mut |data| read(wire, progress, data, &mut said))?;
         self.checked(said)
     }
@@ -145,7 +145,8 @@ impl Decoder {
     fn checked(&mut self, said: Vec<ModelEvent>) -> Result<Vec<ModelEvent>, StreamError> {
         for event in &said {
             self.bytes = self.bytes.saturating_add(event.json_bytes());
-            if self.bytes > MAX_ANSWER_BYTES || event.block().is_some_and(|block| block >= MAX_BLOCKS) {
+            if self.bytes > MAX_ANSWER_BYTES || event.block().is_some_and(|block| block >= MAX_ANSWER_BLOCKS)
+            {
                 return Err(StreamError::TooLarge);
             }
             if let ModelEvent::CallStarted { id: Some(id), .. } = event
@@ -164,31 +165,31 @@ impl Decoder {
 
     /// Whether the server said that this is all.
     pub fn has_ended(&self) -> bool {
-        self.progress == Progress::Ended
+        self.progress == AnswerProgress::Ended
     }
 
     /// Whether everything was told, though the server did not say so.
     pub fn may_end(&self) -> bool {
-        self.progress != Progress::Expected
+        self.progress != AnswerProgress::Incomplete
     }
 
     /// To be called when the server has closed the stream. Gives what the last bytes say; it is an error if the answer is
     /// not whole.
     pub fn finish(mut self) -> Result<Vec<ModelEvent>, StreamError> {
         let mut said = Vec::new();
-        let Decoder { events, wire, progress, .. } = &mut self;
-        if *progress != Progress::Ended {
+        let ResponseDecoder { events, wire, progress, .. } = &mut self;
+        if *progress != AnswerProgress::Ended {
             // A last event may lack the empty line after it. One that is cut off can't be read.
             let left = events.finish(&mut |data| read(wire, progress, data, &mut said));
             let left = left.map_err(|error| match error {
                 StreamError::NotJson(_) | StreamError::NotText => StreamError::CutOff,
                 told => told,
             })?;
-            if left == Left::Fragment {
+            if left == StreamRemainder::Fragment {
                 return Err(self.no_answer());
             }
         }
-        if self.progress == Progress::Expected {
+        if self.progress == AnswerProgress::Incomplete {
             return Err(self.no_answer());
         }
         let mut said = self.checked(said)?;
@@ -201,7 +202,7 @@ impl Decoder {
         let opening = String::from_utf8_lossy(&self.opening);
         let opening = opening.trim_start();
         match opening.chars().next() {
-            Some('{' | '[') => error_in(opening).unwrap_or_else(|| not_a_stream(opening)),
+            Some('{' | '[') => parse_error_body(opening).unwrap_or_else(|| not_a_stream(opening)),
             Some('<') => not_a_stream(opening),
             _ => StreamError::CutOff,
         }
@@ -211,18 +212,18 @@ impl Decoder {
 /// Whatever comes after the end is not part of the answer.
 fn read(
     wire: &mut WireDecoder,
-    progress: &mut Progress,
+    progress: &mut AnswerProgress,
     data: &str,
     said: &mut Vec<ModelEvent>,
 ) -> Result<(), StreamError> {
-    if *progress != Progress::Ended {
+    if *progress != AnswerProgress::Ended {
         *progress = wire.read(data, said)?.max(*progress);
     }
     Ok(())
 }
 
 /// What the body of a response says that is no stream: the error that it tells of.
-pub fn error_in(body: &str) -> Option<StreamError> {
+pub fn parse_error_body(body: &str) -> Option<StreamError> {
     error_of(&serde_json::from_str(body).ok()?)
 }
 

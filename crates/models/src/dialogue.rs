@@ -3,101 +3,118 @@
 use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 
-use helve_protocol::{Blobs, Cost, History, Message, ModelName, Usage};
+use helve_protocol::{BlobStore, ConversationHistory, Cost, Message, ModelName, TokenUsage};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::{Client, Ear};
-use crate::{Answer, Change, Conversation, Failure, Manner, Prompt, Request, Target, ToolChoice};
+use crate::client::{ModelClient, OnStream};
+use crate::{
+    Conversation, EncodingProfile, ModelAnswer, ModelPrompt, ModelRequest, ModelTarget, PrefixChange,
+    RequestFailure, ToolChoice,
+};
 
 /// Keeps one conversation going. The caller records each request before it is sent:
 /// [`prepare`](Dialogue::prepare), then [`send`](Dialogue::send); on failure [`fall_back`](Dialogue::fall_back), and again.
 #[derive(Debug)]
 pub struct Dialogue {
-    client: Arc<Client>,
-    target: Target,
+    client: Arc<ModelClient>,
+    target: ModelTarget,
     /// Those that take over, in their order.
-    fallbacks: Vec<Target>,
-    prompt: Prompt,
+    fallbacks: Vec<ModelTarget>,
+    prompt: ModelPrompt,
     conversation: Conversation,
 }
 
 /// Another model took over. It stays so for the rest of the dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Switch {
+pub struct ModelSwitch {
     pub from: ModelName,
     pub to: ModelName,
     pub reason: String,
 }
 
 /// A conversation as the model is to see it.
-pub trait View {
+pub trait ConversationView {
     /// The messages without the first so many.
     fn from(&self, first: usize) -> Vec<Cow<'_, Message>>;
 }
 
-impl View for History {
+impl ConversationView for ConversationHistory {
     fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
-        self.for_model_from(first)
+        self.messages_for_model_from(first)
     }
 }
 
-impl<M: Borrow<Message>> View for [M] {
+impl<M: Borrow<Message>> ConversationView for [M] {
     fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
         let rest = self.get(first..).unwrap_or_default();
         rest.iter().map(|message| Cow::Borrowed(message.borrow())).collect()
     }
 }
 
-impl<M: Borrow<Message>, const N: usize> View for [M; N] {
+impl<M: Borrow<Message>, const N: usize> ConversationView for [M; N] {
     fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
-        View::from(self.as_slice(), first)
+        ConversationView::from(self.as_slice(), first)
     }
 }
 
-impl<M: Borrow<Message>> View for Vec<M> {
+impl<M: Borrow<Message>> ConversationView for Vec<M> {
     fn from(&self, first: usize) -> Vec<Cow<'_, Message>> {
-        View::from(self.as_slice(), first)
+        ConversationView::from(self.as_slice(), first)
     }
 }
 
 impl Dialogue {
-    pub fn new(client: Arc<Client>, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Dialogue {
+    pub fn new(
+        client: Arc<ModelClient>,
+        target: ModelTarget,
+        fallbacks: Vec<ModelTarget>,
+        prompt: ModelPrompt,
+    ) -> Dialogue {
         let conversation = Conversation::new(target.dialect(), &prompt);
         Dialogue { client, target, fallbacks, prompt, conversation }
     }
 
     /// The same conversation, as far as it went, with models that answer from elsewhere and write alike.
-    pub fn again(mut self, target: Target, fallbacks: Vec<Target>, prompt: Prompt) -> Dialogue {
+    pub fn again(
+        mut self,
+        target: ModelTarget,
+        fallbacks: Vec<ModelTarget>,
+        prompt: ModelPrompt,
+    ) -> Dialogue {
         (self.target, self.fallbacks, self.prompt) = (target, fallbacks, prompt);
         self
     }
 
-    pub fn target(&self) -> &Target {
+    pub fn target(&self) -> &ModelTarget {
         &self.target
     }
 
-    pub fn prompt(&self) -> &Prompt {
+    pub fn prompt(&self) -> &ModelPrompt {
         &self.prompt
     }
 
     /// The next request. `messages` is the whole conversation; only those that came since the last request cost anything.
     /// Those that were there before must be the same, unless [`renew`](Dialogue::renew) was called: if they are others, the
     /// request says what broke.
-    pub fn prepare(&mut self, messages: &(impl View + ?Sized), blobs: &dyn Blobs) -> Request {
+    pub fn prepare(
+        &mut self,
+        messages: &(impl ConversationView + ?Sized),
+        blobs: &dyn BlobStore,
+    ) -> ModelRequest {
         let last = self.conversation.len().saturating_sub(1);
         let mut new = messages.from(last);
         if let Some(known) = self.conversation.last_message() {
             if new.first().map(|message| message.id) == Some(known) {
                 new.remove(0);
             } else {
-                self.begin_anew(Change::Unexplained);
+                self.begin_anew(PrefixChange::Unexplained);
                 new = messages.from(0);
             }
         }
         for message in &new {
             self.conversation.push(message, blobs);
         }
-        let mut request = self.conversation.request();
+        let mut request = self.conversation.next_request();
         if let Some(broken) = &mut request.broken {
             broken.price = self.price_of_rereading(broken.tokens);
         }
@@ -105,24 +122,24 @@ impl Dialogue {
     }
 
     /// How the model is written to, for the record.
-    pub fn manner(&self) -> Manner {
-        Manner::of(&self.target, &self.prompt)
+    pub fn encoding_profile(&self) -> EncodingProfile {
+        EncodingProfile::of(&self.target, &self.prompt)
     }
 
     /// What it costs to read tokens afresh that could have come from the cache.
     fn price_of_rereading(&self, tokens: u64) -> Option<Cost> {
-        let afresh = self.target.cost(Usage { input: tokens, ..Usage::default() })?;
-        let cached = self.target.cost(Usage { cache_read: tokens, ..Usage::default() })?;
+        let afresh = self.target.cost(TokenUsage { input: tokens, ..TokenUsage::default() })?;
+        let cached = self.target.cost(TokenUsage { cache_read: tokens, ..TokenUsage::default() })?;
         Some(afresh.checked_sub(cached).unwrap_or_default())
     }
 
     /// Sends a request until it is answered. A call that the model wrote as text counts as one.
     pub async fn send(
         &self,
-        request: &Request,
-        ear: Ear<'_>,
+        request: &ModelRequest,
+        ear: OnStream<'_>,
         stop: &CancellationToken,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ModelAnswer, RequestFailure> {
         let mut answer = self.client.answer(&self.target, request, ear, stop).await?;
         if self.prompt.tool_choice != ToolChoice::None {
             answer.settle(&self.prompt.tools);
@@ -131,8 +148,8 @@ impl Dialogue {
     }
 
     /// Goes over to the next model, if there is one and the failure is of a kind that another model may not have.
-    pub fn fall_back(&mut self, failure: &Failure) -> Option<Switch> {
-        if !failure.kind.falls_back() || self.fallbacks.is_empty() {
+    pub fn fall_back(&mut self, failure: &RequestFailure) -> Option<ModelSwitch> {
+        if !failure.kind.allows_fallback() || self.fallbacks.is_empty() {
             return None;
         }
         let next = self.fallbacks.remove(0);
@@ -140,24 +157,24 @@ impl Dialogue {
     }
 
     /// Goes over to another model.
-    pub fn switch(&mut self, to: Target, reason: &str) -> Switch {
+    pub fn switch(&mut self, to: ModelTarget, reason: &str) -> ModelSwitch {
         let from = std::mem::replace(&mut self.target, to).name;
-        self.begin_anew(Change::Explained);
-        Switch { from, to: self.target.name.clone(), reason: reason.to_owned() }
+        self.begin_anew(PrefixChange::Explained);
+        ModelSwitch { from, to: self.target.name.clone(), reason: reason.to_owned() }
     }
 
     /// What was said before is another from here on: cleared, summarised, rewound.
     pub fn renew(&mut self) {
-        self.begin_anew(Change::Explained);
+        self.begin_anew(PrefixChange::Explained);
     }
 
     /// Other tools, another system prompt, another effort.
-    pub fn set_prompt(&mut self, prompt: Prompt) {
+    pub fn set_prompt(&mut self, prompt: ModelPrompt) {
         self.prompt = prompt;
-        self.begin_anew(Change::Explained);
+        self.begin_anew(PrefixChange::Explained);
     }
 
-    fn begin_anew(&mut self, change: Change) {
+    fn begin_anew(&mut self, change: PrefixChange) {
         self.conversation.renew(self.target.dialect(), &self.prompt, change);
     }
 }

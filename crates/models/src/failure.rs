@@ -3,13 +3,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use helve_protocol::{Timestamp, Usage};
+use helve_protocol::{Timestamp, TokenUsage};
 
 use crate::StreamError;
 
 /// A request that got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct RequestFailure {
     pub kind: FailureKind,
     /// What happened, in words. Never holds a key.
     pub text: String,
@@ -19,7 +19,7 @@ pub struct Failure {
     /// Set if it could have been tried again, but only after longer than we wait.
     pub resets: Option<Timestamp>,
     /// What the server had counted before it failed; that is paid for.
-    pub spent: Usage,
+    pub spent: TokenUsage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Whether the same request may succeed a little later.
-    pub fn is_retried(self) -> bool {
+    pub fn is_retryable(self) -> bool {
         use FailureKind::*;
         match self {
             RateLimited | Overloaded | Server | Network | Timeout | CutOff | Garbled => true,
@@ -72,7 +72,7 @@ impl FailureKind {
     }
 
     /// Whether another model may take over. Where the mistake is ours, or somebody stopped it, it may not.
-    pub fn falls_back(self) -> bool {
+    pub fn allows_fallback(self) -> bool {
         use FailureKind::*;
         match self {
             Billing | NotFound | RateLimited | Overloaded | Server | Network | NotRunning | Certificate
@@ -108,38 +108,45 @@ impl FailureKind {
     }
 }
 
-impl Failure {
-    pub fn new(kind: FailureKind, text: impl Into<String>) -> Failure {
-        Failure { kind, text: text.into(), status: None, wait: None, resets: None, spent: Usage::default() }
+impl RequestFailure {
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> RequestFailure {
+        RequestFailure {
+            kind,
+            text: text.into(),
+            status: None,
+            wait: None,
+            resets: None,
+            spent: TokenUsage::default(),
+        }
     }
 
-    pub(crate) fn interrupted() -> Failure {
-        Failure::new(FailureKind::Interrupted, "interrupted")
+    pub(crate) fn interrupted() -> RequestFailure {
+        RequestFailure::new(FailureKind::Interrupted, "interrupted")
     }
 
     /// What an HTTP status means, with what the body said about it.
-    pub(crate) fn of_status(status: u16, told: Option<&StreamError>) -> Failure {
+    pub(crate) fn from_status(status: u16, told: Option<&StreamError>) -> RequestFailure {
         let (kind, message) = match told {
             Some(StreamError::Server { kind, message }) => (kind.as_deref().unwrap_or(""), message.as_str()),
             _ => ("", ""),
         };
-        let message: String = message.chars().take(MAX_WORDS).collect();
+        let message: String = message.chars().take(MAX_ERROR_TEXT_CHARS).collect();
         let text = if message.is_empty() {
             format!("the server answered with status {status}")
         } else {
             format!("the server answered with status {status}: {message}")
         };
-        let kind = match by_status(status) {
+        let kind = match kind_from_status(status) {
             // The words of an ordinary limit may speak of billing too, so only the kind counts.
             FailureKind::RateLimited if is_billing_kind(kind) => FailureKind::Billing,
-            FailureKind::BadRequest => by_words(kind, &message).unwrap_or(FailureKind::BadRequest),
+            FailureKind::BadRequest => kind_from_text(kind, &message).unwrap_or(FailureKind::BadRequest),
             other => other,
         };
-        Failure { status: Some(status), ..Failure::new(kind, text) }
+        RequestFailure { status: Some(status), ..RequestFailure::new(kind, text) }
     }
 
     /// What went wrong in the middle of an answer.
-    pub(crate) fn of_stream(error: &StreamError) -> Failure {
+    pub(crate) fn from_stream_error(error: &StreamError) -> RequestFailure {
         let kind = match error {
             StreamError::CutOff => FailureKind::CutOff,
             StreamError::NotJson(_) | StreamError::NotText | StreamError::Restarted(_) => {
@@ -148,14 +155,14 @@ impl Failure {
             StreamError::TooLarge => FailureKind::TooLarge,
             StreamError::NotAStream(_) => FailureKind::NotAModel,
             StreamError::Server { kind, message } => {
-                by_words(kind.as_deref().unwrap_or(""), message).unwrap_or(FailureKind::Server)
+                kind_from_text(kind.as_deref().unwrap_or(""), message).unwrap_or(FailureKind::Server)
             }
         };
-        Failure::new(kind, error.to_string())
+        RequestFailure::new(kind, error.to_string())
     }
 }
 
-fn by_status(status: u16) -> FailureKind {
+fn kind_from_status(status: u16) -> FailureKind {
     match status {
         401 | 403 => FailureKind::Auth,
         402 => FailureKind::Billing,
@@ -170,22 +177,22 @@ fn by_status(status: u16) -> FailureKind {
 }
 
 /// More of a server's words nobody reads.
-const MAX_WORDS: usize = 600;
+const MAX_ERROR_TEXT_CHARS: usize = 600;
 
 /// What the words of an error mean, where the status says nothing.
-fn by_words(kind: &str, message: &str) -> Option<FailureKind> {
+fn kind_from_text(kind: &str, message: &str) -> Option<FailureKind> {
     let kind = kind.to_ascii_lowercase();
     let message = message.to_ascii_lowercase();
     let kind_has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     let message_has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let status =
         kind.split('/').find_map(|word| word.parse::<u16>().ok()).filter(|code| (400..600).contains(code));
-    if message_has(&TOO_LONG) || kind_has(&["context_length", "string_above_max_length"]) {
+    if message_has(&CONTEXT_TOO_LONG_PHRASES) || kind_has(&["context_length", "string_above_max_length"]) {
         Some(FailureKind::TooLong)
     } else if kind_has(&["tool_use_failed"]) {
         // The model wrote a call that its server could not read. It may do better.
         Some(FailureKind::Garbled)
-    } else if is_billing_kind(&kind) || message_has(&BILLING) {
+    } else if is_billing_kind(&kind) || message_has(&BILLING_PHRASES) {
         Some(FailureKind::Billing)
     } else if kind_has(&["rate_limit", "resource_exhausted", "too_many", "429"]) {
         Some(FailureKind::RateLimited)
@@ -202,11 +209,11 @@ fn by_words(kind: &str, message: &str) -> Option<FailureKind> {
     } else if kind_has(&["timeout", "deadline"]) {
         Some(FailureKind::Timeout)
     } else {
-        status.map(by_status)
+        status.map(kind_from_status)
     }
 }
 
-const TOO_LONG: [&str; 9] = [
+const CONTEXT_TOO_LONG_PHRASES: [&str; 9] = [
     "prompt is too long",
     "maximum context length",
     "context length exceeded",
@@ -218,19 +225,20 @@ const TOO_LONG: [&str; 9] = [
     "maximum number of tokens allowed",
 ];
 
-const BILLING: [&str; 3] = ["credit balance is too low", "insufficient balance", "insufficient credits"];
+const BILLING_PHRASES: [&str; 3] =
+    ["credit balance is too low", "insufficient balance", "insufficient credits"];
 
 fn is_billing_kind(kind: &str) -> bool {
     ["insufficient_quota", "billing", "insufficient_balance"].iter().any(|word| kind.contains(word))
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for RequestFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for RequestFailure {}
 
 #[cfg(test)]
 mod tests {
@@ -271,7 +279,7 @@ mod tests {
             (302, "", "", BadRequest),
         ] {
             assert_eq!(
-                Failure::of_status(status, Some(&told(kind, message))).kind,
+                RequestFailure::from_status(status, Some(&told(kind, message))).kind,
                 expected,
                 "{status} {kind} {message}"
             );
@@ -292,7 +300,7 @@ mod tests {
             ("429", "", RateLimited),
             ("invalid_request_error", "prompt is too long", TooLong),
         ] {
-            assert_eq!(Failure::of_stream(&told(kind, message)).kind, expected, "{kind}");
+            assert_eq!(RequestFailure::from_stream_error(&told(kind, message)).kind, expected, "{kind}");
         }
     }
 }

@@ -1,12 +1,12 @@
 //! How models are spoken to.
 //!
-//! A wire is a protocol that servers speak; there are four ([`Wire`]). Reading and writing one is pure. [`Decoder`] takes
-//! bytes, in whatever pieces the network gives them, and gives [`ModelEvent`]s; [`Answer`] collects the events of a whole
+//! A wire is a protocol that servers speak; there are four ([`WireProtocol`]). Reading and writing one is pure. [`ResponseDecoder`] takes
+//! bytes, in whatever pieces the network gives them, and gives [`ModelEvent`]s; [`ModelAnswer`] collects the events of a whole
 //! response, in the provider's order. [`Conversation`] turns messages into requests, each message once.
 //!
-//! A vendor is data ([`VENDORS`]); with this user's key and address it is a [`Provider`]. [`Router`] finds the [`Target`]
-//! that a name means. [`Client`] sends a request to a target until it is answered, and [`Dialogue`] keeps a conversation
-//! going, with the next model if one fails. [`Catalogue`] tells what is known of each model, and what its answers cost.
+//! A vendor is data ([`VENDORS`]); with this user's key and address it is a [`ModelProvider`]. [`ModelRouter`] finds the [`ModelTarget`]
+//! that a name means. [`ModelClient`] sends a request to a target until it is answered, and [`Dialogue`] keeps a conversation
+//! going, with the next model if one fails. [`ModelCatalogue`] tells what is known of each model, and what its answers cost.
 
 mod answer;
 mod catalogue;
@@ -15,49 +15,54 @@ mod conversation;
 mod decode;
 mod dialogue;
 mod failure;
-mod manner;
-mod played;
 mod prefix;
+mod profile;
+mod prompt;
 mod provider;
 mod quirks;
 pub mod repair;
-mod request;
 mod retry;
 mod router;
 pub mod schema;
 pub mod script;
+mod scripted;
 mod secret;
-pub mod spoken;
 mod sse;
 mod surrogates;
 mod target;
+pub mod text_calls;
 mod transport;
 mod vendor;
 mod wire;
 
-pub use answer::{Answer, Block, Call};
+pub use answer::{AnswerBlock, AnswerCall, ModelAnswer};
 pub use catalogue::{
-    Abilities, Catalogue, ModelFacts, Origin, Overrides, Prices, Rates, SAFE_CONTEXT, SAFE_OUTPUT, Tier,
-    per_token,
+    DEFAULT_CONTEXT_TOKENS, DEFAULT_OUTPUT_TOKENS, ModelAbilities, ModelCatalogue, ModelFacts,
+    ModelFactsOrigin, ModelOverrides, ModelPrices, PriceTier, TokenRates, per_token,
 };
-pub use client::{Client, Ear, Heard, Jitter};
-pub use conversation::{Change, Conversation, Request};
-pub use decode::{Decoder, ModelEvent, StreamError, error_in};
-pub use dialogue::{Dialogue, Switch, View};
-pub use failure::{Failure, FailureKind};
-pub use manner::Manner;
-pub use played::Stage;
-pub use prefix::{Break, Difference, first_difference};
-pub use provider::{Key, KeyOrigin, Provider};
+pub use client::{JitterSource, ModelClient, OnStream, StreamEvent};
+pub use conversation::{Conversation, ModelRequest, PrefixChange};
+pub use decode::{ModelEvent, ResponseDecoder, StreamError, parse_error_body};
+pub use dialogue::{ConversationView, Dialogue, ModelSwitch};
+pub use failure::{FailureKind, RequestFailure};
+pub use prefix::{PrefixBreak, RequestDifference, first_difference};
+pub use profile::EncodingProfile;
+pub use prompt::{
+    MediaSupport, ModelDialect, ModelPrompt, OutputSchema, ThinkingSupport, ToolChoice, ToolSpec,
+};
+pub use provider::{KeyOrigin, ModelProvider, ProviderKey};
 pub use quirks::{
-    AfterResults, CacheKey, CallIds, EffortField, ForcedChoice, MaxTokensField, OutputOption, Quirks,
-    ThinkingBack, UsageOption,
+    AfterToolResults, CacheKeyField, CallIdFormat, EffortField, ForcedChoice, MaxTokensField, OutputOption,
+    Quirks, ReturnedThinking, UsageOption,
 };
-pub use request::{Dialect, OutputSchema, Prompt, Sees, Thinks, ToolChoice, ToolSpec};
-pub use retry::{BUDGET, HARD_STOP, JITTER, Patience, Retry, Verdict};
-pub use router::{ProviderWish, Purpose, RouteError, Router, StoredKeys, Variables, Wishes};
+pub use retry::{MAX_JITTER, MAX_REQUEST_TIME, RETRY_BUDGET, RetryDecision, RetryState, RetryStrategy};
+pub use router::{
+    ModelPreferences, ModelPurpose, ModelRouter, ProviderOverrides, RouteError, StoredKeyLookup,
+    VariableLookup,
+};
+pub use scripted::ScriptedModel;
 pub use secret::Secret;
-pub use target::{Record, Recorded, Target, Via};
-pub use transport::Timeouts;
-pub use vendor::{Auth, BaseUrl, Favourites, Place, VENDORS, Vendor};
-pub use wire::Wire;
+pub use target::{ModelTarget, RecordedAnswers, RecordedModel, TargetRoute};
+pub use transport::RequestTimeouts;
+pub use vendor::{BaseUrlVariable, KeyPlacement, ServerLocation, VENDORS, Vendor, VendorModels};
+pub use wire::WireProtocol;

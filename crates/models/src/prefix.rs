@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// A request that begins otherwise than the one before it: the provider's cache is of no use from there on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Break {
+pub struct PrefixBreak {
     /// The first field that differs, such as `/messages/3/content/0/text`.
     pub path: String,
     /// About how many tokens of the request before have to be read again.
@@ -17,9 +17,9 @@ pub struct Break {
     pub price: Option<Cost>,
 }
 
-impl fmt::Display for Break {
+impl fmt::Display for PrefixBreak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Break { path, tokens, price } = self;
+        let PrefixBreak { path, tokens, price } = self;
         write!(f, "the request changed at {path}, so about {tokens} tokens are read afresh")?;
         price.map_or(Ok(()), |price| write!(f, ", which costs about {price} more"))
     }
@@ -64,7 +64,7 @@ fn unmarked<'a>(body: &'a [u8], marks: &'a [Range<usize>]) -> impl Iterator<Item
 }
 
 /// Where two requests part. Only done when they do, so it may take its time.
-pub(crate) fn explain(old: &[u8], new: &[u8]) -> Break {
+pub(crate) fn explain(old: &[u8], new: &[u8]) -> PrefixBreak {
     let parse = |body: &[u8]| serde_json::from_slice::<Value>(body).unwrap_or_default();
     let (mut old_value, mut new_value) = (parse(old), parse(new));
     let [old_value, new_value] = [&mut old_value, &mut new_value].map(|value| {
@@ -74,7 +74,7 @@ pub(crate) fn explain(old: &[u8], new: &[u8]) -> Break {
     let path = difference(old_value, new_value).path;
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let tokens = old.len().saturating_sub(same) / BYTES_PER_TOKEN;
-    Break { path, tokens: u64::try_from(tokens).unwrap_or(u64::MAX), price: None }
+    PrefixBreak { path, tokens: u64::try_from(tokens).unwrap_or(u64::MAX), price: None }
 }
 
 fn forget_marks(value: &mut Value) {
@@ -90,7 +90,7 @@ fn forget_marks(value: &mut Value) {
 
 /// Where two requests part, and what stands there in each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct RequestDifference {
     /// The first field that differs, such as `/messages/3/content/0/text`; empty if only the form does.
     pub path: String,
     pub old: Option<String>,
@@ -98,7 +98,7 @@ pub struct Difference {
 }
 
 /// Compares two bodies, cache marks included; none if they are the same to the byte.
-pub fn first_difference(old: &[u8], new: &[u8]) -> Option<Difference> {
+pub fn first_difference(old: &[u8], new: &[u8]) -> Option<RequestDifference> {
     if old == new {
         return None;
     }
@@ -106,14 +106,14 @@ pub fn first_difference(old: &[u8], new: &[u8]) -> Option<Difference> {
     Some(difference(&parse(old), &parse(new)))
 }
 
-fn difference(old: &Value, new: &Value) -> Difference {
+fn difference(old: &Value, new: &Value) -> RequestDifference {
     let mut path = String::new();
     descend(old, new, &mut path);
     let text = |body: &Value| {
         body.pointer(&path).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
     let (old, new) = (text(old), text(new));
-    Difference { path, old, new }
+    RequestDifference { path, old, new }
 }
 
 /// Goes down to the first difference. The order of fields counts, for bytes are compared.

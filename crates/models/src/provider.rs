@@ -6,17 +6,17 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Url;
 
-use crate::vendor::{Auth, Place, Vendor};
-use crate::{Quirks, RouteError, Secret, Wire};
+use crate::vendor::{KeyPlacement, ServerLocation, Vendor};
+use crate::{Quirks, RouteError, Secret, WireProtocol};
 
 /// A service that can be spoken to.
 #[derive(Clone)]
-pub struct Provider {
+pub struct ModelProvider {
     pub name: String,
-    pub wire: Wire,
+    pub wire: WireProtocol,
     pub base_url: Url,
-    pub auth: Auth,
-    pub key: Option<Key>,
+    pub auth: KeyPlacement,
+    pub key: Option<ProviderKey>,
     /// The variables that may hold the key.
     pub key_names: Vec<String>,
     /// Why it can't be used, if its settings are wrong.
@@ -24,14 +24,14 @@ pub struct Provider {
     /// Sent with each request.
     pub headers: Vec<(String, Secret)>,
     pub quirks: Quirks,
-    pub place: Place,
+    pub place: ServerLocation,
     /// What is known of it without being told, if it is.
     pub vendor: Option<&'static Vendor>,
 }
 
 /// A key, and where it was found.
 #[derive(Clone, Debug)]
-pub struct Key {
+pub struct ProviderKey {
     pub secret: Secret,
     pub origin: KeyOrigin,
 }
@@ -46,15 +46,15 @@ pub enum KeyOrigin {
 
 /// Where a request goes, and what it shows there.
 #[derive(Clone)]
-pub(crate) struct Address {
+pub(crate) struct RequestAddress {
     pub(crate) url: Url,
     pub(crate) headers: Vec<(String, Secret)>,
 }
 
-impl Address {
+impl RequestAddress {
     /// Takes everything secret out of a text.
     pub(crate) fn scrub(&self, text: &str) -> String {
-        let of_headers = self.headers.iter().filter(|(name, _)| !PUBLIC.contains(&name.as_str()));
+        let of_headers = self.headers.iter().filter(|(name, _)| !PUBLIC_HEADERS.contains(&name.as_str()));
         let of_headers = of_headers.flat_map(|(_, secret)| {
             let whole = secret.reveal();
             [whole, whole.strip_prefix("Bearer ").unwrap_or(whole)].map(str::to_owned)
@@ -69,10 +69,10 @@ impl Address {
 }
 
 /// Headers of ours that hold nothing secret.
-const PUBLIC: [&str; 2] = ["anthropic-version", "anthropic-beta"];
+const PUBLIC_HEADERS: [&str; 2] = ["anthropic-version", "anthropic-beta"];
 
 /// Shows nothing secret: not the key, not the headers, not what stands in the address beside host and path.
-impl fmt::Debug for Provider {
+impl fmt::Debug for ModelProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider")
             .field("name", &self.name)
@@ -84,10 +84,10 @@ impl fmt::Debug for Provider {
     }
 }
 
-impl Provider {
+impl ModelProvider {
     /// Whether it can be used; a server on this machine may still not be running.
     pub fn has_key(&self) -> bool {
-        self.auth == Auth::None || self.key.is_some()
+        self.auth == KeyPlacement::None || self.key.is_some()
     }
 
     /// The base URL without what may be secret in it: a password, a query.
@@ -101,13 +101,13 @@ impl Provider {
     }
 
     /// Where an answer is asked for.
-    pub(crate) fn address(&self, model: &str) -> Address {
+    pub(crate) fn address(&self, model: &str) -> RequestAddress {
         let mut url = self.base_url.clone();
         match self.wire {
-            Wire::Messages => self.extend(&mut url, "v1", &["messages"]),
-            Wire::Chat => self.extend(&mut url, "", &["chat", "completions"]),
-            Wire::Responses => self.extend(&mut url, "", &["responses"]),
-            Wire::Gemini => {
+            WireProtocol::Messages => self.extend(&mut url, "v1", &["messages"]),
+            WireProtocol::Chat => self.extend(&mut url, "", &["chat", "completions"]),
+            WireProtocol::Responses => self.extend(&mut url, "", &["responses"]),
+            WireProtocol::Gemini => {
                 self.extend(&mut url, "v1beta", &["models", &format!("{model}:streamGenerateContent")]);
                 url.query_pairs_mut().append_pair("alt", "sse");
             }
@@ -116,12 +116,12 @@ impl Provider {
     }
 
     /// Where the server tells which models it has.
-    pub(crate) fn models_address(&self) -> Address {
+    pub(crate) fn models_address(&self) -> RequestAddress {
         let mut url = self.base_url.clone();
         let version = match self.wire {
-            Wire::Messages => "v1",
-            Wire::Gemini => "v1beta",
-            Wire::Chat | Wire::Responses => "",
+            WireProtocol::Messages => "v1",
+            WireProtocol::Gemini => "v1beta",
+            WireProtocol::Chat | WireProtocol::Responses => "",
         };
         self.extend(&mut url, version, &["models"]);
         self.signed(url)
@@ -144,27 +144,29 @@ impl Provider {
         }
     }
 
-    fn signed(&self, mut url: Url) -> Address {
+    fn signed(&self, mut url: Url) -> RequestAddress {
         let mut headers = Vec::new();
-        if self.wire == Wire::Messages {
+        if self.wire == WireProtocol::Messages {
             headers.push(("anthropic-version".to_owned(), Secret::new("2023-06-01")));
             // Lets models think between calls; those that always do ignore it.
             headers.push(("anthropic-beta".to_owned(), Secret::new("interleaved-thinking-2025-05-14")));
         }
-        if let Some(Key { secret, .. }) = &self.key {
+        if let Some(ProviderKey { secret, .. }) = &self.key {
             match self.auth {
-                Auth::Bearer => {
+                KeyPlacement::Bearer => {
                     headers.push((
                         "authorization".to_owned(),
                         Secret::new(format!("Bearer {}", secret.reveal().trim())),
                     ));
                 }
-                Auth::Header(name) => headers.push((name.to_owned(), secret.clone())),
-                Auth::Query(name) => drop(url.query_pairs_mut().append_pair(name, secret.reveal().trim())),
-                Auth::None => {}
+                KeyPlacement::Header(name) => headers.push((name.to_owned(), secret.clone())),
+                KeyPlacement::Query(name) => {
+                    url.query_pairs_mut().append_pair(name, secret.reveal().trim());
+                }
+                KeyPlacement::None => {}
             }
         }
         headers.extend(self.headers.iter().cloned());
-        Address { url, headers }
+        RequestAddress { url, headers }
     }
 }

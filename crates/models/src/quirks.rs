@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 /// What is peculiar about a server. Each field names one difference; the default is what the wire's inventor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quirks {
-    pub thinking_back: ThinkingBack,
+    pub thinking_back: ReturnedThinking,
     pub effort: EffortField,
     pub max_tokens: MaxTokensField,
     pub forced_choice: ForcedChoice,
-    pub call_ids: CallIds,
-    pub after_results: AfterResults,
-    pub cache_key: CacheKey,
+    pub call_ids: CallIdFormat,
+    pub after_results: AfterToolResults,
+    pub cache_key: CacheKeyField,
     pub usage: UsageOption,
     pub output: OutputOption,
 }
@@ -19,13 +19,13 @@ pub struct Quirks {
 impl Quirks {
     /// What most servers do that speak OpenAI Chat Completions.
     pub const PLAIN: Quirks = Quirks {
-        thinking_back: ThinkingBack::Never,
+        thinking_back: ReturnedThinking::Never,
         effort: EffortField::None,
         max_tokens: MaxTokensField::MaxTokens,
         forced_choice: ForcedChoice::Required,
-        call_ids: CallIds::Any,
-        after_results: AfterResults::Anything,
-        cache_key: CacheKey::None,
+        call_ids: CallIdFormat::Any,
+        after_results: AfterToolResults::Anything,
+        cache_key: CacheKeyField::None,
         usage: UsageOption::Asked,
         output: OutputOption::JsonSchema,
     };
@@ -34,7 +34,7 @@ impl Quirks {
 /// How thinking of earlier steps goes back on the chat wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ThinkingBack {
+pub enum ReturnedThinking {
     Never,
     /// In `reasoning_content`, with messages that call tools: the model goes on with the thought.
     ReasoningContent,
@@ -76,7 +76,7 @@ pub enum ForcedChoice {
 /// What a call's id may look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CallIds {
+pub enum CallIdFormat {
     Any,
     /// Nine letters and digits.
     NineAlphanumeric,
@@ -85,7 +85,7 @@ pub enum CallIds {
 /// What may stand after the results of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AfterResults {
+pub enum AfterToolResults {
     Anything,
     /// The model must speak before the user does.
     TheModel,
@@ -94,7 +94,7 @@ pub enum AfterResults {
 /// How a server is told which requests begin alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CacheKey {
+pub enum CacheKeyField {
     /// It finds out by itself.
     None,
     /// `prompt_cache_key`

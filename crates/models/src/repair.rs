@@ -6,31 +6,31 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 /// No tool takes more than this.
-const MAX_BYTES: usize = 8 << 20;
+const MAX_ARGUMENTS_BYTES: usize = 8 << 20;
 /// Less than the 127 levels that `serde_json` reads: the value must stay readable when it stands inside of an event.
-const MAX_DEPTH: usize = 100;
+const MAX_ARGUMENTS_DEPTH: usize = 100;
 /// How often an object may have been wrapped in a string.
-const MAX_ENCODINGS: usize = 2;
+const MAX_STRING_ENCODINGS: usize = 2;
 /// How much is shown on each side of a mistake.
 const EXCERPT_CHARS: usize = 40;
 /// No closing tag is longer.
 const MAX_TAG_BYTES: usize = 48;
-const FENCE: &str = "```";
+const CODE_FENCE: &str = "```";
 /// Text that holds one of these may be a piece of the arguments, so it is not taken for prose.
-const STRUCTURAL: [char; 5] = ['{', '}', '[', ']', '"'];
+const STRUCTURAL_CHARS: [char; 5] = ['{', '}', '[', ']', '"'];
 
 /// What a model gave to a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arguments {
+pub struct ToolArguments {
     /// Always an object.
     pub value: Value,
     /// What had to be done to read it, if it was not written as it should be.
-    pub repaired: Option<Repair>,
+    pub repaired: Option<ArgumentRepair>,
 }
 
 /// What was done to arguments before they could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Repair {
+pub enum ArgumentRepair {
     Fences,
     Prose,
     Tags,
@@ -46,38 +46,38 @@ pub enum Repair {
     SingleQuotes,
     BareKey,
     /// Two or more of the others, each once.
-    Several(Vec<Repair>),
+    Several(Vec<ArgumentRepair>),
 }
 
-impl Repair {
+impl ArgumentRepair {
     /// Whether this is what was done, or a part of it.
-    pub fn includes(&self, other: &Repair) -> bool {
+    pub fn includes(&self, other: &ArgumentRepair) -> bool {
         match self {
-            Repair::Several(repairs) => repairs.contains(other),
+            ArgumentRepair::Several(repairs) => repairs.contains(other),
             one => one == other,
         }
     }
 }
 
-impl fmt::Display for Repair {
+impl fmt::Display for ArgumentRepair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Repair::Fences => "removed the code fence around the arguments",
-            Repair::Prose => "removed the text around the arguments",
-            Repair::Tags => "removed the tags around the arguments",
-            Repair::Encoded => "read the object out of a string",
-            Repair::Null => "read null as no arguments",
-            Repair::Repeated => "dropped a repetition of the same object",
-            Repair::StrayCloser => "dropped a bracket too many at the end",
-            Repair::MissingCloser => "added a missing bracket",
-            Repair::TrailingComma => "dropped a comma before a bracket",
-            Repair::Comment => "dropped comments",
-            Repair::ControlCharacter => "kept unescaped control characters in a string",
-            Repair::PythonLiteral => "read True, False or None as Python",
-            Repair::SingleQuotes => "read single quotes as double quotes",
-            Repair::BareKey => "read a key without quotes",
-            Repair::Several(repairs) => {
-                let told: Vec<String> = repairs.iter().map(Repair::to_string).collect();
+            ArgumentRepair::Fences => "removed the code fence around the arguments",
+            ArgumentRepair::Prose => "removed the text around the arguments",
+            ArgumentRepair::Tags => "removed the tags around the arguments",
+            ArgumentRepair::Encoded => "read the object out of a string",
+            ArgumentRepair::Null => "read null as no arguments",
+            ArgumentRepair::Repeated => "dropped a repetition of the same object",
+            ArgumentRepair::StrayCloser => "dropped a bracket too many at the end",
+            ArgumentRepair::MissingCloser => "added a missing bracket",
+            ArgumentRepair::TrailingComma => "dropped a comma before a bracket",
+            ArgumentRepair::Comment => "dropped comments",
+            ArgumentRepair::ControlCharacter => "kept unescaped control characters in a string",
+            ArgumentRepair::PythonLiteral => "read True, False or None as Python",
+            ArgumentRepair::SingleQuotes => "read single quotes as double quotes",
+            ArgumentRepair::BareKey => "read a key without quotes",
+            ArgumentRepair::Several(repairs) => {
+                let told: Vec<String> = repairs.iter().map(ArgumentRepair::to_string).collect();
                 return f.write_str(&told.join("; "));
             }
         })
@@ -89,8 +89,8 @@ impl fmt::Display for Repair {
 #[error(
     "The arguments can't be read: {fault} (line {line}, column {column}).\nHere: {excerpt}\nSend the call again with valid JSON."
 )]
-pub struct Unreadable {
-    pub fault: Fault,
+pub struct ArgumentsError {
+    pub fault: ArgumentsFault,
     /// Both count from 1, the column in characters. In an object that was wrapped in a string, they are those of the
     /// unwrapped text.
     pub line: usize,
@@ -99,10 +99,10 @@ pub struct Unreadable {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
-    #[error("they are larger than {} MB", MAX_BYTES >> 20)]
+pub enum ArgumentsFault {
+    #[error("they are larger than {} MB", MAX_ARGUMENTS_BYTES >> 20)]
     TooLarge,
-    #[error("they are nested more than {MAX_DEPTH} levels deep")]
+    #[error("they are nested more than {MAX_ARGUMENTS_DEPTH} levels deep")]
     TooDeep,
     #[error("a JSON object is expected, not {0}")]
     NotAnObject(&'static str),
@@ -112,7 +112,7 @@ pub enum Fault {
     #[error("expected {0}")]
     Expected(&'static str),
     #[error("the key `{0}` stands there twice with different values")]
-    KeyTwice(String),
+    DuplicateKey(String),
     #[error("this escape does not exist in JSON; write `\\\\` for a backslash")]
     Escape,
     #[error("this is no JSON number")]
@@ -122,38 +122,38 @@ pub enum Fault {
     #[error("JSON has no comments, and this one has quotes in it")]
     Comment,
     #[error("something follows after the end of the object")]
-    Rest,
+    TrailingText,
 }
 
 /// Reads a call's arguments, however they are written, if there is no doubt about what is meant.
-pub fn arguments(text: &str) -> Result<Arguments, Unreadable> {
-    if text.len() > MAX_BYTES {
-        return Err(unreadable(text, Stop { at: 0, fault: Fault::TooLarge }));
+pub fn parse_arguments(text: &str) -> Result<ToolArguments, ArgumentsError> {
+    if text.len() > MAX_ARGUMENTS_BYTES {
+        return Err(unreadable(text, ParseStop { at: 0, fault: ArgumentsFault::TooLarge }));
     }
     // Some servers send nothing at all for a tool that takes nothing.
     if text.trim().is_empty() {
-        return Ok(Arguments { value: Value::Object(Map::new()), repaired: None });
+        return Ok(ToolArguments { value: Value::Object(Map::new()), repaired: None });
     }
     let mut repairs = Vec::new();
-    let value = unwrapped(text, MAX_ENCODINGS, &mut repairs)?;
-    let repaired = if repairs.len() > 1 { Some(Repair::Several(repairs)) } else { repairs.pop() };
-    Ok(Arguments { value, repaired })
+    let value = unwrapped(text, MAX_STRING_ENCODINGS, &mut repairs)?;
+    let repaired = if repairs.len() > 1 { Some(ArgumentRepair::Several(repairs)) } else { repairs.pop() };
+    Ok(ToolArguments { value, repaired })
 }
 
 /// The value that the whole text is, if it is written as it should be. Python's words are let through.
 pub(crate) fn plain(text: &str) -> Option<Value> {
     let mut repairs = Vec::new();
-    let mut reader = Reader::new(text, &mut repairs)?;
+    let mut reader = LenientJsonReader::new(text, &mut repairs)?;
     let value = reader.value().ok()?;
     reader.blank().ok()?;
     let is_whole = reader.peek().is_none();
-    (is_whole && repairs.iter().all(|repair| *repair == Repair::PythonLiteral)).then_some(value)
+    (is_whole && repairs.iter().all(|repair| *repair == ArgumentRepair::PythonLiteral)).then_some(value)
 }
 
 /// The objects and lists that stand one after the other in the text, if there is nothing else.
 pub(crate) fn values(text: &str) -> Option<Vec<Value>> {
     let mut repairs = Vec::new();
-    let mut reader = Reader::new(text, &mut repairs)?;
+    let mut reader = LenientJsonReader::new(text, &mut repairs)?;
     let mut values = Vec::new();
     loop {
         reader.blank().ok()?;
@@ -165,11 +165,15 @@ pub(crate) fn values(text: &str) -> Option<Vec<Value>> {
     }
 }
 
-fn unwrapped(text: &str, encodings: usize, repairs: &mut Vec<Repair>) -> Result<Value, Unreadable> {
-    let mut reader = Reader { text, at: 0, open: Vec::new(), repairs };
+fn unwrapped(
+    text: &str,
+    encodings: usize,
+    repairs: &mut Vec<ArgumentRepair>,
+) -> Result<Value, ArgumentsError> {
+    let mut reader = LenientJsonReader { text, at: 0, open: Vec::new(), repairs };
     let start = text.trim_start();
     if start.trim_end() == "null" {
-        reader.note(Repair::Null);
+        reader.note(ArgumentRepair::Null);
         return Ok(Value::Object(Map::new()));
     }
     if !start.starts_with('"') {
@@ -177,16 +181,16 @@ fn unwrapped(text: &str, encodings: usize, repairs: &mut Vec<Repair>) -> Result<
     }
     let inner = reader.only_string().map_err(|stop| unreadable(text, stop))?;
     if encodings == 0 || inner.trim().is_empty() {
-        return Err(unreadable(text, Stop { at: 0, fault: Fault::NotAnObject("a string") }));
+        return Err(unreadable(text, ParseStop { at: 0, fault: ArgumentsFault::NotAnObject("a string") }));
     }
-    reader.note(Repair::Encoded);
+    reader.note(ArgumentRepair::Encoded);
     unwrapped(&inner, encodings - 1, repairs)
 }
 
-fn unreadable(text: &str, stop: Stop) -> Unreadable {
+fn unreadable(text: &str, stop: ParseStop) -> ArgumentsError {
     let (before, after) = text.split_at_checked(stop.at).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    Unreadable {
+    ArgumentsError {
         line: before.matches('\n').count() + 1,
         column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
         excerpt: excerpt(before, after),
@@ -214,28 +218,28 @@ fn excerpt(before: &str, after: &str) -> String {
 }
 
 /// Where reading stopped, and why.
-struct Stop {
+struct ParseStop {
     at: usize,
-    fault: Fault,
+    fault: ArgumentsFault,
 }
 
 /// Reads JSON with the usual slips in one pass, and notes the slips.
-struct Reader<'t> {
+struct LenientJsonReader<'t> {
     text: &'t str,
     at: usize,
     /// The brackets that are open.
     open: Vec<u8>,
-    repairs: &'t mut Vec<Repair>,
+    repairs: &'t mut Vec<ArgumentRepair>,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> LenientJsonReader<'t> {
     /// None if the text is too large.
-    fn new(text: &'t str, repairs: &'t mut Vec<Repair>) -> Option<Reader<'t>> {
-        let reader = Reader { text, at: 0, open: Vec::new(), repairs };
-        (text.len() <= MAX_BYTES).then_some(reader)
+    fn new(text: &'t str, repairs: &'t mut Vec<ArgumentRepair>) -> Option<LenientJsonReader<'t>> {
+        let reader = LenientJsonReader { text, at: 0, open: Vec::new(), repairs };
+        (text.len() <= MAX_ARGUMENTS_BYTES).then_some(reader)
     }
 
-    fn note(&mut self, repair: Repair) {
+    fn note(&mut self, repair: ArgumentRepair) {
         if !self.repairs.contains(&repair) {
             self.repairs.push(repair);
         }
@@ -263,24 +267,24 @@ impl<'t> Reader<'t> {
         rest.get(..length).unwrap_or_default()
     }
 
-    fn stop<T>(&self, fault: Fault) -> Result<T, Stop> {
-        Err(Stop { at: self.at, fault })
+    fn stop<T>(&self, fault: ArgumentsFault) -> Result<T, ParseStop> {
+        Err(ParseStop { at: self.at, fault })
     }
 
-    fn expected<T>(&self, what: &'static str) -> Result<T, Stop> {
+    fn expected<T>(&self, what: &'static str) -> Result<T, ParseStop> {
         match self.peek() {
-            Some(_) => self.stop(Fault::Expected(what)),
-            None => self.stop(Fault::CutOff("too early")),
+            Some(_) => self.stop(ArgumentsFault::Expected(what)),
+            None => self.stop(ArgumentsFault::CutOff("too early")),
         }
     }
 
     // What may stand around the object.
 
-    fn object_in_text(&mut self) -> Result<Value, Stop> {
-        self.at = self.text.find(STRUCTURAL).unwrap_or(self.text.len());
+    fn object_in_text(&mut self) -> Result<Value, ParseStop> {
+        self.at = self.text.find(STRUCTURAL_CHARS).unwrap_or(self.text.len());
         if self.peek() != Some(b'{') {
             self.at = self.text.len() - self.text.trim_start().len();
-            return self.stop(Fault::NotAnObject(kind_of(self.rest())));
+            return self.stop(ArgumentsFault::NotAnObject(kind_of(self.rest())));
         }
         self.note_lead(self.text.get(..self.at).unwrap_or_default());
         let object = self.object()?;
@@ -290,38 +294,38 @@ impl<'t> Reader<'t> {
 
     fn note_lead(&mut self, lead: &str) {
         let mut lead = lead.trim();
-        if let Some((before, info)) = lead.rsplit_once(FENCE)
+        if let Some((before, info)) = lead.rsplit_once(CODE_FENCE)
             && !info.contains(char::is_whitespace)
         {
-            self.note(Repair::Fences);
+            self.note(ArgumentRepair::Fences);
             lead = before.trim();
         }
         if lead.ends_with('>')
             && let Some((before, _)) = lead.rsplit_once('<')
         {
-            self.note(Repair::Tags);
+            self.note(ArgumentRepair::Tags);
             lead = before.trim();
         }
         if !lead.is_empty() {
-            self.note(Repair::Prose);
+            self.note(ArgumentRepair::Prose);
         }
     }
 
-    fn check_rest(&mut self, object: &Value) -> Result<(), Stop> {
+    fn check_rest(&mut self, object: &Value) -> Result<(), ParseStop> {
         let end = self.at;
         loop {
             self.blank()?;
             let rest = self.rest();
             if rest.is_empty() {
                 return Ok(());
-            } else if rest.starts_with(FENCE) {
-                self.note(Repair::Fences);
-                self.at += FENCE.len();
+            } else if rest.starts_with(CODE_FENCE) {
+                self.note(ArgumentRepair::Fences);
+                self.at += CODE_FENCE.len();
             } else if let Some(length) = end_tag(rest) {
-                self.note(Repair::Tags);
+                self.note(ArgumentRepair::Tags);
                 self.at += length;
             } else if self.take(b'}') {
-                self.note(Repair::StrayCloser);
+                self.note(ArgumentRepair::StrayCloser);
             } else if rest.starts_with('{') {
                 self.same_again(object)?;
             } else {
@@ -330,41 +334,41 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn same_again(&mut self, object: &Value) -> Result<(), Stop> {
+    fn same_again(&mut self, object: &Value) -> Result<(), ParseStop> {
         let start = self.at;
         if self.object()? != *object {
-            return Err(Stop { at: start, fault: Fault::SecondObject });
+            return Err(ParseStop { at: start, fault: ArgumentsFault::SecondObject });
         }
-        self.note(Repair::Repeated);
+        self.note(ArgumentRepair::Repeated);
         Ok(())
     }
 
     /// Prose has lines of its own and no brackets or quotes. Otherwise it may be what follows after a quote that should
     /// have been escaped, as in `{"command": "echo "} "hi"}`.
-    fn prose_since(&mut self, end: usize) -> Result<(), Stop> {
+    fn prose_since(&mut self, end: usize) -> Result<(), ParseStop> {
         let is_on_new_line = self.text.get(end..self.at).is_some_and(|between| between.contains('\n'));
-        if !is_on_new_line || self.rest().contains(STRUCTURAL) {
-            return self.stop(Fault::Rest);
+        if !is_on_new_line || self.rest().contains(STRUCTURAL_CHARS) {
+            return self.stop(ArgumentsFault::TrailingText);
         }
-        self.note(Repair::Prose);
+        self.note(ArgumentRepair::Prose);
         Ok(())
     }
 
     /// The string that the text is.
-    fn only_string(&mut self) -> Result<String, Stop> {
+    fn only_string(&mut self) -> Result<String, ParseStop> {
         let start = self.text.len() - self.text.trim_start().len();
         self.at = start;
         let inner = self.string()?;
         self.blank()?;
         match self.peek() {
             None => Ok(inner),
-            Some(_) => Err(Stop { at: start, fault: Fault::Expected("`{`") }),
+            Some(_) => Err(ParseStop { at: start, fault: ArgumentsFault::Expected("`{`") }),
         }
     }
 
     // What JSON is made of.
 
-    fn value(&mut self) -> Result<Value, Stop> {
+    fn value(&mut self) -> Result<Value, ParseStop> {
         self.blank()?;
         match self.peek() {
             Some(b'{') => self.object(),
@@ -376,7 +380,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn object(&mut self) -> Result<Value, Stop> {
+    fn object(&mut self) -> Result<Value, ParseStop> {
         self.enter(b'{')?;
         let mut members = Map::new();
         let mut goes_on = !self.closes(b'}')?;
@@ -389,7 +393,7 @@ impl<'t> Reader<'t> {
             goes_on = self.goes_on(b'}', &value)?;
             if members.get(&key).is_some_and(|other| *other != value) {
                 let key = key.chars().take(EXCERPT_CHARS).collect();
-                return Err(Stop { at: start, fault: Fault::KeyTwice(key) });
+                return Err(ParseStop { at: start, fault: ArgumentsFault::DuplicateKey(key) });
             }
             members.insert(key, value);
         }
@@ -397,7 +401,7 @@ impl<'t> Reader<'t> {
         Ok(Value::Object(members))
     }
 
-    fn list(&mut self) -> Result<Value, Stop> {
+    fn list(&mut self) -> Result<Value, ParseStop> {
         self.enter(b'[')?;
         let mut items = Vec::new();
         let mut goes_on = !self.closes(b']')?;
@@ -410,16 +414,16 @@ impl<'t> Reader<'t> {
         Ok(Value::Array(items))
     }
 
-    fn enter(&mut self, bracket: u8) -> Result<(), Stop> {
-        if self.open.len() == MAX_DEPTH {
-            return self.stop(Fault::TooDeep);
+    fn enter(&mut self, bracket: u8) -> Result<(), ParseStop> {
+        if self.open.len() == MAX_ARGUMENTS_DEPTH {
+            return self.stop(ArgumentsFault::TooDeep);
         }
         self.open.push(bracket);
         self.at += 1;
         Ok(())
     }
 
-    fn closes(&mut self, closer: u8) -> Result<bool, Stop> {
+    fn closes(&mut self, closer: u8) -> Result<bool, ParseStop> {
         self.blank()?;
         Ok(self.take(closer))
     }
@@ -428,19 +432,19 @@ impl<'t> Reader<'t> {
     ///
     /// At the end of the text nothing is ever completed. `{"command": "make clean"` looks whole, but the stream may have
     /// been cut just before `, "dry_run": true}`; nothing in the text tells the two apart, and asking again costs one turn.
-    fn goes_on(&mut self, closer: u8, last: &Value) -> Result<bool, Stop> {
+    fn goes_on(&mut self, closer: u8, last: &Value) -> Result<bool, ParseStop> {
         if self.closes(closer)? {
             return Ok(false);
         }
         if self.take(b',') {
             let is_trailing = self.closes(closer)?;
             if is_trailing {
-                self.note(Repair::TrailingComma);
+                self.note(ArgumentRepair::TrailingComma);
             }
             return Ok(!is_trailing);
         }
         if self.can_only_end_here(closer, last) {
-            self.note(Repair::MissingCloser);
+            self.note(ArgumentRepair::MissingCloser);
             return Ok(false);
         }
         self.expected(if closer == b'}' { "`,` or `}`" } else { "`,` or `]`" })
@@ -455,7 +459,7 @@ impl<'t> Reader<'t> {
         let is_closed_around = match self.peek() {
             Some(b'}') => around == Some(&b'{'),
             Some(b']') => around == Some(&b'['),
-            _ => self.rest().starts_with(FENCE) || end_tag(self.rest()).is_some(),
+            _ => self.rest().starts_with(CODE_FENCE) || end_tag(self.rest()).is_some(),
         };
         let same_inside = match last {
             Value::Object(members) if closer == b'}' => members.len(),
@@ -465,7 +469,7 @@ impl<'t> Reader<'t> {
         is_closed_around && same_inside < 2
     }
 
-    fn key(&mut self) -> Result<String, Stop> {
+    fn key(&mut self) -> Result<String, ParseStop> {
         if matches!(self.peek(), Some(b'"' | b'\'')) {
             return self.string();
         }
@@ -475,72 +479,72 @@ impl<'t> Reader<'t> {
             self.at = start;
             return self.expected("a key in double quotes");
         }
-        self.note(Repair::BareKey);
+        self.note(ArgumentRepair::BareKey);
         Ok(name.to_owned())
     }
 
-    fn colon(&mut self) -> Result<(), Stop> {
+    fn colon(&mut self) -> Result<(), ParseStop> {
         self.blank()?;
         if self.take(b':') { Ok(()) } else { self.expected("`:`") }
     }
 
-    fn number(&mut self) -> Result<Value, Stop> {
+    fn number(&mut self) -> Result<Value, ParseStop> {
         let start = self.at;
         let digits =
             self.run(|byte| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E'));
         if self.peek().is_none() && !self.open.is_empty() {
-            return self.stop(Fault::CutOff("inside of a number"));
+            return self.stop(ArgumentsFault::CutOff("inside of a number"));
         }
         serde_json::from_str::<Number>(digits)
             .map(Value::Number)
-            .map_err(|_| Stop { at: start, fault: Fault::Number })
+            .map_err(|_| ParseStop { at: start, fault: ArgumentsFault::Number })
     }
 
-    fn word(&mut self) -> Result<Value, Stop> {
+    fn word(&mut self) -> Result<Value, ParseStop> {
         let start = self.at;
         let word = self.run(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if matches!(word, "True" | "False" | "None") {
-            self.note(Repair::PythonLiteral);
+            self.note(ArgumentRepair::PythonLiteral);
         }
         match word {
             "true" | "True" => Ok(Value::Bool(true)),
             "false" | "False" => Ok(Value::Bool(false)),
             "null" | "None" => Ok(Value::Null),
-            _ if self.peek().is_none() => self.stop(Fault::CutOff("inside of a word")),
-            _ => Err(Stop { at: start, fault: Fault::Expected("a value") }),
+            _ if self.peek().is_none() => self.stop(ArgumentsFault::CutOff("inside of a word")),
+            _ => Err(ParseStop { at: start, fault: ArgumentsFault::Expected("a value") }),
         }
     }
 
     /// A string in the quotes that it begins with.
-    fn string(&mut self) -> Result<String, Stop> {
+    fn string(&mut self) -> Result<String, ParseStop> {
         let quote = self.peek().unwrap_or(b'"');
         if quote == b'\'' {
-            self.note(Repair::SingleQuotes);
+            self.note(ArgumentRepair::SingleQuotes);
         }
         self.at += 1;
         let mut string = String::new();
         loop {
             string.push_str(self.run(|byte| byte != quote && byte != b'\\' && byte >= b' '));
             match self.peek() {
-                None => return self.stop(Fault::CutOff("inside of a string")),
+                None => return self.stop(ArgumentsFault::CutOff("inside of a string")),
                 Some(b'\\') => string.push(self.escape(quote)?),
                 Some(byte) => {
                     self.at += 1;
                     if byte == quote {
                         return Ok(string);
                     }
-                    self.note(Repair::ControlCharacter);
+                    self.note(ArgumentRepair::ControlCharacter);
                     string.push(char::from(byte));
                 }
             }
         }
     }
 
-    fn escape(&mut self, quote: u8) -> Result<char, Stop> {
+    fn escape(&mut self, quote: u8) -> Result<char, ParseStop> {
         let start = self.at;
         self.at += 1;
         let Some(byte) = self.peek() else {
-            return self.stop(Fault::CutOff("inside of a string"));
+            return self.stop(ArgumentsFault::CutOff("inside of a string"));
         };
         self.at += 1;
         match byte {
@@ -552,12 +556,12 @@ impl<'t> Reader<'t> {
             b'r' => Ok('\r'),
             b't' => Ok('\t'),
             b'u' => self.unicode(start),
-            _ => Err(Stop { at: start, fault: Fault::Escape }),
+            _ => Err(ParseStop { at: start, fault: ArgumentsFault::Escape }),
         }
     }
 
     /// The character whose number follows, in one piece or in the two halves of a surrogate pair.
-    fn unicode(&mut self, start: usize) -> Result<char, Stop> {
+    fn unicode(&mut self, start: usize) -> Result<char, ParseStop> {
         let first = self.four_digits(start)?;
         let mut units = vec![first];
         if (0xd800..0xdc00).contains(&first) && self.rest().starts_with("\\u") {
@@ -567,23 +571,23 @@ impl<'t> Reader<'t> {
         let mut decoded = char::decode_utf16(units);
         match (decoded.next(), decoded.next()) {
             (Some(Ok(letter)), None) => Ok(letter),
-            _ => Err(Stop { at: start, fault: Fault::Escape }),
+            _ => Err(ParseStop { at: start, fault: ArgumentsFault::Escape }),
         }
     }
 
-    fn four_digits(&mut self, start: usize) -> Result<u16, Stop> {
+    fn four_digits(&mut self, start: usize) -> Result<u16, ParseStop> {
         if self.rest().len() < 4 {
-            return self.stop(Fault::CutOff("inside of a string"));
+            return self.stop(ArgumentsFault::CutOff("inside of a string"));
         }
         let digits =
             self.rest().get(..4).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let number = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok());
         self.at += 4;
-        number.ok_or(Stop { at: start, fault: Fault::Escape })
+        number.ok_or(ParseStop { at: start, fault: ArgumentsFault::Escape })
     }
 
     /// Skips white space and comments.
-    fn blank(&mut self) -> Result<(), Stop> {
+    fn blank(&mut self) -> Result<(), ParseStop> {
         loop {
             self.run(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
             let comment = self.comment()?;
@@ -592,21 +596,21 @@ impl<'t> Reader<'t> {
             }
             // It may be no comment, but the rest of a string in which a quote should have been escaped.
             if comment.contains('"') {
-                return self.stop(Fault::Comment);
+                return self.stop(ArgumentsFault::Comment);
             }
-            self.note(Repair::Comment);
+            self.note(ArgumentRepair::Comment);
             self.at += comment.len();
         }
     }
 
     /// The comment that begins here, or an empty text.
-    fn comment(&self) -> Result<&'t str, Stop> {
+    fn comment(&self) -> Result<&'t str, ParseStop> {
         let rest = self.rest();
         let length = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if let Some(inside) = rest.strip_prefix("/*") {
             let Some(end) = inside.find("*/") else {
-                return self.stop(Fault::CutOff("inside of a comment"));
+                return self.stop(ArgumentsFault::CutOff("inside of a comment"));
             };
             end + 4
         } else {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use helve_protocol::ModelName;
 use reqwest::Url;
 
-use crate::provider::{Key, KeyOrigin, Provider};
-use crate::target::{Target, Via};
-use crate::vendor::{Auth, BaseUrl, Place, VENDORS, Vendor};
-use crate::{Catalogue, Quirks, Secret, Wire};
+use crate::provider::{KeyOrigin, ModelProvider, ProviderKey};
+use crate::target::{ModelTarget, TargetRoute};
+use crate::vendor::{BaseUrlVariable, KeyPlacement, ServerLocation, VENDORS, Vendor};
+use crate::{ModelCatalogue, Quirks, Secret, WireProtocol};
 
 /// What the user wants of models.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct ModelPreferences {
     pub main: Option<String>,
     pub fast: Option<String>,
     pub summary: Option<String>,
@@ -21,21 +21,21 @@ pub struct Wishes {
     pub fallback: Vec<String>,
     pub aliases: BTreeMap<String, String>,
     /// New providers, and changes to known ones.
-    pub providers: BTreeMap<String, ProviderWish>,
+    pub providers: BTreeMap<String, ProviderOverrides>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct ProviderWish {
-    pub wire: Option<Wire>,
+pub struct ProviderOverrides {
+    pub wire: Option<WireProtocol>,
     pub base_url: Option<String>,
     pub key_env: Option<String>,
-    pub auth: Option<Auth>,
+    pub auth: Option<KeyPlacement>,
     pub headers: Vec<(String, Secret)>,
 }
 
 /// What a model is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ModelPurpose {
     /// Small jobs.
     Fast,
     /// Summaries of long conversations.
@@ -44,17 +44,17 @@ pub enum Purpose {
 
 /// Knows every provider and every name.
 #[derive(Clone, Debug)]
-pub struct Router {
-    providers: Vec<Arc<Provider>>,
-    catalogue: Catalogue,
-    wishes: Wishes,
+pub struct ModelRouter {
+    providers: Vec<Arc<ModelProvider>>,
+    catalogue: ModelCatalogue,
+    wishes: ModelPreferences,
 }
 
 /// Why no model could be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     #[error("no model is chosen, no key is set, and {}", servers(.odd))]
-    Nothing {
+    NothingUsable {
         /// What is odd about local servers that do run.
         odd: Vec<String>,
     },
@@ -65,11 +65,11 @@ pub enum RouteError {
     #[error("{name:?} is no model that Helve knows, nor an alias")]
     NoModel { name: String },
     #[error("the alias {name:?} leads back to itself")]
-    Circle { name: String },
+    AliasCycle { name: String },
     #[error("the provider {name:?} needs a base URL and a wire")]
     Incomplete { name: String },
     #[error("the base URL of the provider {name:?} is no http or https address")]
-    NotAnAddress { name: String },
+    InvalidBaseUrl { name: String },
 }
 
 fn servers(odd: &[String]) -> String {
@@ -85,7 +85,7 @@ impl RouteError {
     /// What to do about it.
     pub fn hint(&self) -> String {
         match self {
-            RouteError::Nothing { .. } => {
+            RouteError::NothingUsable { .. } => {
                 "Set a key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, store one with `helve login PROVIDER`, or start a \
                  local server such as Ollama. `helve models list` shows every provider."
                     .to_owned()
@@ -102,64 +102,65 @@ impl RouteError {
             RouteError::NoModel { .. } => {
                 "Write it as provider/model; `helve models list` shows the known ones.".to_owned()
             }
-            RouteError::Circle { .. } => "Mend models.aliases in the settings.".to_owned(),
+            RouteError::AliasCycle { .. } => "Mend models.aliases in the settings.".to_owned(),
             RouteError::Incomplete { name } => {
                 format!("Set providers.{name}.base_url and providers.{name}.wire in the settings.")
             }
-            RouteError::NotAnAddress { .. } => "Write it as https://host/path or http://host:port/path.".to_owned(),
+            RouteError::InvalidBaseUrl { .. } => "Write it as https://host/path or http://host:port/path.".to_owned(),
         }
     }
 
     /// Whether a key is all that is missing.
     pub fn is_about_keys(&self) -> bool {
-        matches!(self, RouteError::Nothing { .. } | RouteError::NoKey { .. })
+        matches!(self, RouteError::NothingUsable { .. } | RouteError::NoKey { .. })
     }
 }
 
 /// Looks a variable up.
-pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// Looks up the key that is stored for a provider.
-pub type StoredKeys<'a> = &'a dyn Fn(&str) -> Option<Secret>;
+pub type StoredKeyLookup<'a> = &'a dyn Fn(&str) -> Option<Secret>;
 
 /// An alias may mean another alias, but not for ever.
-const MAX_ALIASES: usize = 8;
+const MAX_ALIAS_DEPTH: usize = 8;
 
-impl Router {
+impl ModelRouter {
     pub fn new(
-        wishes: Wishes,
-        catalogue: Catalogue,
-        variables: Variables<'_>,
-        stored: StoredKeys<'_>,
-    ) -> Router {
+        wishes: ModelPreferences,
+        catalogue: ModelCatalogue,
+        variables: VariableLookup<'_>,
+        stored: StoredKeyLookup<'_>,
+    ) -> ModelRouter {
         let wish_of = |vendor: &Vendor| {
             let names = std::iter::once(&vendor.name).chain(vendor.also);
             names.filter_map(|name| wishes.providers.get(*name)).next().cloned().unwrap_or_default()
         };
-        let known = VENDORS.iter().map(|vendor| known(vendor, &wish_of(vendor), variables, stored));
+        let known =
+            VENDORS.iter().map(|vendor| provider_from_vendor(vendor, &wish_of(vendor), variables, stored));
         let is_new = |name: &&String| Vendor::find(name).is_none();
         let new = wishes.providers.keys().filter(is_new).map(|name| {
             let wish = wishes.providers.get(name).cloned().unwrap_or_default();
-            added(name, &wish, variables, stored)
+            provider_from_overrides(name, &wish, variables, stored)
         });
         let providers = known.chain(new).map(Arc::new).collect();
-        Router { providers, catalogue, wishes }
+        ModelRouter { providers, catalogue, wishes }
     }
 
     /// The same, with another main model chosen.
-    pub fn choosing(mut self, name: &str) -> Router {
+    pub fn choosing(mut self, name: &str) -> ModelRouter {
         self.wishes.main = Some(name.to_owned());
         self
     }
 
-    pub fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
+    pub fn providers(&self) -> impl Iterator<Item = &Arc<ModelProvider>> {
         self.providers.iter()
     }
 
-    pub fn catalogue(&self) -> &Catalogue {
+    pub fn catalogue(&self) -> &ModelCatalogue {
         &self.catalogue
     }
 
-    pub fn provider(&self, name: &str) -> Result<&Arc<Provider>, RouteError> {
+    pub fn provider(&self, name: &str) -> Result<&Arc<ModelProvider>, RouteError> {
         let name = Vendor::find(name).map_or(name, |vendor| vendor.name);
         self.providers.iter().find(|provider| provider.name == name).ok_or_else(|| self.no_provider(name))
     }
@@ -170,7 +171,7 @@ impl Router {
     }
 
     /// The model that a name means: `provider/model`, an alias, or a model's name alone where it is known.
-    pub fn find(&self, name: &str) -> Result<Target, RouteError> {
+    pub fn find(&self, name: &str) -> Result<ModelTarget, RouteError> {
         let name = self.unaliased(name)?;
         if let Some((provider, model)) = name.split_once('/')
             && !model.is_empty()
@@ -195,16 +196,16 @@ impl Router {
 
     fn unaliased<'a>(&'a self, name: &'a str) -> Result<&'a str, RouteError> {
         let mut meant = name;
-        for _ in 0..MAX_ALIASES {
+        for _ in 0..MAX_ALIAS_DEPTH {
             match self.wishes.aliases.get(meant) {
                 Some(next) => meant = next,
                 None => return Ok(meant),
             }
         }
-        Err(RouteError::Circle { name: name.to_owned() })
+        Err(RouteError::AliasCycle { name: name.to_owned() })
     }
 
-    fn usable(&self, provider: &str, model: &str) -> Result<Target, RouteError> {
+    fn usable(&self, provider: &str, model: &str) -> Result<ModelTarget, RouteError> {
         let provider = self.provider(provider)?;
         if let Some(fault) = &provider.fault {
             return Err(fault.clone());
@@ -216,22 +217,22 @@ impl Router {
         Ok(self.target(provider, model))
     }
 
-    pub fn target(&self, provider: &Arc<Provider>, model: &str) -> Target {
-        Target {
+    pub fn target(&self, provider: &Arc<ModelProvider>, model: &str) -> ModelTarget {
+        ModelTarget {
             name: ModelName::new(format!("{}/{model}", provider.name)),
             model: model.to_owned(),
             facts: self.catalogue.find(facts_name(provider), model),
-            via: Via::Provider(provider.clone()),
+            via: TargetRoute::Provider(provider.clone()),
         }
     }
 
     /// The model that does the work: the one that was chosen, else one whose key is there. None if there is no key at
     /// all; then a local server may be running.
-    pub fn main(&self) -> Result<Option<Target>, RouteError> {
+    pub fn main(&self) -> Result<Option<ModelTarget>, RouteError> {
         if let Some(name) = &self.wishes.main {
             return self.find(name).map(Some);
         }
-        let favourite = |provider: &Arc<Provider>| {
+        let favourite = |provider: &Arc<ModelProvider>| {
             let vendor = provider.vendor.filter(|_| provider.key.is_some() && provider.fault.is_none())?;
             Some(self.target(provider, vendor.models.main)).filter(|target| !target.model.is_empty())
         };
@@ -239,51 +240,53 @@ impl Router {
     }
 
     /// The servers on this machine that may be running.
-    pub fn local(&self) -> impl Iterator<Item = &Arc<Provider>> {
-        self.providers.iter().filter(|provider| provider.place == Place::Local && provider.fault.is_none())
+    pub fn local(&self) -> impl Iterator<Item = &Arc<ModelProvider>> {
+        self.providers
+            .iter()
+            .filter(|provider| provider.place == ServerLocation::Local && provider.fault.is_none())
     }
 
     /// The model for a purpose: the one that was chosen, else a fitting one of the main model's provider, else the main model.
-    pub fn for_purpose(&self, purpose: Purpose, main: &Target) -> Result<Target, RouteError> {
+    pub fn for_purpose(&self, purpose: ModelPurpose, main: &ModelTarget) -> Result<ModelTarget, RouteError> {
         let wished = match purpose {
-            Purpose::Fast => &self.wishes.fast,
-            Purpose::Summary => &self.wishes.summary,
+            ModelPurpose::Fast => &self.wishes.fast,
+            ModelPurpose::Summary => &self.wishes.summary,
         };
         if let Some(name) = wished {
             return self.find(name);
         }
         let fast = || {
-            let Via::Provider(provider) = &main.via else { return None };
+            let TargetRoute::Provider(provider) = &main.via else { return None };
             let model = provider.vendor?.models.fast;
             (!model.is_empty()).then(|| self.target(provider, model))
         };
-        Ok(fast().filter(|_| purpose == Purpose::Fast).unwrap_or_else(|| main.clone()))
+        Ok(fast().filter(|_| purpose == ModelPurpose::Fast).unwrap_or_else(|| main.clone()))
     }
 
     /// Who takes over if the main model fails.
-    pub fn fallbacks(&self) -> Result<Vec<Target>, RouteError> {
+    pub fn fallbacks(&self) -> Result<Vec<ModelTarget>, RouteError> {
         self.wishes.fallback.iter().map(|name| self.find(name)).collect()
     }
 }
 
 /// The name under which the catalogue has a provider's models.
-fn facts_name(provider: &Provider) -> &str {
+fn facts_name(provider: &ModelProvider) -> &str {
     provider.vendor.and_then(|vendor| vendor.facts).unwrap_or(&provider.name)
 }
 
-fn known(
+fn provider_from_vendor(
     vendor: &'static Vendor,
-    wish: &ProviderWish,
-    variables: Variables<'_>,
-    stored: StoredKeys<'_>,
-) -> Provider {
+    wish: &ProviderOverrides,
+    variables: VariableLookup<'_>,
+    stored: StoredKeyLookup<'_>,
+) -> ModelProvider {
     let by_variable = vendor.base_url_env.iter().find_map(|variable| match variable {
-        BaseUrl::Whole(name) => variables(name),
-        BaseUrl::Host(name) => variables(name).map(|host| of_host(&host)),
+        BaseUrlVariable::Whole(name) => variables(name),
+        BaseUrlVariable::Host(name) => variables(name).map(|host| of_host(&host)),
     });
     let base_url = wish.base_url.clone().or(by_variable).unwrap_or_else(|| vendor.base_url.to_owned());
     // A server that usually wants no key may still be given one.
-    let usual_auth = if vendor.auth() == Auth::None { Auth::Bearer } else { vendor.auth() };
+    let usual_auth = if vendor.auth() == KeyPlacement::None { KeyPlacement::Bearer } else { vendor.auth() };
     let wished_key = wish.key_env.iter().map(|name| (name.as_str(), wish.auth.unwrap_or(usual_auth)));
     let mut usual = vendor.keys.iter().map(|(name, auth)| (*name, wish.auth.unwrap_or(*auth)));
     let found = wished_key.chain(&mut usual).find_map(|(name, auth)| Some((key_of(name, variables)?, auth)));
@@ -296,7 +299,7 @@ fn known(
     };
     let (key, auth) = found.or_else(kept).unzip();
     let (base_url, fault) = address(vendor.name, Ok(&base_url), vendor.base_url);
-    Provider {
+    ModelProvider {
         name: vendor.name.to_owned(),
         wire: wish.wire.unwrap_or(vendor.wire),
         base_url,
@@ -316,53 +319,58 @@ fn known(
     }
 }
 
-fn added(name: &str, wish: &ProviderWish, variables: Variables<'_>, stored: StoredKeys<'_>) -> Provider {
+fn provider_from_overrides(
+    name: &str,
+    wish: &ProviderOverrides,
+    variables: VariableLookup<'_>,
+    stored: StoredKeyLookup<'_>,
+) -> ModelProvider {
     let incomplete = || RouteError::Incomplete { name: name.to_owned() };
     let base_url = wish.base_url.as_ref().filter(|_| wish.wire.is_some()).ok_or_else(incomplete);
-    let (base_url, fault) = address(name, base_url.map(String::as_str), NOWHERE);
-    let wire = wish.wire.unwrap_or(Wire::Chat);
+    let (base_url, fault) = address(name, base_url.map(String::as_str), INVALID_BASE_URL);
+    let wire = wish.wire.unwrap_or(WireProtocol::Chat);
     let key = wish.key_env.as_ref().and_then(|variable| key_of(variable, variables));
     let key = key.or_else(|| stored_key(name, stored));
     let usual = match wire {
-        Wire::Messages => Auth::Header("x-api-key"),
-        Wire::Gemini => Auth::Header("x-goog-api-key"),
-        Wire::Chat | Wire::Responses => Auth::Bearer,
+        WireProtocol::Messages => KeyPlacement::Header("x-api-key"),
+        WireProtocol::Gemini => KeyPlacement::Header("x-goog-api-key"),
+        WireProtocol::Chat | WireProtocol::Responses => KeyPlacement::Bearer,
     };
     // Without any word of a key, none is needed: most servers at home have none.
     let needs_key = wish.key_env.is_some() || key.is_some();
-    Provider {
+    ModelProvider {
         name: name.to_owned(),
         wire,
         base_url,
-        auth: wish.auth.unwrap_or(if needs_key { usual } else { Auth::None }),
+        auth: wish.auth.unwrap_or(if needs_key { usual } else { KeyPlacement::None }),
         key,
         key_names: wish.key_env.clone().into_iter().collect(),
         fault,
         headers: wish.headers.clone(),
         quirks: Quirks::PLAIN,
-        place: Place::Remote,
+        place: ServerLocation::Remote,
         vendor: None,
     }
 }
 
-fn key_of(variable: &str, variables: Variables<'_>) -> Option<Key> {
+fn key_of(variable: &str, variables: VariableLookup<'_>) -> Option<ProviderKey> {
     let value = variables(variable).filter(|value| !value.trim().is_empty())?;
-    Some(Key { secret: Secret::new(value.trim()), origin: KeyOrigin::Variable(variable.to_owned()) })
+    Some(ProviderKey { secret: Secret::new(value.trim()), origin: KeyOrigin::Variable(variable.to_owned()) })
 }
 
-fn stored_key(provider: &str, stored: StoredKeys<'_>) -> Option<Key> {
-    stored(provider).map(|secret| Key { secret, origin: KeyOrigin::Stored })
+fn stored_key(provider: &str, stored: StoredKeyLookup<'_>) -> Option<ProviderKey> {
+    stored(provider).map(|secret| ProviderKey { secret, origin: KeyOrigin::Stored })
 }
 
 /// Where a provider without a good address is: nowhere.
-const NOWHERE: &str = "http://invalid";
+const INVALID_BASE_URL: &str = "http://invalid";
 
 /// The address that a text means; if it means none, another one and the reason why the provider can't be used.
 fn address(name: &str, text: Result<&str, RouteError>, instead: &'static str) -> (Url, Option<RouteError>) {
     let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     let read = text.and_then(|text| {
         let url = Url::parse(text.trim()).ok().filter(is_web);
-        url.ok_or_else(|| RouteError::NotAnAddress { name: name.to_owned() })
+        url.ok_or_else(|| RouteError::InvalidBaseUrl { name: name.to_owned() })
     });
     match read {
         Ok(url) => (url, None),

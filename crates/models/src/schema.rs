@@ -11,29 +11,29 @@ use serde_json::{Map, Number, Value, json};
 use crate::repair;
 
 /// A model can't mend more at once.
-const MAX_MISFITS: usize = 16;
+const MAX_VIOLATIONS: usize = 16;
 /// How many fixes are told. More may be done.
-const MAX_CHANGES: usize = 64;
+const MAX_REPORTED_COERCIONS: usize = 64;
 /// Schemas and values may be nested, and a schema may refer to itself.
-const MAX_DEPTH: usize = 160;
+const MAX_SCHEMA_DEPTH: usize = 160;
 /// How many pairs of a schema and a value are looked at.
-const MAX_STEPS: usize = 1_000_000;
+const MAX_SCHEMA_STEPS: usize = 1_000_000;
 /// How much of a value is shown, and of a name.
-const SHOWN_CHARS: usize = 40;
+const MAX_VALUE_CHARS_SHOWN: usize = 40;
 /// A longer list would be no hint.
-const MOST_NAMES_IN_A_HINT: usize = 8;
+const MAX_NAMES_IN_HINT: usize = 8;
 /// The largest number up to which every float without a fraction is one integer.
-const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 /// What does not fit, in words for the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct SchemaViolation {
     /// A JSON pointer. Empty for the input as a whole.
     pub path: String,
     pub why: String,
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for SchemaViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         at_path(f, &self.path, &self.why)
     }
@@ -41,20 +41,20 @@ impl fmt::Display for Misfit {
 
 /// An input after gentle fixes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Coerced {
+pub struct CoercedInput {
     pub value: Value,
     /// What was done: all of it, or the first of very much.
-    pub changes: Vec<Change>,
+    pub changes: Vec<InputCoercion>,
 }
 
 /// What was fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct InputCoercion {
     pub path: String,
     pub what: String,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for InputCoercion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         at_path(f, &self.path, &self.what)
     }
@@ -65,55 +65,55 @@ fn at_path(f: &mut fmt::Formatter<'_>, path: &str, text: &str) -> fmt::Result {
 }
 
 /// Tells everything in which the input does not fit the schema, up to a bound.
-pub fn check(schema: &Value, input: &Value) -> Result<(), Vec<Misfit>> {
-    let mut checker = Checker { schemas: Schemas::new(schema), misfits: Vec::new() };
-    checker.visit(schema, input, &Path::Root);
+pub fn check(schema: &Value, input: &Value) -> Result<(), Vec<SchemaViolation>> {
+    let mut checker = ToolInputChecker { schemas: SchemaContext::new(schema), misfits: Vec::new() };
+    checker.visit(schema, input, &InputPath::Root);
     if checker.misfits.is_empty() { Ok(()) } else { Err(checker.misfits) }
 }
 
 /// Fixes what leaves no doubt: a text where no text is allowed and which is the JSON of what is (`"10"`, `"true"`,
 /// `"[1, 2]"`), a whole float where an integer is wanted, and null for a property that may as well be left out.
 /// What can't be fixed stays as it is, for [`check`] to tell.
-pub fn coerce(schema: &Value, input: Value) -> Coerced {
-    let mut coercer = Coercer { schemas: Schemas::new(schema), changes: Vec::new() };
-    let value = coercer.settle(schema, input, &Path::Root);
-    Coerced { value, changes: coercer.changes }
+pub fn coerce(schema: &Value, input: Value) -> CoercedInput {
+    let mut coercer = ToolInputCoercer { schemas: SchemaContext::new(schema), changes: Vec::new() };
+    let value = coercer.settle(schema, input, &InputPath::Root);
+    CoercedInput { value, changes: coercer.changes }
 }
 
 /// Where we are in the input. It is written out only when something is told about the place.
-enum Path<'p> {
+enum InputPath<'p> {
     Root,
-    Key(&'p Path<'p>, &'p str),
-    Index(&'p Path<'p>, usize),
+    Key(&'p InputPath<'p>, &'p str),
+    Index(&'p InputPath<'p>, usize),
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for InputPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Path::Root => Ok(()),
-            Path::Key(parent, key) => {
+            InputPath::Root => Ok(()),
+            InputPath::Key(parent, key) => {
                 write!(f, "{parent}/{}", shortened(key).replace('~', "~0").replace('/', "~1"))
             }
-            Path::Index(parent, index) => write!(f, "{parent}/{index}"),
+            InputPath::Index(parent, index) => write!(f, "{parent}/{index}"),
         }
     }
 }
 
 /// A schema with everything that it may refer to, and how much more may be done with it.
-struct Schemas<'s> {
+struct SchemaContext<'s> {
     root: &'s Value,
     depth: usize,
     steps: usize,
 }
 
-impl<'s> Schemas<'s> {
-    fn new(root: &'s Value) -> Schemas<'s> {
-        Schemas { root, depth: 0, steps: 0 }
+impl<'s> SchemaContext<'s> {
+    fn new(root: &'s Value) -> SchemaContext<'s> {
+        SchemaContext { root, depth: 0, steps: 0 }
     }
 
     /// Counts a step down. False if it would be too much; then there is none to come back from.
     fn enter(&mut self) -> bool {
-        let may = self.depth < MAX_DEPTH && self.steps < MAX_STEPS;
+        let may = self.depth < MAX_SCHEMA_DEPTH && self.steps < MAX_SCHEMA_STEPS;
         self.depth += usize::from(may);
         self.steps += usize::from(may);
         may
@@ -200,20 +200,20 @@ impl<'s> Schemas<'s> {
     }
 }
 
-struct Checker<'s> {
-    schemas: Schemas<'s>,
-    misfits: Vec<Misfit>,
+struct ToolInputChecker<'s> {
+    schemas: SchemaContext<'s>,
+    misfits: Vec<SchemaViolation>,
 }
 
-impl<'s> Checker<'s> {
-    fn tell(&mut self, path: &Path<'_>, why: impl Into<String>) {
-        if self.misfits.len() < MAX_MISFITS {
-            self.misfits.push(Misfit { path: path.to_string(), why: why.into() });
+impl<'s> ToolInputChecker<'s> {
+    fn tell(&mut self, path: &InputPath<'_>, why: impl Into<String>) {
+        if self.misfits.len() < MAX_VIOLATIONS {
+            self.misfits.push(SchemaViolation { path: path.to_string(), why: why.into() });
         }
     }
 
-    fn visit(&mut self, schema: &'s Value, input: &Value, path: &Path<'_>) {
-        if self.misfits.len() == MAX_MISFITS {
+    fn visit(&mut self, schema: &'s Value, input: &Value, path: &InputPath<'_>) {
+        if self.misfits.len() == MAX_VIOLATIONS {
             return;
         }
         if !self.schemas.enter() {
@@ -228,7 +228,7 @@ impl<'s> Checker<'s> {
         self.schemas.leave();
     }
 
-    fn compare(&mut self, schema: &'s Value, input: &Value, path: &Path<'_>) {
+    fn compare(&mut self, schema: &'s Value, input: &Value, path: &InputPath<'_>) {
         if let Some(wanted) = schema.get("type").filter(|wanted| !is_of_type(wanted, input)) {
             // Whatever else the schema says is about another type.
             return self.tell(path, format!("expected {}, got {}", type_names(wanted), shown(input)));
@@ -257,7 +257,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn choices(&mut self, schema: &Value, input: &Value, path: &Path<'_>) {
+    fn choices(&mut self, schema: &Value, input: &Value, path: &InputPath<'_>) {
         if let Some(choices) = listed(schema, "enum")
             && !choices.iter().any(|choice| is_same(choice, input))
         {
@@ -271,14 +271,14 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn text(&mut self, schema: &Value, text: &str, path: &Path<'_>) {
+    fn text(&mut self, schema: &Value, text: &str, path: &InputPath<'_>) {
         let bounds = ["minLength", "maxLength"].map(|name| schema.get(name).and_then(Value::as_u64));
         if bounds != [None, None] {
             self.size(bounds, text.chars().count(), "characters", path);
         }
     }
 
-    fn size(&mut self, [least, most]: [Option<u64>; 2], size: usize, of: &str, path: &Path<'_>) {
+    fn size(&mut self, [least, most]: [Option<u64>; 2], size: usize, of: &str, path: &InputPath<'_>) {
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         if let Some(least) = least.filter(|least| size < *least) {
             self.tell(path, format!("expected at least {least} {of}, got {size}"));
@@ -288,7 +288,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn number(&mut self, schema: &Value, number: &Number, path: &Path<'_>) {
+    fn number(&mut self, schema: &Value, number: &Number, path: &InputPath<'_>) {
         let Some(value) = number.as_f64() else { return };
         type Holds = fn(&f64, &f64) -> bool;
         let rules: [(&str, &str, Holds); 4] = [
@@ -305,25 +305,25 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn list(&mut self, schema: &'s Value, items: &[Value], path: &Path<'_>) {
+    fn list(&mut self, schema: &'s Value, items: &[Value], path: &InputPath<'_>) {
         let bounds = ["minItems", "maxItems"].map(|name| schema.get(name).and_then(Value::as_u64));
         self.size(bounds, items.len(), "items", path);
         if let Some(each) = schema.get("items") {
             for (index, item) in items.iter().enumerate() {
-                self.visit(each, item, &Path::Index(path, index));
+                self.visit(each, item, &InputPath::Index(path, index));
             }
         }
     }
 
-    fn object(&mut self, schema: &'s Value, members: &Map<String, Value>, path: &Path<'_>) {
+    fn object(&mut self, schema: &'s Value, members: &Map<String, Value>, path: &InputPath<'_>) {
         for name in listed(schema, "required").unwrap_or_default().iter().filter_map(Value::as_str) {
             if !members.contains_key(name) {
-                self.tell(&Path::Key(path, name), "is required, but missing");
+                self.tell(&InputPath::Key(path, name), "is required, but missing");
             }
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         for (name, value) in members {
-            let path = Path::Key(path, name);
+            let path = InputPath::Key(path, name);
             if let Some(property) = properties.and_then(|properties| properties.get(name)) {
                 self.visit(property, value, &path);
             } else if schema.get("patternProperties").is_none() {
@@ -337,10 +337,10 @@ impl<'s> Checker<'s> {
     }
 
     /// How many of the branches fit. If none does, it is told why.
-    fn branches(&mut self, branches: &'s [Value], input: &Value, path: &Path<'_>) -> usize {
+    fn branches(&mut self, branches: &'s [Value], input: &Value, path: &InputPath<'_>) -> usize {
         let outside = std::mem::take(&mut self.misfits);
         let mut fitting = 0;
-        let mut near: Vec<Vec<Misfit>> = Vec::new();
+        let mut near: Vec<Vec<SchemaViolation>> = Vec::new();
         for branch in branches {
             self.visit(branch, input, path);
             let misfits = std::mem::take(&mut self.misfits);
@@ -360,15 +360,15 @@ impl<'s> Checker<'s> {
     /// One branch that is nearer than the others is what was meant.
     fn tell_nearest(
         &mut self,
-        mut near: Vec<Vec<Misfit>>,
+        mut near: Vec<Vec<SchemaViolation>>,
         branches: &'s [Value],
         input: &Value,
-        path: &Path<'_>,
+        path: &InputPath<'_>,
     ) {
         near.sort_by_key(Vec::len);
         match near.as_slice() {
             [nearest, others @ ..] if others.first().is_none_or(|other| other.len() > nearest.len()) => {
-                let room = MAX_MISFITS.saturating_sub(self.misfits.len());
+                let room = MAX_VIOLATIONS.saturating_sub(self.misfits.len());
                 self.misfits.extend(nearest.iter().take(room).cloned());
             }
             _ => {
@@ -379,19 +379,19 @@ impl<'s> Checker<'s> {
     }
 }
 
-struct Coercer<'s> {
-    schemas: Schemas<'s>,
-    changes: Vec<Change>,
+struct ToolInputCoercer<'s> {
+    schemas: SchemaContext<'s>,
+    changes: Vec<InputCoercion>,
 }
 
-impl<'s> Coercer<'s> {
-    fn tell(&mut self, path: &Path<'_>, what: String) {
-        if self.changes.len() < MAX_CHANGES {
-            self.changes.push(Change { path: path.to_string(), what });
+impl<'s> ToolInputCoercer<'s> {
+    fn tell(&mut self, path: &InputPath<'_>, what: String) {
+        if self.changes.len() < MAX_REPORTED_COERCIONS {
+            self.changes.push(InputCoercion { path: path.to_string(), what });
         }
     }
 
-    fn settle(&mut self, schema: &'s Value, value: Value, path: &Path<'_>) -> Value {
+    fn settle(&mut self, schema: &'s Value, value: Value, path: &InputPath<'_>) -> Value {
         if !self.schemas.enter() {
             return value;
         }
@@ -409,7 +409,7 @@ impl<'s> Coercer<'s> {
         settled
     }
 
-    fn converted(&mut self, schema: &'s Value, value: Value, path: &Path<'_>) -> Value {
+    fn converted(&mut self, schema: &'s Value, value: Value, path: &InputPath<'_>) -> Value {
         let meant = match &value {
             Value::String(text) if !self.schemas.allows(schema, &value) => {
                 repair::plain(text).filter(|meant| self.schemas.allows(schema, meant))
@@ -424,10 +424,15 @@ impl<'s> Coercer<'s> {
         meant
     }
 
-    fn members(&mut self, applying: &[&'s Value], members: Map<String, Value>, path: &Path<'_>) -> Value {
+    fn members(
+        &mut self,
+        applying: &[&'s Value],
+        members: Map<String, Value>,
+        path: &InputPath<'_>,
+    ) -> Value {
         let mut settled = Map::new();
         for (name, value) in members {
-            let path = Path::Key(path, &name);
+            let path = InputPath::Key(path, &name);
             let Some(schema) = applying.iter().find_map(|schema| member(schema, &name)) else {
                 settled.insert(name, value);
                 continue;
@@ -443,13 +448,13 @@ impl<'s> Coercer<'s> {
         Value::Object(settled)
     }
 
-    fn items(&mut self, applying: &[&'s Value], items: Vec<Value>, path: &Path<'_>) -> Value {
+    fn items(&mut self, applying: &[&'s Value], items: Vec<Value>, path: &InputPath<'_>) -> Value {
         let Some(each) = applying.iter().find_map(|schema| schema.get("items")) else {
             return Value::Array(items);
         };
         let settled = items.into_iter().enumerate();
         Value::Array(
-            settled.map(|(index, item)| self.settle(each, item, &Path::Index(path, index))).collect(),
+            settled.map(|(index, item)| self.settle(each, item, &InputPath::Index(path, index))).collect(),
         )
     }
 }
@@ -500,7 +505,7 @@ fn is_whole(value: &Value) -> bool {
 
 /// A float as the integer that it is.
 fn whole(number: &Number) -> Option<Value> {
-    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < MAX_EXACT)?;
+    let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < MAX_EXACT_INTEGER)?;
     format!("{float:.0}").parse::<i64>().ok().map(Value::from)
 }
 
@@ -539,16 +544,16 @@ fn shown(value: &Value) -> String {
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARS) {
+    match text.char_indices().nth(MAX_VALUE_CHARS_SHOWN) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
 }
 
 fn enumerated(words: impl Iterator<Item = String>, between: &str) -> String {
-    let mut words: Vec<String> = words.take(MOST_NAMES_IN_A_HINT + 1).collect();
-    if words.len() > MOST_NAMES_IN_A_HINT {
-        words.truncate(MOST_NAMES_IN_A_HINT);
+    let mut words: Vec<String> = words.take(MAX_NAMES_IN_HINT + 1).collect();
+    if words.len() > MAX_NAMES_IN_HINT {
+        words.truncate(MAX_NAMES_IN_HINT);
         words.push("…".to_owned());
     }
     words.join(between)
@@ -569,7 +574,7 @@ fn unknown(name: &str, properties: Option<&Map<String, Value>>) -> String {
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let folded = |name: &str| -> Vec<char> {
         let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
-        letters.flat_map(char::to_lowercase).take(SHOWN_CHARS).collect()
+        letters.flat_map(char::to_lowercase).take(MAX_VALUE_CHARS_SHOWN).collect()
     };
     let name = folded(name);
     let measured = names.map(|choice| (distance(&name, &folded(choice)), choice));

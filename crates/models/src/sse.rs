@@ -3,28 +3,28 @@
 use crate::StreamError;
 
 /// No provider sends an event of this size; a broken one may.
-const MAX_EVENT_BYTES: usize = 8 << 20;
+const MAX_SSE_EVENT_BYTES: usize = 8 << 20;
 
 /// Hears the data of each event.
-type Each<'a> = &'a mut dyn FnMut(&str) -> Result<(), StreamError>;
+type OnEventData<'a> = &'a mut dyn FnMut(&str) -> Result<(), StreamError>;
 
 /// Takes bytes as they come and gives whole events.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct EventStreamParser {
     /// What came after the last whole line.
     rest: Vec<u8>,
     /// How much of `rest` is known to hold no end of a line.
     searched: usize,
     /// The data of the event that is being read.
     data: String,
-    state: State,
+    state: EventStreamState,
     /// The last byte was a carriage return: a line feed after it belongs to it.
     after_return: bool,
 }
 
 /// What was left at the end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum StreamRemainder {
     Nothing,
     /// An event without the empty line that ends it. It was told.
     Event,
@@ -33,7 +33,7 @@ pub(crate) enum Left {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum EventStreamState {
     /// Nothing has come yet, not even a byte order mark.
     #[default]
     Start,
@@ -41,10 +41,10 @@ enum State {
     InEvent,
 }
 
-impl Events {
+impl EventStreamParser {
     /// Takes bytes, and gives the data of each event that they complete. Comments, names, ids and retry times are not
     /// data: on our wires the data says what it is.
-    pub(crate) fn push(&mut self, bytes: &[u8], each: Each<'_>) -> Result<(), StreamError> {
+    pub(crate) fn push(&mut self, bytes: &[u8], each: OnEventData<'_>) -> Result<(), StreamError> {
         self.rest.extend_from_slice(bytes);
         let mut rest = std::mem::take(&mut self.rest);
         let mut start = 0;
@@ -68,23 +68,24 @@ impl Events {
         if self.searched > 0 {
             self.after_return = false;
         }
-        if self.rest.len() + self.data.len() > MAX_EVENT_BYTES {
+        if self.rest.len() + self.data.len() > MAX_SSE_EVENT_BYTES {
             return Err(StreamError::TooLarge);
         }
         Ok(())
     }
 
-    fn line(&mut self, line: &[u8], each: Each<'_>) -> Result<(), StreamError> {
+    fn line(&mut self, line: &[u8], each: OnEventData<'_>) -> Result<(), StreamError> {
         let line = match self.state {
-            State::Start => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
+            EventStreamState::Start => line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line),
             _ => line,
         };
         if line.is_empty() {
-            let ended = std::mem::replace(&mut self.state, State::Between) == State::InEvent;
+            let ended =
+                std::mem::replace(&mut self.state, EventStreamState::Between) == EventStreamState::InEvent;
             let data = std::mem::take(&mut self.data);
             return if ended && !data.is_empty() { each(&data) } else { Ok(()) };
         }
-        self.state = State::InEvent;
+        self.state = EventStreamState::InEvent;
         if let Some(value) = line.strip_prefix(b"data") {
             let Some(value) = value.strip_prefix(b":").or(value.is_empty().then_some(value)) else {
                 return Ok(());
@@ -99,15 +100,15 @@ impl Events {
     }
 
     /// Reads what is left when the stream has ended, as if it were complete.
-    pub(crate) fn finish(&mut self, each: Each<'_>) -> Result<Left, StreamError> {
+    pub(crate) fn finish(&mut self, each: OnEventData<'_>) -> Result<StreamRemainder, StreamError> {
         let line = std::mem::take(&mut self.rest);
         if !line.is_empty() {
             self.line(&line, each)?;
         }
         let left = match self.state {
-            State::InEvent if self.data.is_empty() => Left::Fragment,
-            State::InEvent => Left::Event,
-            State::Start | State::Between => Left::Nothing,
+            EventStreamState::InEvent if self.data.is_empty() => StreamRemainder::Fragment,
+            EventStreamState::InEvent => StreamRemainder::Event,
+            EventStreamState::Start | EventStreamState::Between => StreamRemainder::Nothing,
         };
         self.line(b"", each)?;
         Ok(left)
@@ -121,7 +122,7 @@ mod tests {
 
     /// The events of a body that comes in pieces: those that are complete, and what is left at the end.
     fn events_in(pieces: &[&[u8]]) -> (Vec<String>, Vec<String>) {
-        let mut events = Events::default();
+        let mut events = EventStreamParser::default();
         let (mut found, mut left) = (Vec::new(), Vec::new());
         for piece in pieces {
             events.push(piece, &mut keep(&mut found)).unwrap();
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn what_is_not_text_is_refused() {
-        let mut events = Events::default();
+        let mut events = EventStreamParser::default();
         assert!(matches!(events.push(b"data: \xff\n", &mut |_| Ok(())), Err(StreamError::NotText)));
     }
 

@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::ModelEvent;
 
 /// The halves, in their own order: first the leading ones, then the trailing ones.
-const FIRST_HALF: u32 = 0xD800;
-const FIRST_TRAILING: u32 = 0xDC00;
-const LAST_HALF: u32 = 0xDFFF;
+const FIRST_SURROGATE: u32 = 0xD800;
+const FIRST_LOW_SURROGATE: u32 = 0xDC00;
+const LAST_SURROGATE: u32 = 0xDFFF;
 /// What stands for the first half. The end of the last private plane has room for all of them.
-const STAND_IN: u32 = 0x10_F800;
+const STAND_IN_BASE: u32 = 0x10_F800;
 
 /// JSON in which every half of a character that has no other half next to it is replaced by what stands for it. Nothing if there
 /// is none.
@@ -27,9 +27,9 @@ pub(crate) fn with_stand_ins(json: &str) -> Option<String> {
         let (before, escape) = rest.split_at(at);
         mended.push_str(before);
         let length = match unit(escape) {
-            Some(leading @ FIRST_HALF..FIRST_TRAILING) => {
+            Some(leading @ FIRST_SURROGATE..FIRST_LOW_SURROGATE) => {
                 let next = escape.get(6..).and_then(unit);
-                if next.is_some_and(|next| (FIRST_TRAILING..=LAST_HALF).contains(&next)) {
+                if next.is_some_and(|next| (FIRST_LOW_SURROGATE..=LAST_SURROGATE).contains(&next)) {
                     mended.push_str(escape.get(..12)?);
                     12
                 } else {
@@ -38,7 +38,7 @@ pub(crate) fn with_stand_ins(json: &str) -> Option<String> {
                     6
                 }
             }
-            Some(trailing @ FIRST_TRAILING..=LAST_HALF) => {
+            Some(trailing @ FIRST_LOW_SURROGATE..=LAST_SURROGATE) => {
                 has_halves = true;
                 mended.push(stand_in(trailing)?);
                 6
@@ -63,17 +63,17 @@ fn unit(text: &str) -> Option<u32> {
 }
 
 fn stand_in(half: u32) -> Option<char> {
-    char::from_u32(STAND_IN + half - FIRST_HALF)
+    char::from_u32(STAND_IN_BASE + half - FIRST_SURROGATE)
 }
 
 /// The half that a character stands for.
 fn half(stand_in: char) -> Option<u32> {
-    let half = u32::from(stand_in).checked_sub(STAND_IN)? + FIRST_HALF;
-    (FIRST_HALF..=LAST_HALF).contains(&half).then_some(half)
+    let half = u32::from(stand_in).checked_sub(STAND_IN_BASE)? + FIRST_SURROGATE;
+    (FIRST_SURROGATE..=LAST_SURROGATE).contains(&half).then_some(half)
 }
 
 fn joined(leading: u32, trailing: u32) -> Option<char> {
-    char::from_u32(0x1_0000 + ((leading - FIRST_HALF) << 10) + (trailing - FIRST_TRAILING))
+    char::from_u32(0x1_0000 + ((leading - FIRST_SURROGATE) << 10) + (trailing - FIRST_LOW_SURROGATE))
 }
 
 /// Text in which halves that meet are joined, and a leading one at its end, which may meet the other half in the next text.
@@ -83,7 +83,7 @@ fn join(text: &str, before: Option<u32>) -> (String, Option<u32>) {
     for character in text.chars() {
         let now = half(character);
         match (leading.take(), now) {
-            (Some(leading), Some(trailing @ FIRST_TRAILING..)) => {
+            (Some(leading), Some(trailing @ FIRST_LOW_SURROGATE..)) => {
                 whole.push(joined(leading, trailing).unwrap_or(char::REPLACEMENT_CHARACTER));
                 continue;
             }
@@ -91,7 +91,7 @@ fn join(text: &str, before: Option<u32>) -> (String, Option<u32>) {
             (None, _) => {}
         }
         match now {
-            Some(FIRST_TRAILING..) => whole.push(char::REPLACEMENT_CHARACTER),
+            Some(FIRST_LOW_SURROGATE..) => whole.push(char::REPLACEMENT_CHARACTER),
             Some(half) => leading = Some(half),
             None => whole.push(character),
         }
@@ -119,12 +119,12 @@ fn replace_in(value: &mut Value) {
 
 /// Joins the halves of characters that came in different pieces of one block.
 #[derive(Debug, Default)]
-pub(crate) struct Joiner {
+pub(crate) struct SurrogateJoiner {
     /// The half that the text of a block ended with, and an event of its kind without text.
     waiting: BTreeMap<u32, (u32, ModelEvent)>,
 }
 
-impl Joiner {
+impl SurrogateJoiner {
     pub(crate) fn join(&mut self, mut said: Vec<ModelEvent>) -> Vec<ModelEvent> {
         for event in &mut said {
             if let ModelEvent::Sealed { sealed, .. } = event {

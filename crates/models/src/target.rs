@@ -3,61 +3,64 @@
 use std::fmt;
 use std::sync::Arc;
 
-use helve_protocol::{Cost, ModelName, Usage};
+use helve_protocol::{Cost, ModelName, TokenUsage};
 
-use crate::played::{self, Stage};
-use crate::request::{Dialect, Sees, Thinks};
-use crate::script::Script;
-use crate::{Abilities, Answer, Failure, ModelFacts, Origin, Provider, Quirks, Request, Wire};
+use crate::prompt::{MediaSupport, ModelDialect, ThinkingSupport};
+use crate::script::ModelScript;
+use crate::scripted::{self, ScriptedModel};
+use crate::{
+    ModelAbilities, ModelAnswer, ModelFacts, ModelFactsOrigin, ModelProvider, ModelRequest, Quirks,
+    RequestFailure, WireProtocol,
+};
 
 /// A model that can be spoken to.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct ModelTarget {
     /// As we call it: `provider/model`, or `script:FILE`.
     pub name: ModelName,
     /// As its server calls it.
     pub model: String,
-    pub via: Via,
+    pub via: TargetRoute,
     pub facts: ModelFacts,
 }
 
 /// How a model is reached.
 #[derive(Clone, Debug)]
-pub enum Via {
-    Provider(Arc<Provider>),
-    Script(Stage),
+pub enum TargetRoute {
+    Provider(Arc<ModelProvider>),
+    Script(ScriptedModel),
     /// Not at all: what it answered is on record.
-    Recorded(Arc<Record>),
+    Recorded(Arc<RecordedModel>),
 }
 
 /// A model of which only what it answered is left.
-pub struct Record {
-    pub wire: Wire,
+pub struct RecordedModel {
+    pub wire: WireProtocol,
     pub quirks: Quirks,
-    pub answers: Box<dyn Recorded>,
+    pub answers: Box<dyn RecordedAnswers>,
 }
 
 /// Gives the answers of a recording, one after the other.
-pub trait Recorded: Send + Sync {
-    fn answer(&self, request: &Request) -> Result<Answer, Failure>;
+pub trait RecordedAnswers: Send + Sync {
+    fn answer(&self, request: &ModelRequest) -> Result<ModelAnswer, RequestFailure>;
 }
 
-impl fmt::Debug for Record {
+impl fmt::Debug for RecordedModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Record").field("wire", &self.wire).finish_non_exhaustive()
     }
 }
 
-impl Target {
+impl ModelTarget {
     /// A script that plays a model.
-    pub fn script(name: &str, script: Script) -> Target {
+    pub fn script(name: &str, script: ModelScript) -> ModelTarget {
         let facts = ModelFacts {
             title: "A script".to_owned(),
             context: Some(200_000),
             input_limit: None,
             output: Some(64_000),
             prices: None,
-            abilities: Abilities {
+            abilities: ModelAbilities {
                 tools: true,
                 thinking: true,
                 images: true,
@@ -68,46 +71,51 @@ impl Target {
             knowledge: None,
             released: None,
             status: None,
-            origin: Origin::BuiltIn,
+            origin: ModelFactsOrigin::BuiltIn,
         };
         let name = ModelName::new(name);
-        Target { model: name.to_string(), name, via: Via::Script(Stage::new(script)), facts }
+        ModelTarget {
+            model: name.to_string(),
+            name,
+            via: TargetRoute::Script(ScriptedModel::new(script)),
+            facts,
+        }
     }
 
-    pub fn wire(&self) -> Wire {
+    pub fn wire(&self) -> WireProtocol {
         match &self.via {
-            Via::Provider(provider) => provider.wire,
-            Via::Script(_) => played::WIRE,
-            Via::Recorded(record) => record.wire,
+            TargetRoute::Provider(provider) => provider.wire,
+            TargetRoute::Script(_) => scripted::SCRIPT_WIRE,
+            TargetRoute::Recorded(record) => record.wire,
         }
     }
 
     pub(crate) fn quirks(&self) -> Quirks {
         match &self.via {
-            Via::Provider(provider) => provider.quirks,
-            Via::Script(_) => Quirks::PLAIN,
-            Via::Recorded(record) => record.quirks,
+            TargetRoute::Provider(provider) => provider.quirks,
+            TargetRoute::Script(_) => Quirks::PLAIN,
+            TargetRoute::Recorded(record) => record.quirks,
         }
     }
 
     /// How it is written to.
-    pub fn dialect(&self) -> Dialect {
-        let sees = |can: bool| if can { Sees::Yes } else { Sees::No };
+    pub fn dialect(&self) -> ModelDialect {
+        let sees = |can: bool| if can { MediaSupport::Yes } else { MediaSupport::No };
         let abilities = &self.facts.abilities;
-        Dialect {
+        ModelDialect {
             wire: self.wire(),
             quirks: self.quirks(),
             name: self.name.clone(),
             model: self.model.clone(),
             images: sees(abilities.images),
             documents: sees(abilities.pdf),
-            thinking: if abilities.thinking { Thinks::Yes } else { Thinks::No },
+            thinking: if abilities.thinking { ThinkingSupport::Yes } else { ThinkingSupport::No },
             output: self.facts.output,
         }
     }
 
     /// What an answer cost; none if nobody told us the prices.
-    pub fn cost(&self, usage: Usage) -> Option<Cost> {
+    pub fn cost(&self, usage: TokenUsage) -> Option<Cost> {
         self.facts.cost(usage)
     }
 }

@@ -13,14 +13,14 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use tokio_util::sync::CancellationToken;
 
-use crate::error_in;
-use crate::failure::{Failure, FailureKind};
-use crate::provider::Address;
-use crate::retry::{told_wait, told_wait_in};
+use crate::failure::{FailureKind, RequestFailure};
+use crate::parse_error_body;
+use crate::provider::RequestAddress;
+use crate::retry::{wait_from_body, wait_from_headers};
 
 /// How long nothing may come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
+pub struct RequestTimeouts {
     /// Until the connection stands.
     pub connect: Duration,
     /// From the request until the response begins. A slow machine reads a long conversation for minutes.
@@ -32,9 +32,9 @@ pub struct Timeouts {
     pub keep_alive: Duration,
 }
 
-impl Default for Timeouts {
-    fn default() -> Timeouts {
-        Timeouts {
+impl Default for RequestTimeouts {
+    fn default() -> RequestTimeouts {
+        RequestTimeouts {
             connect: Duration::from_secs(15),
             first_byte: Duration::from_secs(10 * 60),
             idle: Duration::from_secs(5 * 60),
@@ -44,112 +44,119 @@ impl Default for Timeouts {
 }
 
 /// The body of an error is read so far and no further.
-const MAX_ERROR_BYTES: usize = 64 << 10;
+const MAX_ERROR_BODY_BYTES: usize = 64 << 10;
 /// No answer is as large as this.
-const MAX_BODY_BYTES: usize = 256 << 20;
+const MAX_MODEL_RESPONSE_BYTES: usize = 256 << 20;
 /// When an answer is whole, its connection is given so long to end, so that it can be used again.
-const LAST_BYTES: Duration = Duration::from_millis(250);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// So long a connection is kept for the next request. Local servers hang up after a few seconds without a word, and a
 /// request that meets such a connection has to be sent again.
-const LOCAL_IDLE: Duration = Duration::from_secs(3);
-const REMOTE_IDLE: Duration = Duration::from_secs(90);
+const LOCAL_POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+const REMOTE_POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Makes connections and keeps them for the next request.
 #[derive(Debug)]
-pub(crate) struct Http {
-    local: Clients,
-    remote: Clients,
-    timeouts: Timeouts,
+pub(crate) struct HttpTransport {
+    local: HttpClientPair,
+    remote: HttpClientPair,
+    timeouts: RequestTimeouts,
 }
 
 /// One for plain connections and one for encrypted ones, each made when it is first needed, so that nobody loads
 /// certificates for nothing.
 #[derive(Debug, Default)]
-struct Clients {
+struct HttpClientPair {
     plain: OnceLock<Result<Client, String>>,
     encrypted: OnceLock<Result<Client, String>>,
 }
 
 /// What a client is made for.
 #[derive(Clone, Copy)]
-struct Purpose {
+struct HttpClientKind {
     /// A server on this machine is spoken to without a proxy.
     is_local: bool,
     is_encrypted: bool,
 }
 
-impl Http {
-    pub(crate) fn new(timeouts: Timeouts) -> Http {
-        Http { local: Clients::default(), remote: Clients::default(), timeouts }
+impl HttpTransport {
+    pub(crate) fn new(timeouts: RequestTimeouts) -> HttpTransport {
+        HttpTransport { local: HttpClientPair::default(), remote: HttpClientPair::default(), timeouts }
     }
 
     /// Sends a request and waits for the response to begin. A status that is no success is a failure.
     pub(crate) async fn post(
         &self,
-        address: &Address,
+        address: &RequestAddress,
         body: Bytes,
         now: Timestamp,
         stop: &CancellationToken,
-    ) -> Result<Response, Failure> {
+    ) -> Result<ResponseStream, RequestFailure> {
         let sending = async {
             let request = self.client(&address.url)?.post(address.url.clone());
             let headers = headers(address)?;
             let sent = request.headers(headers).header(CONTENT_TYPE, "application/json").body(body).send();
             within(self.timeouts.first_byte, "the server did not answer", sent)
                 .await?
-                .map_err(|error| of_error(error, address))
+                .map_err(|error| failure_from_error(error, address))
         };
-        let response = or_stopped(stop, sending).await?;
+        let response = unless_cancelled(stop, sending).await?;
         if !response.status().is_success() {
-            return Err(or_stopped(stop, async { Ok(self.refusal(response, now).await) }).await?);
+            return Err(unless_cancelled(stop, async { Ok(self.refusal(response, now).await) }).await?);
         }
         refuse_page(&response)?;
-        Ok(Response { response, idle: self.timeouts.idle, received: 0 })
+        Ok(ResponseStream { response, idle: self.timeouts.idle, received: 0 })
     }
 
     /// Asks for a small JSON document.
-    pub(crate) async fn get(&self, address: &Address, limit: Duration) -> Result<Bytes, Failure> {
+    pub(crate) async fn get(
+        &self,
+        address: &RequestAddress,
+        limit: Duration,
+    ) -> Result<Bytes, RequestFailure> {
         let asking = async {
             let request = self.client(&address.url)?.get(address.url.clone()).headers(headers(address)?);
-            let response = request.send().await.map_err(|error| of_error(error, address))?;
+            let response = request.send().await.map_err(|error| failure_from_error(error, address))?;
             let status = response.status();
-            let body = beginning(response, MAX_BODY_BYTES >> 4).await;
+            let body = beginning(response, MAX_MODEL_RESPONSE_BYTES >> 4).await;
             if status.is_success() { Ok(body) } else { Err(refused(status.as_u16(), &body)) }
         };
         within(limit, "the server did not answer", asking).await?
     }
 
-    fn client(&self, url: &Url) -> Result<&Client, Failure> {
-        let purpose = Purpose { is_local: is_loopback(url), is_encrypted: url.scheme() == "https" };
+    fn client(&self, url: &Url) -> Result<&Client, RequestFailure> {
+        let purpose = HttpClientKind { is_local: is_loopback(url), is_encrypted: url.scheme() == "https" };
         let clients = if purpose.is_local { &self.local } else { &self.remote };
         let client = if purpose.is_encrypted { &clients.encrypted } else { &clients.plain };
         client.get_or_init(|| make(purpose, &self.timeouts)).as_ref().map_err(|why| {
-            Failure::new(FailureKind::Certificate, format!("no connection can be made: {why}"))
+            RequestFailure::new(FailureKind::Certificate, format!("no connection can be made: {why}"))
         })
     }
 
-    async fn refusal(&self, response: reqwest::Response, now: Timestamp) -> Failure {
+    async fn refusal(&self, response: reqwest::Response, now: Timestamp) -> RequestFailure {
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        let wait = told_wait(|name| headers.get(name)?.to_str().ok(), now);
+        let wait = wait_from_headers(|name| headers.get(name)?.to_str().ok(), now);
         // What the status says counts, even if the body never comes.
-        let body =
-            within(self.timeouts.idle.min(Duration::from_secs(30)), "", beginning(response, MAX_ERROR_BYTES));
+        let body = within(
+            self.timeouts.idle.min(Duration::from_secs(30)),
+            "",
+            beginning(response, MAX_ERROR_BODY_BYTES),
+        );
         let body = body.await.unwrap_or_default();
-        let wait = wait.or_else(|| told_wait_in(&serde_json::from_slice(&body).ok()?));
-        Failure { wait, ..refused(status, &body) }
+        let wait = wait.or_else(|| wait_from_body(&serde_json::from_slice(&body).ok()?));
+        RequestFailure { wait, ..refused(status, &body) }
     }
 }
 
-fn refused(status: u16, body: &[u8]) -> Failure {
-    let told = std::str::from_utf8(body).ok().and_then(error_in);
-    Failure::of_status(status, told.as_ref())
+fn refused(status: u16, body: &[u8]) -> RequestFailure {
+    let told = std::str::from_utf8(body).ok().and_then(parse_error_body);
+    RequestFailure::from_status(status, told.as_ref())
 }
 
 /// The certificates of the system are read here by the libraries below. Where they are files, on Linux and the BSDs,
 /// `SSL_CERT_FILE` and `SSL_CERT_DIR` take their place.
-fn make(purpose: Purpose, timeouts: &Timeouts) -> Result<Client, String> {
+fn make(purpose: HttpClientKind, timeouts: &RequestTimeouts) -> Result<Client, String> {
     // A second one would be refused; the first is the same.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = Client::builder()
@@ -157,7 +164,7 @@ fn make(purpose: Purpose, timeouts: &Timeouts) -> Result<Client, String> {
         .connect_timeout(timeouts.connect)
         .tcp_nodelay(true)
         .tcp_keepalive(Duration::from_secs(30))
-        .pool_idle_timeout(if purpose.is_local { LOCAL_IDLE } else { REMOTE_IDLE })
+        .pool_idle_timeout(if purpose.is_local { LOCAL_POOL_IDLE_TIMEOUT } else { REMOTE_POOL_IDLE_TIMEOUT })
         .http2_max_header_list_size(64 << 10)
         // A redirect would take the key to another place.
         .redirect(reqwest::redirect::Policy::none())
@@ -180,13 +187,13 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-fn headers(address: &Address) -> Result<HeaderMap, Failure> {
+fn headers(address: &RequestAddress) -> Result<HeaderMap, RequestFailure> {
     let mut headers = HeaderMap::new();
     for (name, secret) in &address.headers {
         let bad = |what: &str| {
             let text =
                 format!("the {what} {name:?} can't be sent as a header: check the settings and the key");
-            Failure::new(FailureKind::BadRequest, text)
+            RequestFailure::new(FailureKind::BadRequest, text)
         };
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("name"))?;
         let mut value = HeaderValue::from_str(secret.reveal().trim()).map_err(|_| bad("value of"))?;
@@ -198,10 +205,10 @@ fn headers(address: &Address) -> Result<HeaderMap, Failure> {
 
 /// A page for people means that something else answers than a model's server. Other types say nothing: servers label
 /// their streams as they like.
-fn refuse_page(response: &reqwest::Response) -> Result<(), Failure> {
+fn refuse_page(response: &reqwest::Response) -> Result<(), RequestFailure> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.starts_with("text/html") {
-        return Err(Failure::new(FailureKind::NotAModel, "a web page came instead of an answer"));
+        return Err(RequestFailure::new(FailureKind::NotAModel, "a web page came instead of an answer"));
     }
     Ok(())
 }
@@ -221,27 +228,27 @@ async fn beginning(mut response: reqwest::Response, most: usize) -> Bytes {
 
 /// A response that has begun. Dropping it closes the connection.
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct ResponseStream {
     response: reqwest::Response,
     idle: Duration,
     received: usize,
 }
 
-impl Response {
+impl ResponseStream {
     /// The next piece; none at the end.
     pub(crate) async fn piece(
         &mut self,
-        address: &Address,
+        address: &RequestAddress,
         stop: &CancellationToken,
-    ) -> Result<Option<Bytes>, Failure> {
-        let piece = or_stopped(stop, async {
+    ) -> Result<Option<Bytes>, RequestFailure> {
+        let piece = unless_cancelled(stop, async {
             let piece = within(self.idle, "nothing more came of the answer", self.response.chunk()).await?;
-            piece.map_err(|error| of_error(error, address))
+            piece.map_err(|error| failure_from_error(error, address))
         });
         let piece = piece.await?;
         self.received += piece.as_ref().map_or(0, Bytes::len);
-        if self.received > MAX_BODY_BYTES {
-            return Err(Failure::new(
+        if self.received > MAX_MODEL_RESPONSE_BYTES {
+            return Err(RequestFailure::new(
                 FailureKind::TooLarge,
                 "the answer is larger than any answer should be",
             ));
@@ -252,37 +259,37 @@ impl Response {
     /// Lets the connection come to its end, so that the next request can use it.
     pub(crate) async fn end(mut self) {
         let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
-        let _ = tokio::time::timeout(LAST_BYTES, rest).await;
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, rest).await;
     }
 }
 
 /// Waits, but not after somebody said stop.
-pub(crate) async fn or_stopped<T>(
+pub(crate) async fn unless_cancelled<T>(
     stop: &CancellationToken,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
+    work: impl Future<Output = Result<T, RequestFailure>>,
+) -> Result<T, RequestFailure> {
     tokio::select! {
         biased;
-        () = stop.cancelled() => Err(Failure::interrupted()),
+        () = stop.cancelled() => Err(RequestFailure::interrupted()),
         done = work => done,
     }
 }
 
-pub(crate) async fn pause(time: Duration, stop: &CancellationToken) -> Result<(), Failure> {
+pub(crate) async fn pause(time: Duration, stop: &CancellationToken) -> Result<(), RequestFailure> {
     let rest = async {
         tokio::time::sleep(time).await;
         Ok(())
     };
-    or_stopped(stop, rest).await
+    unless_cancelled(stop, rest).await
 }
 
-async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, Failure> {
-    tokio::time::timeout(limit, work)
-        .await
-        .map_err(|_| Failure::new(FailureKind::Timeout, format!("{what} within {}", humane(limit))))
+async fn within<T>(limit: Duration, what: &str, work: impl Future<Output = T>) -> Result<T, RequestFailure> {
+    tokio::time::timeout(limit, work).await.map_err(|_| {
+        RequestFailure::new(FailureKind::Timeout, format!("{what} within {}", format_duration(limit)))
+    })
 }
 
-pub(crate) fn humane(time: Duration) -> String {
+pub(crate) fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{} ms", time.as_millis()),
         seconds @ 1..120 => format!("{seconds} s"),
@@ -292,7 +299,7 @@ pub(crate) fn humane(time: Duration) -> String {
 }
 
 /// What a broken connection means. The address is left out: it may hold a key.
-fn of_error(error: reqwest::Error, address: &Address) -> Failure {
+fn failure_from_error(error: reqwest::Error, address: &RequestAddress) -> RequestFailure {
     let error = error.without_url();
     let text = address.scrub(&chain(&error));
     let lower = text.to_ascii_lowercase();
@@ -319,7 +326,7 @@ fn of_error(error: reqwest::Error, address: &Address) -> Failure {
         FailureKind::Timeout if error.is_connect() => format!("no connection to {host}{port} in time"),
         _ => format!("the connection to {host}{port} failed: {text}"),
     };
-    Failure::new(kind, says)
+    RequestFailure::new(kind, says)
 }
 
 fn is_refused(error: &reqwest::Error) -> bool {

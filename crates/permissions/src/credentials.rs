@@ -5,11 +5,11 @@
 //! call, and no script of the project's, finds them.
 
 /// The name of the rules about credentials: `credentials(npm)`.
-pub(crate) const CREDENTIALS: &str = "credentials";
+pub(crate) const CREDENTIALS_RULE: &str = "credentials";
 
 /// What one program needs to say who the user is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Credentials {
+pub struct ProgramCredentials {
     pub program: &'static str,
     /// What is handed over, in words.
     pub what: &'static str,
@@ -22,29 +22,41 @@ pub struct Credentials {
     /// Programs that it needs for its work. It can start no others.
     pub helpers: &'static [&'static str],
     /// With which words it runs nothing of the project's.
-    shape: Shape,
+    shape: SafeInvocations,
 }
 
 /// Which commands of a program run nothing that the project wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum SafeInvocations {
     /// All of them.
     Any,
     /// These verbs.
     Verbs(&'static [&'static str]),
     /// These verbs always, those others only with one of these options.
-    With { verbs: &'static [&'static str], others: &'static [&'static str], options: &'static [&'static str] },
+    WithOptions {
+        verbs: &'static [&'static str],
+        others: &'static [&'static str],
+        options: &'static [&'static str],
+    },
 }
 
 /// A program that says who the user is by SSH, whatever it is told.
-const fn by_ssh(program: &'static str, helpers: &'static [&'static str]) -> Credentials {
+const fn by_ssh(program: &'static str, helpers: &'static [&'static str]) -> ProgramCredentials {
     let what = "your SSH keys and agent";
-    Credentials { program, what, files: &[".ssh"], variables: &[], agent: true, helpers, shape: Shape::Any }
+    ProgramCredentials {
+        program,
+        what,
+        files: &[".ssh"],
+        variables: &[],
+        agent: true,
+        helpers,
+        shape: SafeInvocations::Any,
+    }
 }
 
 /// One row for each program.
-pub const TABLE: [Credentials; 16] = [
-    Credentials {
+pub const PROGRAM_CREDENTIALS: [ProgramCredentials; 16] = [
+    ProgramCredentials {
         program: "git",
         what: "your SSH keys and agent, and the passwords that git has stored",
         files: &[".ssh", ".git-credentials", ".config/git/credentials", ".netrc"],
@@ -53,34 +65,34 @@ pub const TABLE: [Credentials; 16] = [
         // It asks its store of passwords through a shell. What else could make it run one is refused before: see
         // the settings of the repository, and hooks, which are switched off.
         helpers: &["ssh", "sh"],
-        shape: Shape::Verbs(&["fetch", "push", "ls-remote", "clone", "submodule"]),
+        shape: SafeInvocations::Verbs(&["fetch", "push", "ls-remote", "clone", "submodule"]),
     },
-    Credentials {
+    ProgramCredentials {
         program: "gh",
         what: "your GitHub token",
         files: &[".config/gh", ".netrc"],
         variables: &["GH_TOKEN", "GITHUB_TOKEN", "GH_HOST", "GH_ENTERPRISE_TOKEN"],
         agent: false,
         helpers: &["git"],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "glab",
         what: "your GitLab token",
         files: &[".config/glab-cli", ".netrc"],
         variables: &["GITLAB_TOKEN"],
         agent: false,
         helpers: &["git"],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "npm",
         what: "your npm tokens (~/.npmrc, NPM_TOKEN), for the registries that ~/.npmrc and the project's .npmrc name",
         files: &[".npmrc"],
         variables: &["NPM_TOKEN", "NODE_AUTH_TOKEN", "NPM_AUTH_TOKEN"],
         agent: false,
         helpers: &[],
-        shape: Shape::With {
+        shape: SafeInvocations::WithOptions {
             verbs: &[
                 "view",
                 "info",
@@ -97,27 +109,27 @@ pub const TABLE: [Credentials; 16] = [
             options: &["--ignore-scripts"],
         },
     },
-    Credentials {
+    ProgramCredentials {
         program: "pip",
         what: "your package index passwords (~/.netrc, ~/.config/pip, ~/.pip)",
         files: &[".netrc", ".config/pip", ".pip"],
         variables: &["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"],
         agent: false,
         helpers: &[],
-        shape: Shape::With {
+        shape: SafeInvocations::WithOptions {
             verbs: &["index"],
             others: &["download", "install", "wheel"],
             options: &["--only-binary=:all:"],
         },
     },
-    Credentials {
+    ProgramCredentials {
         program: "cargo",
         what: "your registry tokens (~/.cargo/credentials.toml), for the registries that your and the project's settings of cargo name",
         files: &[".cargo/credentials.toml", ".cargo/credentials"],
         variables: &["CARGO_REGISTRY_TOKEN", "CARGO_REGISTRIES_*_TOKEN"],
         agent: false,
         helpers: &["rustc"],
-        shape: Shape::With {
+        shape: SafeInvocations::WithOptions {
             verbs: &["fetch", "search", "owner", "yank"],
             others: &["publish"],
             options: &["--no-verify"],
@@ -127,16 +139,16 @@ pub const TABLE: [Credentials; 16] = [
     by_ssh("scp", &["ssh"]),
     by_ssh("sftp", &["ssh"]),
     by_ssh("rsync", &["ssh"]),
-    Credentials {
+    ProgramCredentials {
         program: "twine",
         what: "your PyPI token (~/.pypirc)",
         files: &[".pypirc"],
         variables: &["TWINE_USERNAME", "TWINE_PASSWORD"],
         agent: false,
         helpers: &[],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "aws",
         what: "your AWS keys",
         files: &[".aws"],
@@ -149,48 +161,48 @@ pub const TABLE: [Credentials; 16] = [
         ],
         agent: false,
         helpers: &[],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "gcloud",
         what: "your Google Cloud login",
         files: &[".config/gcloud"],
         variables: &["GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"],
         agent: false,
         helpers: &[],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "az",
         what: "your Azure login",
         files: &[".azure"],
         variables: &[],
         agent: false,
         helpers: &[],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "kubectl",
         what: "your Kubernetes logins",
         files: &[".kube"],
         variables: &["KUBECONFIG"],
         agent: false,
         helpers: &[],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
-    Credentials {
+    ProgramCredentials {
         program: "helm",
         what: "your Kubernetes logins",
         files: &[".kube", ".config/helm"],
         variables: &["KUBECONFIG"],
         agent: false,
         helpers: &[],
-        shape: Shape::Any,
+        shape: SafeInvocations::Any,
     },
 ];
 
 /// Whether a variable is meant by one of the names of a row, of which some have a star.
-pub fn is_named(variable: &str, names: &[&str]) -> bool {
+pub fn matches_variable_name(variable: &str, names: &[&str]) -> bool {
     names.iter().any(|name| match name.split_once('*') {
         Some((start, end)) => {
             variable.len() > start.len() + end.len() && variable.starts_with(start) && variable.ends_with(end)
@@ -200,14 +212,14 @@ pub fn is_named(variable: &str, names: &[&str]) -> bool {
 }
 
 /// What the program of this name needs, if it is known.
-pub fn credentials(program: &str) -> Option<&'static Credentials> {
+pub fn credentials_for(program: &str) -> Option<&'static ProgramCredentials> {
     let program = if program == "pip3" { "pip" } else { program };
-    TABLE.iter().find(|row| row.program == program)
+    PROGRAM_CREDENTIALS.iter().find(|row| row.program == program)
 }
 
 /// Options that change nothing of what runs and of where credentials go, for programs whose options are too many, and can be
 /// cut short in too many ways, to name the others.
-const HARMLESS_OPTIONS: [(&str, &str); 3] = [
+const CREDENTIAL_SAFE_OPTIONS: [(&str, &str); 3] = [
     (
         "npm",
         "--ignore-scripts --save -S --save-dev -D --save-exact -E --save-optional -O --save-peer --save-prod -P --no-save \
@@ -235,7 +247,7 @@ const HARMLESS_OPTIONS: [(&str, &str); 3] = [
 ];
 
 /// Options by which a program takes its settings, or another program, from somewhere else.
-const ELSEWHERE: [&str; 22] = [
+const REDIRECTING_OPTION_PARTS: [&str; 22] = [
     "config",
     "conf",
     "exec",
@@ -260,7 +272,7 @@ const ELSEWHERE: [&str; 22] = [
     "wrapper",
 ];
 
-impl Credentials {
+impl ProgramCredentials {
     /// Whether it does all its work in one process, so that it can be kept from starting any other: whatever it would build or
     /// run of a project is run by another one.
     pub fn is_single_process(&self) -> bool {
@@ -268,7 +280,10 @@ impl Credentials {
     }
 
     fn harmless_options(&self) -> Option<&'static str> {
-        HARMLESS_OPTIONS.iter().find(|(program, _)| *program == self.program).map(|(_, options)| *options)
+        CREDENTIAL_SAFE_OPTIONS
+            .iter()
+            .find(|(program, _)| *program == self.program)
+            .map(|(_, options)| *options)
     }
 
     /// Why an option can't be there, where only the harmless ones can.
@@ -307,7 +322,7 @@ impl Credentials {
         }
         let is_elsewhere = |word: &&String| {
             let name = word.split('=').next().unwrap_or_default().to_lowercase();
-            name.starts_with('-') && ELSEWHERE.iter().any(|part| name.contains(part))
+            name.starts_with('-') && REDIRECTING_OPTION_PARTS.iter().any(|part| name.contains(part))
         };
         if !matches!(program, "ssh" | "gh")
             && self.harmless_options().is_none()
@@ -321,13 +336,13 @@ impl Credentials {
             text.split(' ').any(|word| options.contains(&word))
         };
         match self.shape {
-            Shape::Any => None,
-            Shape::Verbs(verbs) if verbs.contains(&verb.as_str()) => None,
-            Shape::Verbs(_) => Some(match (program, verb.as_str()) {
+            SafeInvocations::Any => None,
+            SafeInvocations::Verbs(verbs) if verbs.contains(&verb.as_str()) => None,
+            SafeInvocations::Verbs(_) => Some(match (program, verb.as_str()) {
                 ("git", "pull") => "`git pull` also runs what the project sets up for a merge; run `git fetch` with them, then `git merge`".to_owned(),
                 _ => format!("`{program} {verb}` may run what the project wrote"),
             }),
-            Shape::With { verbs, others, options } => {
+            SafeInvocations::WithOptions { verbs, others, options } => {
                 let is_free = verbs.contains(&verb.as_str());
                 let is_bound = others.contains(&verb.as_str());
                 let option = options.first().copied().unwrap_or_default();
@@ -350,7 +365,7 @@ mod tests {
     fn refusal(text: &str) -> Option<String> {
         let mut words = text.split(' ').map(str::to_owned);
         let program = words.next().unwrap();
-        credentials(&program).unwrap().refusal(&words.collect::<Vec<_>>())
+        credentials_for(&program).unwrap().refusal(&words.collect::<Vec<_>>())
     }
 
     #[test]

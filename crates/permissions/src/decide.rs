@@ -16,69 +16,69 @@
 
 use std::path::PathBuf;
 
-use helve_protocol::{Action, Mode, Needs};
+use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
 
-use crate::judge::{Judge, Judged, Point};
-use crate::pattern::Places;
-use crate::rule::{Rule, Verdict};
-use crate::rules::{Layer, Proof, Rules};
+use crate::action_judge::{ActionFindings, ActionJudge, DecisionPoint};
+use crate::pattern::ProjectContext;
+use crate::rule::{PermissionVerdict, Rule};
+use crate::rules::{LayeredRules, RuleLayer, RuleOrigin};
 
 /// How well commands are confined here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum CommandIsolation {
     None,
     /// Files and sockets.
-    Partly,
+    Partial,
     /// A world of their own.
-    Fully,
+    Full,
 }
 
 /// What a decision is made by.
 #[derive(Clone, Copy, Debug)]
-pub struct Policy<'a> {
-    pub rules: &'a Rules,
-    pub places: &'a Places,
-    pub mode: Mode,
-    pub level: Level,
+pub struct PermissionPolicy<'a> {
+    pub rules: &'a LayeredRules,
+    pub places: &'a ProjectContext,
+    pub mode: PermissionMode,
+    pub level: CommandIsolation,
 }
 
-impl Policy<'_> {
+impl PermissionPolicy<'_> {
     /// Whether commands run unasked as long as they are confined. Where less confines them, more is asked.
     pub(crate) fn trusts_confinement(&self) -> bool {
         match self.mode {
-            Mode::Auto => self.level > Level::None,
-            Mode::AcceptEdits => self.level == Level::Fully,
+            PermissionMode::Auto => self.level > CommandIsolation::None,
+            PermissionMode::AcceptEdits => self.level == CommandIsolation::Full,
             _ => false,
         }
     }
 
     fn trusts_file_tools(&self) -> bool {
-        matches!(self.mode, Mode::AcceptEdits | Mode::Auto)
+        matches!(self.mode, PermissionMode::AcceptEdits | PermissionMode::Auto)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    pub verdict: Verdict,
+pub struct PolicyDecision {
+    pub verdict: PermissionVerdict,
     /// In words for a person: what of it, and why.
     pub reason: String,
     /// All that speaks for asking or refusing it, one by one.
     pub reasons: Vec<String>,
     /// The rule that decided it, if one did.
-    pub proof: Option<Proof>,
+    pub proof: Option<RuleOrigin>,
     /// The smallest general rules that would have allowed it together; none if no rule could.
     pub suggestions: Vec<Rule>,
     /// Only a person at that moment can say yes: a general yes is not meant for this.
     pub is_grave: bool,
     /// What it has once it may run.
-    pub needs: Needs,
+    pub needs: CallPermissions,
     /// What it deletes in the project, as far as it is known.
     pub deletes: Vec<PathBuf>,
 }
 
 /// What can contain what a point is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Contained {
+pub(crate) enum ContainmentKind {
     /// The file tools, which write nothing else.
     ByTool,
     /// The confinement of commands.
@@ -87,20 +87,20 @@ pub(crate) enum Contained {
 }
 
 /// Decides about a call of a tool, by all that it would do.
-pub fn decide(tool: &str, actions: &[Action], policy: Policy<'_>) -> Decision {
-    let mut judge = Judge::new(tool, policy);
+pub fn decide(tool: &str, actions: &[ToolAction], policy: PermissionPolicy<'_>) -> PolicyDecision {
+    let mut judge = ActionJudge::new(tool, policy);
     actions.iter().for_each(|action| judge.action(action));
     if actions.is_empty() {
         judge.harmless();
     }
-    settle(judge.done(), policy)
+    combine_points(judge.done(), policy)
 }
 
 /// Puts the points together, by the table above.
-fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
-    let Judged { points, needs, deletes } = judged;
+fn combine_points(judged: ActionFindings, policy: PermissionPolicy<'_>) -> PolicyDecision {
+    let ActionFindings { points, needs, deletes } = judged;
     let mode = policy.mode;
-    let decision = |verdict: Verdict, point: Option<&Point>, reason: &str| Decision {
+    let decision = |verdict: PermissionVerdict, point: Option<&DecisionPoint>, reason: &str| PolicyDecision {
         verdict,
         reason: reason.to_owned(),
         reasons: all_reasons(&points),
@@ -110,51 +110,58 @@ fn settle(judged: Judged, policy: Policy<'_>) -> Decision {
         needs: needs.clone(),
         deletes: deletes.clone(),
     };
-    let is_of_administrator =
-        |point: &&Point| point.proof.as_ref().is_some_and(|proof| proof.layer == Layer::Administrator);
-    let mut denied = points.iter().filter(|point| point.verdict == Verdict::Deny);
-    if let Some(point) = denied.find(|point| mode != Mode::Bypass || is_of_administrator(point)) {
-        return decision(Verdict::Deny, Some(point), &point.reason);
+    let is_of_administrator = |point: &&DecisionPoint| {
+        point.proof.as_ref().is_some_and(|proof| proof.layer == RuleLayer::Administrator)
+    };
+    let mut denied = points.iter().filter(|point| point.verdict == PermissionVerdict::Deny);
+    if let Some(point) = denied.find(|point| mode != PermissionMode::Bypass || is_of_administrator(point)) {
+        return decision(PermissionVerdict::Deny, Some(point), &point.reason);
     }
-    if mode == Mode::Plan && points.iter().any(|point| !point.is_look) {
-        return decision(Verdict::Deny, None, "in plan mode nothing is changed");
+    if mode == PermissionMode::Plan && points.iter().any(|point| !point.is_look) {
+        return decision(PermissionVerdict::Deny, None, "in plan mode nothing is changed");
     }
     if let Some(point) = points.iter().find(|point| point.is_own) {
         // What decides about everything is nobody's but the user's, in every mode.
-        return Decision { is_grave: true, ..decision(Verdict::Ask, Some(point), &point.reason) };
+        return PolicyDecision {
+            is_grave: true,
+            ..decision(PermissionVerdict::Ask, Some(point), &point.reason)
+        };
     }
-    if mode == Mode::Bypass {
-        let free = decision(Verdict::Allow, None, "everything is allowed (bypass)");
-        return Decision { needs: Needs { network: true, unconfined: true, ..free.needs.clone() }, ..free };
+    if mode == PermissionMode::Bypass {
+        let free = decision(PermissionVerdict::Allow, None, "everything is allowed (bypass)");
+        return PolicyDecision {
+            needs: CallPermissions { network: true, unconfined: true, ..free.needs.clone() },
+            ..free
+        };
     }
-    let passes = |point: &&Point| match point.contained {
-        _ if point.verdict == Verdict::Allow => true,
-        Contained::ByTool => policy.trusts_file_tools(),
-        Contained::ByConfinement => policy.trusts_confinement() && !needs.unconfined,
-        Contained::No => false,
+    let passes = |point: &&DecisionPoint| match point.contained {
+        _ if point.verdict == PermissionVerdict::Allow => true,
+        ContainmentKind::ByTool => policy.trusts_file_tools(),
+        ContainmentKind::ByConfinement => policy.trusts_confinement() && !needs.unconfined,
+        ContainmentKind::No => false,
     };
-    let asking: Vec<&Point> = points.iter().filter(|point| !passes(point)).collect();
+    let asking: Vec<&DecisionPoint> = points.iter().filter(|point| !passes(point)).collect();
     let Some(worst) = asking.iter().max_by_key(|point| (point.is_grave, point.contained)).copied() else {
-        let contained = points.iter().find(|point| point.verdict != Verdict::Allow);
+        let contained = points.iter().find(|point| point.verdict != PermissionVerdict::Allow);
         let how = contained.map(|point| match point.contained {
-            Contained::ByTool => "it writes in the project",
+            ContainmentKind::ByTool => "it writes in the project",
             _ => "it is confined to the project",
         });
         let first = points.first();
         let how = how.unwrap_or_else(|| first.map_or("it does nothing", |point| &point.reason));
-        return decision(Verdict::Allow, first, how);
+        return decision(PermissionVerdict::Allow, first, how);
     };
-    Decision {
+    PolicyDecision {
         suggestions: suggestions(&asking),
         is_grave: asking.iter().any(|point| point.is_grave),
-        ..decision(Verdict::Ask, Some(worst), &reasons(worst, &asking))
+        ..decision(PermissionVerdict::Ask, Some(worst), &reasons(worst, &asking))
     }
 }
 
 /// What is said of each point that is not free, once.
-fn all_reasons(points: &[Point]) -> Vec<String> {
+fn all_reasons(points: &[DecisionPoint]) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
-    for point in points.iter().filter(|point| point.verdict != Verdict::Allow) {
+    for point in points.iter().filter(|point| point.verdict != PermissionVerdict::Allow) {
         if !reasons.contains(&point.reason) {
             reasons.push(point.reason.clone());
         }
@@ -163,24 +170,24 @@ fn all_reasons(points: &[Point]) -> Vec<String> {
 }
 
 /// More would fill the screen, and nobody would read it.
-const MAX_REASONS: usize = 4;
+const MAX_SHOWN_REASONS: usize = 4;
 
 /// Why it is asked, the worst first.
-fn reasons(worst: &Point, asking: &[&Point]) -> String {
+fn reasons(worst: &DecisionPoint, asking: &[&DecisionPoint]) -> String {
     let mut reasons = vec![worst.reason.as_str()];
     for point in asking {
         if !reasons.contains(&point.reason.as_str()) && point.contained == worst.contained {
             reasons.push(&point.reason);
         }
     }
-    let more = reasons.len().saturating_sub(MAX_REASONS);
-    reasons.truncate(MAX_REASONS);
+    let more = reasons.len().saturating_sub(MAX_SHOWN_REASONS);
+    reasons.truncate(MAX_SHOWN_REASONS);
     let text = reasons.join("; ");
     if more == 0 { text } else { format!("{text}; and {more} more") }
 }
 
 /// The rules that would have answered each question, if there is one for each.
-fn suggestions(asking: &[&Point]) -> Vec<Rule> {
+fn suggestions(asking: &[&DecisionPoint]) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for point in asking {
         match &point.suggestion {

@@ -1,28 +1,28 @@
 //! What a call would do, in lines that a person can judge.
 
-use helve_protocol::Action;
+use helve_protocol::ToolAction;
 
-use crate::shell::{self, Access, Simple, Target, Word};
+use crate::shell::{self, CommandTarget, ShellWord, SimpleCommand, TargetAccess};
 
 /// More would fill the screen.
-const MAX_LINES: usize = 12;
+const MAX_EFFECT_LINES: usize = 12;
 
 /// What a command would do, when it is more than one thing. The other tools say it themselves.
-pub fn effects(actions: &[Action]) -> Vec<String> {
+pub fn effects(actions: &[ToolAction]) -> Vec<String> {
     let commands = actions.iter().filter_map(|action| match action {
-        Action::Run { command, .. } => Some(command),
+        ToolAction::Run { command, .. } => Some(command),
         _ => None,
     });
     let mut lines: Vec<String> = commands.flat_map(|command| of_command(command)).collect();
-    let more = lines.len().saturating_sub(MAX_LINES);
-    lines.truncate(MAX_LINES);
+    let more = lines.len().saturating_sub(MAX_EFFECT_LINES);
+    lines.truncate(MAX_EFFECT_LINES);
     lines.extend((more > 0).then(|| format!("and {more} more")));
     lines
 }
 
 fn of_command(command: &str) -> Vec<String> {
-    let reading = shell::read(command);
-    let own: Vec<&Simple> = reading
+    let reading = shell::analyze(command);
+    let own: Vec<&SimpleCommand> = reading
         .commands
         .iter()
         .filter(|simple| !simple.only_runs_others && !simple.argv.is_empty())
@@ -37,26 +37,26 @@ fn of_command(command: &str) -> Vec<String> {
     lines
 }
 
-fn verb(target: &Target) -> &'static str {
+fn verb(target: &CommandTarget) -> &'static str {
     match target.access {
-        Access::Delete => "deletes",
-        Access::Network => "connects to",
-        Access::Change => "changes the rights of",
-        Access::Read => "reads",
-        Access::Write | Access::Append | Access::Create => "writes",
+        TargetAccess::Delete => "deletes",
+        TargetAccess::Network => "connects to",
+        TargetAccess::ChangeRights => "changes the rights of",
+        TargetAccess::Read => "reads",
+        TargetAccess::Write | TargetAccess::Append | TargetAccess::Create => "writes",
     }
 }
 
-fn words(argv: &[Word]) -> String {
+fn words(argv: &[ShellWord]) -> String {
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn word(word: &Word) -> String {
+fn word(word: &ShellWord) -> String {
     match word {
-        Word::Known(text) | Word::Pattern(text) => text.clone(),
-        Word::Home(rest) => format!("~{rest}"),
-        Word::Begins(text) => format!("{text}…"),
-        Word::One | Word::Any => "…".to_owned(),
+        ShellWord::Known(text) | ShellWord::Pattern(text) => text.clone(),
+        ShellWord::Home(rest) => format!("~{rest}"),
+        ShellWord::Prefix(text) => format!("{text}…"),
+        ShellWord::UnknownOne | ShellWord::UnknownMany => "…".to_owned(),
     }
 }
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     fn lines(command: &str) -> Vec<String> {
-        effects(&[Action::Run {
+        effects(&[ToolAction::Run {
             command: command.to_owned(),
             folder: "/p".into(),
             network: false,

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// What a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum RuleSubject {
     /// One simple command: its words, none for those that can't be known.
     Command(Vec<Option<String>>),
     /// A file, absolute and without `..`.
@@ -18,7 +18,7 @@ pub enum Subject {
 
 /// The folders that patterns of paths begin from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places {
+pub struct ProjectContext {
     /// The project.
     pub root: PathBuf,
     /// Folders besides it in which files may be changed.
@@ -32,10 +32,10 @@ pub struct Places {
     pub is_nested: bool,
 }
 
-impl Places {
+impl ProjectContext {
     /// A project, and nothing besides.
-    pub fn of(root: impl Into<PathBuf>) -> Places {
-        Places {
+    pub fn of(root: impl Into<PathBuf>) -> ProjectContext {
+        ProjectContext {
             root: root.into(),
             added: Vec::new(),
             home: None,
@@ -57,32 +57,37 @@ impl Places {
 
 /// How far a name without a folder reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum PatternReach {
     /// What is allowed is so in the project only.
     Project,
     Everywhere,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pattern(pub(crate) String);
+pub(crate) struct RulePattern(pub(crate) String);
 
-impl Pattern {
+impl RulePattern {
     /// Whether it names what it means, and not just everything in a folder.
     pub(crate) fn is_specific(&self) -> bool {
         let name = self.0.rsplit('/').next().unwrap_or_default();
         name.chars().filter(|letter| !matches!(letter, '*' | '?')).count() >= 2
     }
 
-    pub(crate) fn matches(&self, subject: &Subject, places: &Places, reach: Reach) -> bool {
+    pub(crate) fn matches(
+        &self,
+        subject: &RuleSubject,
+        places: &ProjectContext,
+        reach: PatternReach,
+    ) -> bool {
         match subject {
-            Subject::Command(words) => command(&self.0, words),
-            Subject::Path(path) | Subject::Secret(path) => self.path(path, places, reach),
-            Subject::Address(address) => self.address(address),
-            Subject::Text(text) => glob(&self.0, text, Star::Anything),
+            RuleSubject::Command(words) => command(&self.0, words),
+            RuleSubject::Path(path) | RuleSubject::Secret(path) => self.path(path, places, reach),
+            RuleSubject::Address(address) => self.address(address),
+            RuleSubject::Text(text) => glob_matches(&self.0, text, WildcardScope::Anything),
         }
     }
 
-    fn path(&self, path: &Path, places: &Places, reach: Reach) -> bool {
+    fn path(&self, path: &Path, places: &ProjectContext, reach: PatternReach) -> bool {
         let pattern = self.0.strip_prefix("./").unwrap_or(&self.0);
         let (base, pattern) = match pattern.strip_prefix("~/") {
             Some(rest) => match &places.home {
@@ -96,7 +101,7 @@ impl Pattern {
         // A name alone is meant wherever it is; a rule about a folder is one about all that is in it.
         let is_name = !self.0.contains('/') && pattern != "**";
         let Some(names) = names_below(path, base) else {
-            return is_name && reach == Reach::Everywhere && name_matches(pattern, path);
+            return is_name && reach == PatternReach::Everywhere && name_matches(pattern, path);
         };
         if pattern.is_empty() || pattern == "**" {
             return true;
@@ -104,14 +109,14 @@ impl Pattern {
         (1..=names.len()).any(|count| {
             let folder = names.get(..count).unwrap_or_default();
             match is_name {
-                true => folder.last().is_some_and(|name| glob(pattern, name, Star::InName)),
-                false => glob(pattern, &folder.join("/"), Star::InName),
+                true => folder.last().is_some_and(|name| glob_matches(pattern, name, WildcardScope::InName)),
+                false => glob_matches(pattern, &folder.join("/"), WildcardScope::InName),
             }
         })
     }
 
     /// The part of a pattern of paths before its first star; none if it means a name wherever that is.
-    pub(crate) fn fixed_part(&self, places: &Places) -> Option<PathBuf> {
+    pub(crate) fn fixed_part(&self, places: &ProjectContext) -> Option<PathBuf> {
         if !self.0.contains('/') {
             return None;
         }
@@ -128,17 +133,16 @@ impl Pattern {
 
     fn address(&self, address: &str) -> bool {
         match self.0.strip_prefix("domain:") {
-            Some(domain) => {
-                host(address).is_some_and(|host| glob(&domain.to_lowercase(), &host, Star::Anything))
-            }
-            None => glob(&self.0, address, Star::Anything),
+            Some(domain) => host(address)
+                .is_some_and(|host| glob_matches(&domain.to_lowercase(), &host, WildcardScope::Anything)),
+            None => glob_matches(&self.0, address, WildcardScope::Anything),
         }
     }
 }
 
 /// Whether a name of a file is one that a pattern means.
 pub fn matches_name(pattern: &str, name: &str) -> bool {
-    glob(pattern, name, Star::InName)
+    glob_matches(pattern, name, WildcardScope::InName)
 }
 
 fn name_matches(pattern: &str, path: &Path) -> bool {
@@ -146,7 +150,7 @@ fn name_matches(pattern: &str, path: &Path) -> bool {
         Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
         _ => None,
     });
-    names.into_iter().any(|name| glob(pattern, &name, Star::InName))
+    names.into_iter().any(|name| glob_matches(pattern, &name, WildcardScope::InName))
 }
 
 /// The names that lead from a folder to a path below it.
@@ -174,20 +178,21 @@ fn command(pattern: &str, words: &[Option<String>]) -> bool {
     let open = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
     match open {
         Some(start) => {
-            glob(start, &text, Star::Anything) || glob(&format!("{start} *"), &text, Star::Anything)
+            glob_matches(start, &text, WildcardScope::Anything)
+                || glob_matches(&format!("{start} *"), &text, WildcardScope::Anything)
         }
-        None => glob(pattern, &text, Star::Anything),
+        None => glob_matches(pattern, &text, WildcardScope::Anything),
     }
 }
 
 /// A word that can't be known, in a text that patterns are held against: no pattern has it, so only a star covers it.
-const UNKNOWN: char = '\u{0}';
+const UNKNOWN_WORD_MARK: char = '\u{0}';
 
 /// A command in one way only: words that are more than one plain word are quoted, so that nobody passes a space or a sign off
 /// as the end of a word.
 fn written(words: &[Option<String>]) -> String {
     let word = |word: &Option<String>| match word {
-        None => UNKNOWN.to_string(),
+        None => UNKNOWN_WORD_MARK.to_string(),
         Some(word) if is_plain(word) => word.clone(),
         Some(word) => format!("'{}'", word.replace('\'', r"'\''")),
     };
@@ -200,7 +205,7 @@ fn is_plain(word: &str) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Star {
+pub(crate) enum WildcardScope {
     /// `*` and `?` stand for anything.
     Anything,
     /// They stop at `/`; `**` does not.
@@ -208,7 +213,7 @@ pub(crate) enum Star {
 }
 
 /// Whether a pattern matches all of a text.
-pub(crate) fn glob(pattern: &str, text: &str, star: Star) -> bool {
+pub(crate) fn glob_matches(pattern: &str, text: &str, star: WildcardScope) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     // Row by row: whether the pattern up to here matches the text up to each place.
@@ -238,7 +243,8 @@ pub(crate) fn glob(pattern: &str, text: &str, star: Star) -> bool {
             ('*', false) => {
                 let mut is_open = false;
                 for (place, next) in next.iter_mut().enumerate() {
-                    let crosses = place > 0 && star == Star::InName && text.get(place - 1) == Some(&'/');
+                    let crosses =
+                        place > 0 && star == WildcardScope::InName && text.get(place - 1) == Some(&'/');
                     is_open = (is_open && !crosses) || row.get(place) == Some(&true);
                     *next = is_open;
                 }
@@ -246,8 +252,11 @@ pub(crate) fn glob(pattern: &str, text: &str, star: Star) -> bool {
             (sign, _) => {
                 for (place, letter) in text.iter().enumerate() {
                     let fits = match sign {
-                        '?' => *letter != UNKNOWN && (star == Star::Anything || *letter != '/'),
-                        sign => sign == letter && *letter != UNKNOWN,
+                        '?' => {
+                            *letter != UNKNOWN_WORD_MARK
+                                && (star == WildcardScope::Anything || *letter != '/')
+                        }
+                        sign => sign == letter && *letter != UNKNOWN_WORD_MARK,
                     };
                     if let (true, Some(next)) =
                         (fits && row.get(place) == Some(&true), next.get_mut(place + 1))
@@ -269,17 +278,25 @@ mod tests {
 
     use super::*;
 
-    fn places() -> Places {
-        Places { home: Some("/home/me".into()), ..Places::of("/work/project") }
+    fn places() -> ProjectContext {
+        ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/work/project") }
     }
 
     fn is_path(pattern: &str, path: &str) -> bool {
-        Pattern(pattern.to_owned()).matches(&Subject::Path(path.into()), &places(), Reach::Everywhere)
+        RulePattern(pattern.to_owned()).matches(
+            &RuleSubject::Path(path.into()),
+            &places(),
+            PatternReach::Everywhere,
+        )
     }
 
     fn is_command(pattern: &str, words: &[&str]) -> bool {
         let words = words.iter().map(|word| (*word != "?").then(|| (*word).to_owned())).collect();
-        Pattern(pattern.to_owned()).matches(&Subject::Command(words), &places(), Reach::Everywhere)
+        RulePattern(pattern.to_owned()).matches(
+            &RuleSubject::Command(words),
+            &places(),
+            PatternReach::Everywhere,
+        )
     }
 
     #[test]
@@ -333,10 +350,10 @@ mod tests {
     #[test]
     fn addresses() {
         let is_address = |pattern: &str, address: &str| {
-            Pattern(pattern.to_owned()).matches(
-                &Subject::Address(address.to_owned()),
+            RulePattern(pattern.to_owned()).matches(
+                &RuleSubject::Address(address.to_owned()),
                 &places(),
-                Reach::Everywhere,
+                PatternReach::Everywhere,
             )
         };
         assert!(is_address("domain:docs.rs", "https://docs.rs/x"));
@@ -352,16 +369,16 @@ mod tests {
     proptest! {
         #[test]
         fn a_text_matches_itself_and_a_star(text in "[a-z/. ]{0,12}") {
-            prop_assert!(glob(&text, &text, Star::InName));
-            prop_assert!(glob("*", &text, Star::Anything));
-            prop_assert!(glob("**", &text, Star::InName));
-            prop_assert_eq!(glob("*", &text, Star::InName), !text.contains('/'));
+            prop_assert!(glob_matches(&text, &text, WildcardScope::InName));
+            prop_assert!(glob_matches("*", &text, WildcardScope::Anything));
+            prop_assert!(glob_matches("**", &text, WildcardScope::InName));
+            prop_assert_eq!(glob_matches("*", &text, WildcardScope::InName), !text.contains('/'));
         }
 
         #[test]
         fn no_pattern_is_slow_or_panics(pattern in "[*?a/]{0,60}", text in "[a/]{0,200}") {
-            let _ = glob(&pattern, &text, Star::InName);
-            let _ = glob(&pattern, &text, Star::Anything);
+            let _ = glob_matches(&pattern, &text, WildcardScope::InName);
+            let _ = glob_matches(&pattern, &text, WildcardScope::Anything);
         }
     }
 }

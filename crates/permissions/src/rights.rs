@@ -3,32 +3,37 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{Action, Mode};
+use helve_protocol::{PermissionMode, ToolAction};
 
-use crate::decide::{Decision, Level, Policy, decide};
-use crate::pattern::Places;
+use crate::decide::{CommandIsolation, PermissionPolicy, PolicyDecision, decide};
+use crate::pattern::ProjectContext;
 use crate::rule::Rule;
-use crate::rules::Rules;
+use crate::rules::LayeredRules;
 
 /// The rights of an agent: its own, and those of all that it works for. A child is made by its parent and can only add what
 /// narrows them, so it never has more.
 #[derive(Clone, Debug)]
-pub struct Rights {
-    first: (Arc<Rules>, Mode),
+pub struct AgentRights {
+    first: (Arc<LayeredRules>, PermissionMode),
     /// Of those that work for it, the nearest first.
-    others: Vec<(Arc<Rules>, Mode)>,
-    places: Arc<Places>,
-    level: Level,
+    others: Vec<(Arc<LayeredRules>, PermissionMode)>,
+    places: Arc<ProjectContext>,
+    level: CommandIsolation,
 }
 
-impl Rights {
-    pub fn new(rules: Rules, mode: Mode, places: Places, level: Level) -> Rights {
-        Rights { first: (Arc::new(rules), mode), others: Vec::new(), places: Arc::new(places), level }
+impl AgentRights {
+    pub fn new(
+        rules: LayeredRules,
+        mode: PermissionMode,
+        places: ProjectContext,
+        level: CommandIsolation,
+    ) -> AgentRights {
+        AgentRights { first: (Arc::new(rules), mode), others: Vec::new(), places: Arc::new(places), level }
     }
 
     /// The rights of an agent that works for this one.
     #[must_use]
-    pub fn child(&self, rules: Rules, mode: Mode) -> Rights {
+    pub fn child(&self, rules: LayeredRules, mode: PermissionMode) -> AgentRights {
         let mut child = self.clone();
         child.others.push((Arc::new(rules), mode));
         child
@@ -36,12 +41,12 @@ impl Rights {
 
     /// The same where git works, or does not work, on another repository than the project's.
     #[must_use]
-    pub fn in_folder_of(self, is_nested: bool) -> Rights {
-        let places = Places { is_nested, ..Places::clone(&self.places) };
-        Rights { places: Arc::new(places), ..self }
+    pub fn with_nested_repository(self, is_nested: bool) -> AgentRights {
+        let places = ProjectContext { is_nested, ..ProjectContext::clone(&self.places) };
+        AgentRights { places: Arc::new(places), ..self }
     }
 
-    pub fn places(&self) -> &Places {
+    pub fn places(&self) -> &ProjectContext {
         &self.places
     }
 
@@ -58,15 +63,15 @@ impl Rights {
     }
 
     /// The strictest mode of all that have a say.
-    pub fn mode(&self) -> Mode {
-        self.others.iter().map(|(_, mode)| *mode).fold(self.first.1, Mode::min)
+    pub fn mode(&self) -> PermissionMode {
+        self.others.iter().map(|(_, mode)| *mode).fold(self.first.1, PermissionMode::min)
     }
 
     /// The strictest of all that have a say.
-    pub fn decide(&self, tool: &str, actions: &[Action]) -> Decision {
-        let Rights { first, others, places, level } = self;
-        let decide = |(rules, mode): &(Arc<Rules>, Mode)| {
-            decide(tool, actions, Policy { rules, places, mode: *mode, level: *level })
+    pub fn decide(&self, tool: &str, actions: &[ToolAction]) -> PolicyDecision {
+        let AgentRights { first, others, places, level } = self;
+        let decide = |(rules, mode): &(Arc<LayeredRules>, PermissionMode)| {
+            decide(tool, actions, PermissionPolicy { rules, places, mode: *mode, level: *level })
         };
         // Of equals the first: it is the one nearest to the user.
         others.iter().map(decide).fold(decide(first), |strictest, next| {

@@ -4,12 +4,12 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::pattern::{Places, Subject};
-use crate::rule::{Rule, Verdict};
+use crate::pattern::{ProjectContext, RuleSubject};
+use crate::rule::{PermissionVerdict, Rule};
 
 /// Where a rule comes from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layer {
+pub enum RuleLayer {
     Administrator,
     Session,
     Project,
@@ -19,69 +19,70 @@ pub enum Layer {
 
 /// Why something was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Proof {
-    pub layer: Layer,
+pub struct RuleOrigin {
+    pub layer: RuleLayer,
     /// The rule, in its compact form.
     pub rule: String,
     /// The file and the line, or the flag, or whatever a person can look up.
     pub place: String,
 }
 
-impl fmt::Display for Proof {
+impl fmt::Display for RuleOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.rule, self.place)
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judgement {
-    pub verdict: Verdict,
-    pub proof: Proof,
+pub struct RuleJudgement {
+    pub verdict: PermissionVerdict,
+    pub proof: RuleOrigin,
 }
 
 /// All rules, in the order in which they were given.
 #[derive(Clone, Debug, Default)]
-pub struct Rules(Vec<(Layer, String, Rule)>);
+pub struct LayeredRules(Vec<(RuleLayer, String, Rule)>);
 
-impl Rules {
-    pub fn add(&mut self, layer: Layer, place: impl Into<String>, rule: Rule) {
+impl LayeredRules {
+    pub fn add(&mut self, layer: RuleLayer, place: impl Into<String>, rule: Rule) {
         self.0.push((layer, place.into(), rule));
     }
 
     /// What the rules say of something; none if none of them is about it.
-    pub fn judge(&self, tool: &str, subject: &Subject, places: &Places) -> Option<Judgement> {
-        let mut verdicts: Vec<(Layer, Judgement)> = Vec::new();
+    pub fn judge(&self, tool: &str, subject: &RuleSubject, places: &ProjectContext) -> Option<RuleJudgement> {
+        let mut verdicts: Vec<(RuleLayer, RuleJudgement)> = Vec::new();
         for (layer, place, rule) in &self.0 {
             let is_decided = verdicts.iter().any(|(decided, _)| decided == layer);
             if !is_decided && rule.covers(tool, subject, places) {
-                let proof = Proof { layer: *layer, rule: rule.to_string(), place: place.clone() };
-                verdicts.push((*layer, Judgement { verdict: rule.verdict, proof }));
+                let proof = RuleOrigin { layer: *layer, rule: rule.to_string(), place: place.clone() };
+                verdicts.push((*layer, RuleJudgement { verdict: rule.verdict, proof }));
             }
         }
         verdicts.sort_by_key(|(layer, _)| *layer);
-        let deny = verdicts.iter().position(|(_, judgement)| judgement.verdict == Verdict::Deny);
+        let deny = verdicts.iter().position(|(_, judgement)| judgement.verdict == PermissionVerdict::Deny);
         verdicts.into_iter().nth(deny.unwrap_or(0)).map(|(_, judgement)| judgement)
     }
 }
 
-impl Rules {
+impl LayeredRules {
     /// Whether a path is denied to whoever would read it, or write it, in any layer.
-    pub fn denies(&self, tool: &str, path: &Path, places: &Places) -> bool {
-        let subject = Subject::Path(path.to_owned());
-        self.judge(tool, &subject, places).is_some_and(|judgement| judgement.verdict == Verdict::Deny)
+    pub fn denies(&self, tool: &str, path: &Path, places: &ProjectContext) -> bool {
+        let subject = RuleSubject::Path(path.to_owned());
+        self.judge(tool, &subject, places)
+            .is_some_and(|judgement| judgement.verdict == PermissionVerdict::Deny)
     }
 
     /// The rules that deny some paths to a tool, though not all. The sandbox enforces them on commands.
     pub fn denied_paths(&self, tool: &str) -> impl Iterator<Item = &Rule> {
         let rules = self.0.iter().map(|(_, _, rule)| rule);
         rules.filter(move |rule| {
-            rule.verdict == Verdict::Deny && rule.pattern().is_some() && rule.is_about(tool)
+            rule.verdict == PermissionVerdict::Deny && rule.pattern().is_some() && rule.is_about(tool)
         })
     }
 
     /// Whether something below a folder, or the folder itself, may be denied to a tool: by what stands before the first
     /// star of a pattern.
-    pub(crate) fn may_deny_below(&self, tool: &str, folder: &Path, places: &Places) -> bool {
+    pub(crate) fn may_deny_below(&self, tool: &str, folder: &Path, places: &ProjectContext) -> bool {
         self.denied_paths(tool).any(|rule| {
             let Some(base) = rule.fixed_part(places) else { return true };
             base.starts_with(folder) || folder.starts_with(&base)
@@ -95,48 +96,59 @@ mod tests {
 
     use super::*;
 
-    const LAYERS: [Layer; 5] =
-        [Layer::Administrator, Layer::Session, Layer::Project, Layer::User, Layer::BuiltIn];
-    const VERDICTS: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
+    const LAYERS: [RuleLayer; 5] = [
+        RuleLayer::Administrator,
+        RuleLayer::Session,
+        RuleLayer::Project,
+        RuleLayer::User,
+        RuleLayer::BuiltIn,
+    ];
+    const VERDICTS: [PermissionVerdict; 3] =
+        [PermissionVerdict::Allow, PermissionVerdict::Ask, PermissionVerdict::Deny];
 
-    fn places() -> Places {
-        Places::of("/p")
+    fn places() -> ProjectContext {
+        ProjectContext::of("/p")
     }
 
-    fn judge(rules: &[(Layer, &str, Verdict)]) -> Option<Judgement> {
-        let mut all = Rules::default();
+    fn judge(rules: &[(RuleLayer, &str, PermissionVerdict)]) -> Option<RuleJudgement> {
+        let mut all = LayeredRules::default();
         for (number, (layer, text, verdict)) in rules.iter().enumerate() {
             all.add(*layer, format!("line {number}"), Rule::parse(text, *verdict).unwrap());
         }
-        all.judge("read", &Subject::Path("/p/a".into()), &places())
+        all.judge("read", &RuleSubject::Path("/p/a".into()), &places())
     }
 
     #[test]
     fn in_one_layer_the_first_decides() {
         let judgement = judge(&[
-            (Layer::User, "write", Verdict::Deny),
-            (Layer::User, "read(a)", Verdict::Ask),
-            (Layer::User, "read", Verdict::Allow),
+            (RuleLayer::User, "write", PermissionVerdict::Deny),
+            (RuleLayer::User, "read(a)", PermissionVerdict::Ask),
+            (RuleLayer::User, "read", PermissionVerdict::Allow),
         ]);
         let judgement = judgement.unwrap();
-        assert_eq!((judgement.verdict, judgement.proof.place.as_str()), (Verdict::Ask, "line 1"));
-        assert_eq!(judge(&[(Layer::User, "read(b)", Verdict::Deny)]), None);
+        assert_eq!((judgement.verdict, judgement.proof.place.as_str()), (PermissionVerdict::Ask, "line 1"));
+        assert_eq!(judge(&[(RuleLayer::User, "read(b)", PermissionVerdict::Deny)]), None);
     }
 
     /// Every combination of what the five layers may say.
     #[test]
     fn a_deny_is_final_else_the_strongest_decides() {
-        let choices = [None, Some(Verdict::Allow), Some(Verdict::Ask), Some(Verdict::Deny)];
+        let choices = [
+            None,
+            Some(PermissionVerdict::Allow),
+            Some(PermissionVerdict::Ask),
+            Some(PermissionVerdict::Deny),
+        ];
         for number in 0..4_usize.pow(5) {
-            let says: Vec<Option<Verdict>> =
+            let says: Vec<Option<PermissionVerdict>> =
                 (0..5).map(|layer| choices[number / 4_usize.pow(layer) % 4]).collect();
-            let rules: Vec<(Layer, &str, Verdict)> = LAYERS
+            let rules: Vec<(RuleLayer, &str, PermissionVerdict)> = LAYERS
                 .iter()
                 .zip(&says)
                 .filter_map(|(layer, verdict)| Some((*layer, "read", (*verdict)?)))
                 .collect();
-            let expected = match says.contains(&Some(Verdict::Deny)) {
-                true => Some(Verdict::Deny),
+            let expected = match says.contains(&Some(PermissionVerdict::Deny)) {
+                true => Some(PermissionVerdict::Deny),
                 false => says.iter().flatten().next().copied(),
             };
             assert_eq!(judge(&rules).map(|judgement| judgement.verdict), expected, "{says:?}");
@@ -150,8 +162,8 @@ mod tests {
         ) {
             rules.sort_by_key(|(layer, _)| *layer);
             rules.dedup_by_key(|(layer, _)| *layer);
-            let list = |rules: &[(Layer, Verdict)]| {
-                let rules: Vec<(Layer, &str, Verdict)> = rules.iter().map(|(layer, verdict)| (*layer, "*", *verdict)).collect();
+            let list = |rules: &[(RuleLayer, PermissionVerdict)]| {
+                let rules: Vec<(RuleLayer, &str, PermissionVerdict)> = rules.iter().map(|(layer, verdict)| (*layer, "*", *verdict)).collect();
                 judge(&rules).map(|judgement| judgement.verdict)
             };
             let forward = list(&rules);

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use crate::pattern::{Places, Star, glob};
+use crate::pattern::{ProjectContext, WildcardScope, glob_matches};
 
 /// The folder of the project's settings: whoever writes there could allow himself anything.
-pub const GUARDED: &str = ".helve";
+pub const GUARDED_FOLDER: &str = ".helve";
 
 /// What decides what git does, in a `.git` and in the modules and work trees below it.
-pub const GUARDED_IN_GIT: &[&str] = &["config", "hooks", "commondir", "config.worktree", "info"];
+pub const GUARDED_GIT_ENTRIES: &[&str] = &["config", "hooks", "commondir", "config.worktree", "info"];
 
 /// Names of files with secrets, wherever they are.
-const SECRET_NAMES: [&str; 14] = [
+const SECRET_FILE_PATTERNS: [&str; 14] = [
     ".env",
     ".env.*",
     "*.pem",
@@ -29,10 +29,10 @@ const SECRET_NAMES: [&str; 14] = [
 ];
 
 /// Looks like a secret and is none.
-const NO_SECRETS: [&str; 4] = [".env.example", ".env.sample", ".env.template", "*.pub"];
+const NOT_SECRET_PATTERNS: [&str; 4] = [".env.example", ".env.sample", ".env.template", "*.pub"];
 
 /// What holds secrets below the home folder.
-pub const SECRETS_AT_HOME: [&str; 14] = [
+pub const SECRET_HOME_PATHS: [&str; 14] = [
     ".ssh",
     ".aws",
     ".gnupg",
@@ -50,21 +50,22 @@ pub const SECRETS_AT_HOME: [&str; 14] = [
 ];
 
 /// Whether a file may hold secrets, by its name and its place.
-pub fn is_secret(path: &Path, places: &Places) -> bool {
+pub fn is_secret(path: &Path, places: &ProjectContext) -> bool {
     let home = places.home.as_deref();
     let is_at_home =
-        home.is_some_and(|home| SECRETS_AT_HOME.iter().any(|secret| path.starts_with(home.join(secret))));
+        home.is_some_and(|home| SECRET_HOME_PATHS.iter().any(|secret| path.starts_with(home.join(secret))));
     is_at_home || path.iter().any(|name| is_secret_name(&name.to_string_lossy()))
 }
 
 /// Whether a file by this name may hold secrets, wherever it is.
 pub fn is_secret_name(name: &str) -> bool {
-    let any = |patterns: &[&str]| patterns.iter().any(|pattern| glob(pattern, name, Star::InName));
-    any(&SECRET_NAMES) && !any(&NO_SECRETS)
+    let any =
+        |patterns: &[&str]| patterns.iter().any(|pattern| glob_matches(pattern, name, WildcardScope::InName));
+    any(&SECRET_FILE_PATTERNS) && !any(&NOT_SECRET_PATTERNS)
 }
 
 /// Folders of the system that decide what programs do, for whoever may write there.
-const SYSTEM: [&str; 13] = [
+const GUARDED_SYSTEM_FOLDERS: [&str; 13] = [
     "/etc",
     "/usr",
     "/bin",
@@ -81,7 +82,7 @@ const SYSTEM: [&str; 13] = [
 ];
 
 /// What git writes in its folder while it works, and nothing runs.
-const DATA_OF_GIT: [&str; 11] = [
+const GIT_DATA_ENTRIES: [&str; 11] = [
     "index",
     "objects",
     "refs",
@@ -97,7 +98,7 @@ const DATA_OF_GIT: [&str; 11] = [
 
 /// Why a file is guarded: it decides what may be done, or what runs later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guarded {
+pub enum GuardReason {
     /// The settings of this program, which decide about everything.
     Own,
     /// The settings and hooks of a repository.
@@ -110,48 +111,48 @@ pub enum Guarded {
     System,
 }
 
-impl Guarded {
+impl GuardReason {
     pub(crate) fn why(self) -> &'static str {
         match self {
-            Guarded::Own => "is one of Helve's own settings",
-            Guarded::Git => "decides what git runs",
-            Guarded::Project => "decides what Helve may do in this project",
-            Guarded::Dotfile => "belongs to your settings, which other programs obey",
-            Guarded::System => "belongs to the system",
+            GuardReason::Own => "is one of Helve's own settings",
+            GuardReason::Git => "decides what git runs",
+            GuardReason::Project => "decides what Helve may do in this project",
+            GuardReason::Dotfile => "belongs to your settings, which other programs obey",
+            GuardReason::System => "belongs to the system",
         }
     }
 }
 
 /// Why a file is guarded, if it is.
-pub fn guarded(path: &Path, places: &Places) -> Option<Guarded> {
+pub fn guard_reason(path: &Path, places: &ProjectContext) -> Option<GuardReason> {
     let inside = places
         .inside()
         .filter_map(|folder| path.strip_prefix(folder).ok())
         .min_by_key(|rest| rest.iter().count());
     if places.own.iter().any(|own| path.starts_with(own)) {
-        return Some(Guarded::Own);
+        return Some(GuardReason::Own);
     }
-    if inside.unwrap_or(path).iter().any(|name| name == GUARDED) {
-        return Some(Guarded::Project);
+    if inside.unwrap_or(path).iter().any(|name| name == GUARDED_FOLDER) {
+        return Some(GuardReason::Project);
     }
     if is_guarded_in_git(path) {
-        return Some(Guarded::Git);
+        return Some(GuardReason::Git);
     }
     if inside.is_some() {
         return None;
     }
     // Whoever writes all of the home folder writes those too.
     if places.home.as_deref().is_some_and(|home| home.starts_with(path)) {
-        return Some(Guarded::Dotfile);
+        return Some(GuardReason::Dotfile);
     }
     let at_home = places.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
     if at_home
         .and_then(|rest| rest.iter().next())
         .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     {
-        return Some(Guarded::Dotfile);
+        return Some(GuardReason::Dotfile);
     }
-    SYSTEM.iter().any(|folder| path.starts_with(folder)).then_some(Guarded::System)
+    GUARDED_SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder)).then_some(GuardReason::System)
 }
 
 /// Whether a path is a `.git`, or something in one that decides: everything but the data.
@@ -165,8 +166,8 @@ fn is_guarded_in_git(path: &Path) -> bool {
         let name = name.to_string_lossy();
         match name.as_ref() {
             "modules" | "worktrees" => continue,
-            name if DATA_OF_GIT.contains(&name.trim_end_matches(".lock")) => return false,
-            name if GUARDED_IN_GIT.contains(&name) => return true,
+            name if GIT_DATA_ENTRIES.contains(&name.trim_end_matches(".lock")) => return false,
+            name if GUARDED_GIT_ENTRIES.contains(&name) => return true,
             // The name of a module, or something else.
             _ => {}
         }
@@ -180,7 +181,7 @@ mod tests {
 
     #[test]
     fn secrets_are_known_by_name_and_by_place() {
-        let places = Places { home: Some("/home/me".into()), ..Places::of("/p") };
+        let places = ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") };
         let is_secret = |path: &str| is_secret(Path::new(path), &places);
         for path in ["/p/.env", "/p/a/.env.local", "/p/server.key", "/home/me/.ssh/config", "/x/id_rsa"] {
             assert!(is_secret(path), "{path}");
@@ -192,13 +193,13 @@ mod tests {
 
     #[test]
     fn what_decides_is_guarded_wherever_files_may_be_changed() {
-        let places = Places {
+        let places = ProjectContext {
             added: vec!["/lib".into()],
             own: vec!["/home/me/.config/helve".into()],
             home: Some("/home/me".into()),
-            ..Places::of("/p")
+            ..ProjectContext::of("/p")
         };
-        let is_guarded = |path: &str| guarded(Path::new(path), &places).is_some();
+        let is_guarded = |path: &str| guard_reason(Path::new(path), &places).is_some();
         for path in [
             "/p/.git/hooks/pre-commit",
             "/p/sub/.git/hooks/x",

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// One thing that a call would do. Paths are absolute, and as they were named: a link may lead elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum ToolAction {
     Read(PathBuf),
     /// Look for something in files.
     Search(String),
@@ -30,7 +30,7 @@ pub enum Action {
 
 /// What a call needs beyond what any may do. Once it is allowed, it has that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct CallPermissions {
     pub network: bool,
     /// Places that it writes although they are outside, or guarded.
     pub writes: Vec<PathBuf>,

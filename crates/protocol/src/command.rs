@@ -3,18 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentName, Answer, ApprovalId, CallId, Effort, MessageId, Mode, ModelName, Part, Seq};
+use crate::{
+    AgentName, ApprovalAnswer, ApprovalId, CallId, MessageId, MessagePart, ModelName, PermissionMode,
+    ReasoningEffort, Seq,
+};
 
 /// Something to do. The answer comes as events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]
-pub enum Command {
+pub enum SessionCommand {
     /// Send a message.
-    Submit(Prompt),
+    Submit(UserPrompt),
     /// Change a message that still waits.
     EditQueued {
         message: MessageId,
-        prompt: Prompt,
+        prompt: UserPrompt,
     },
     /// Take a message back that still waits.
     DropQueued {
@@ -29,7 +32,7 @@ pub enum Command {
     /// Decide what was asked.
     Decide {
         approval: ApprovalId,
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// Answer what the model asked; without a text, nobody will.
     Answer {
@@ -43,13 +46,13 @@ pub enum Command {
     /// How much the model thinks from here on; without, as much as its provider lets it.
     SetEffort {
         #[serde(default)]
-        effort: Option<Effort>,
+        effort: Option<ReasoningEffort>,
     },
     SetAgent {
         agent: AgentName,
     },
     SetMode {
-        mode: Mode,
+        mode: PermissionMode,
     },
     /// Summarise the conversation now.
     Compact,
@@ -73,46 +76,46 @@ pub enum Command {
     ShutDown,
 }
 
-impl Command {
+impl SessionCommand {
     /// As it stands in its JSON form.
     pub fn name(&self) -> &'static str {
         match self {
-            Command::Submit(_) => "submit",
-            Command::EditQueued { .. } => "edit_queued",
-            Command::DropQueued { .. } => "drop_queued",
-            Command::Interrupt => "interrupt",
-            Command::Background => "background",
-            Command::GoOn => "go_on",
-            Command::Decide { .. } => "decide",
-            Command::Answer { .. } => "answer",
-            Command::SetModel { .. } => "set_model",
-            Command::SetEffort { .. } => "set_effort",
-            Command::SetAgent { .. } => "set_agent",
-            Command::SetMode { .. } => "set_mode",
-            Command::Compact => "compact",
-            Command::Rewind { .. } => "rewind",
-            Command::Fork { .. } => "fork",
-            Command::Undo => "undo",
-            Command::Redo => "redo",
-            Command::Rename { .. } => "rename",
-            Command::ShutDown => "shut_down",
+            SessionCommand::Submit(_) => "submit",
+            SessionCommand::EditQueued { .. } => "edit_queued",
+            SessionCommand::DropQueued { .. } => "drop_queued",
+            SessionCommand::Interrupt => "interrupt",
+            SessionCommand::Background => "background",
+            SessionCommand::GoOn => "go_on",
+            SessionCommand::Decide { .. } => "decide",
+            SessionCommand::Answer { .. } => "answer",
+            SessionCommand::SetModel { .. } => "set_model",
+            SessionCommand::SetEffort { .. } => "set_effort",
+            SessionCommand::SetAgent { .. } => "set_agent",
+            SessionCommand::SetMode { .. } => "set_mode",
+            SessionCommand::Compact => "compact",
+            SessionCommand::Rewind { .. } => "rewind",
+            SessionCommand::Fork { .. } => "fork",
+            SessionCommand::Undo => "undo",
+            SessionCommand::Redo => "redo",
+            SessionCommand::Rename { .. } => "rename",
+            SessionCommand::ShutDown => "shut_down",
         }
     }
 }
 
 /// A message on its way to the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Prompt {
+pub struct UserPrompt {
     /// Texts and files.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     #[serde(default)]
-    pub delivery: Delivery,
+    pub delivery: PromptDelivery,
 }
 
 /// When a message that is sent during a turn reaches the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Delivery {
+pub enum PromptDelivery {
     /// After the turn.
     #[default]
     Queue,

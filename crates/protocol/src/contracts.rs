@@ -37,17 +37,17 @@ pub trait Clock: Send + Sync {
 }
 
 /// Draws ids. Each is new, and later ones sort after earlier ones.
-pub trait Ids: Send + Sync {
+pub trait IdSource: Send + Sync {
     fn draw(&self, what: IdKind) -> Uuid;
 }
 
 /// Keeps payloads that are too large for an event, by the hash of their content.
-pub trait Blobs: Send + Sync {
+pub trait BlobStore: Send + Sync {
     /// On return the content is safe on disk, so that an event may name it.
     fn put(&self, content: &[u8]) -> Result<BlobId, BlobError>;
     /// On return an event may name the content. It survives the end of the process, and the end of the machine as soon as an
     /// event that needs a sync is acknowledged. Where nothing is cheaper, it is safe at once.
-    fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+    fn put_unsynced(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         self.put(content)
     }
     /// On return all that was put soon is safe on disk.

@@ -11,14 +11,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{
-    AgentName, ApprovalId, BlobId, CallId, Cost, Delivery, Effort, FileChange, Limit, MessageId, Mode,
-    ModelName, NotKept, Outcome, Part, RequestId, RewindScope, Seq, SessionId, Status, StepId, StopReason,
-    Timestamp, ToolClass, ToolState, TurnId, Usage,
+    AgentName, ApprovalId, BlobId, CallId, Cost, FileChange, IrreversibleChange, LimitKind, MessageId,
+    MessagePart, ModelName, PermissionMode, PromptDelivery, ReasoningEffort, RequestId, RewindScope, Seq,
+    SessionId, SessionStatus, StepId, StopReason, Timestamp, TokenUsage, ToolClass, ToolState, TurnId,
+    TurnOutcome,
 };
 
 /// Something that happened in a session, with its envelope.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
+pub struct SessionEvent {
     pub session: SessionId,
     /// A durable event's own position in the journal; for a live event, the position of the last durable one.
     pub seq: Seq,
@@ -26,7 +27,7 @@ pub struct Event {
     pub step: Option<StepId>,
     pub agent: AgentName,
     pub time: Timestamp,
-    pub body: Body,
+    pub body: EventBody,
 }
 
 /// Whether an event may be lost.
@@ -40,7 +41,7 @@ pub enum Persistence {
 
 /// One row of the table of events.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind {
+pub struct EventKind {
     pub name: &'static str,
     pub persistence: Persistence,
     pub about: &'static str,
@@ -52,15 +53,15 @@ macro_rules! events {
     ($($(#[doc = $about:literal])+ $persistence:ident $name:literal $variant:ident,)*) => {
         /// What an event says.
         #[derive(Clone, Debug, PartialEq)]
-        pub enum Body {
+        pub enum EventBody {
             $($(#[doc = $about])+ $variant($variant),)*
             /// A kind that this version does not know, or knows in another form, kept as it is.
-            Unknown(Unknown),
+            Unknown(UnknownEvent),
         }
 
-        impl Body {
+        impl EventBody {
             /// Every kind of event, in the order in which a turn meets them.
-            pub const KINDS: &[Kind] = &[$(Kind {
+            pub const KINDS: &[EventKind] = &[$(EventKind {
                 name: $name,
                 persistence: Persistence::$persistence,
                 about: concat!($($about),+),
@@ -69,37 +70,37 @@ macro_rules! events {
 
             pub fn kind(&self) -> &str {
                 match self {
-                    $(Body::$variant(_) => $name,)*
-                    Body::Unknown(unknown) => &unknown.kind,
+                    $(EventBody::$variant(_) => $name,)*
+                    EventBody::Unknown(unknown) => &unknown.kind,
                 }
             }
 
             /// An unknown event was durable when it was written: live ones are never stored.
             pub fn persistence(&self) -> Persistence {
                 match self {
-                    $(Body::$variant(_) => Persistence::$persistence,)*
-                    Body::Unknown(_) => Persistence::Durable,
+                    $(EventBody::$variant(_) => Persistence::$persistence,)*
+                    EventBody::Unknown(_) => Persistence::Durable,
                 }
             }
 
-            fn read(kind: &str, data: &RawValue) -> Option<Body> {
+            fn read(kind: &str, data: &RawValue) -> Option<EventBody> {
                 match kind {
-                    $($name => serde_json::from_str(data.get()).ok().map(Body::$variant),)*
+                    $($name => serde_json::from_str(data.get()).ok().map(EventBody::$variant),)*
                     _ => None,
                 }
             }
 
             fn write_data<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
                 match self {
-                    $(Body::$variant(data) => map.serialize_entry("data", data),)*
-                    Body::Unknown(unknown) => map.serialize_entry("data", &unknown.data),
+                    $(EventBody::$variant(data) => map.serialize_entry("data", data),)*
+                    EventBody::Unknown(unknown) => map.serialize_entry("data", &unknown.data),
                 }
             }
         }
 
-        $(impl From<$variant> for Body {
-            fn from(data: $variant) -> Body {
-                Body::$variant(data)
+        $(impl From<$variant> for EventBody {
+            fn from(data: $variant) -> EventBody {
+                EventBody::$variant(data)
             }
         })*
     };
@@ -207,15 +208,16 @@ events! {
     Live "command_refused" CommandRefused,
 }
 
-impl Body {
+impl EventBody {
     /// Whether the event must be on disk before anything follows (law 4): before a tool that may change
     /// something, before a decision is acted upon, and at the end of a turn.
     pub fn needs_sync(&self) -> bool {
         match self {
-            Body::ToolStarted(started) => started.class != ToolClass::Reads,
-            Body::SessionCreated(_) | Body::ApprovalResolved(_) | Body::Rewound(_) | Body::TurnEnded(_) => {
-                true
-            }
+            EventBody::ToolStarted(started) => started.class != ToolClass::Reads,
+            EventBody::SessionCreated(_)
+            | EventBody::ApprovalResolved(_)
+            | EventBody::Rewound(_)
+            | EventBody::TurnEnded(_) => true,
             _ => false,
         }
     }
@@ -230,22 +232,22 @@ impl Body {
             }
             _ => Vec::new(),
         };
-        let of_parts = |parts: &[Part]| {
+        let of_parts = |parts: &[MessagePart]| {
             let blobs = parts.iter().flat_map(|part| match part {
-                Part::File(file) => vec![file.content],
-                Part::Tool(tool) => of_state(&tool.state),
-                Part::Patch(patch) => of_changes(&patch.changes),
+                MessagePart::File(file) => vec![file.content],
+                MessagePart::Tool(tool) => of_state(&tool.state),
+                MessagePart::Patch(patch) => of_changes(&patch.changes),
                 _ => Vec::new(),
             });
             blobs.collect()
         };
         match self {
-            Body::UserMessage(message) => of_parts(&message.parts),
-            Body::ResponseEnded(response) => of_parts(&response.parts),
-            Body::StepStarted(step) => step.segments.clone(),
-            Body::ToolEnded(ended) => of_state(&ended.end),
-            Body::FilesChanged(files) => of_changes(&files.changes),
-            Body::QueueChanged(queue) => {
+            EventBody::UserMessage(message) => of_parts(&message.parts),
+            EventBody::ResponseEnded(response) => of_parts(&response.parts),
+            EventBody::StepStarted(step) => step.segments.clone(),
+            EventBody::ToolEnded(ended) => of_state(&ended.end),
+            EventBody::FilesChanged(files) => of_changes(&files.changes),
+            EventBody::QueueChanged(queue) => {
                 queue.queue.iter().flat_map(|queued| of_parts(&queued.parts)).collect()
             }
             _ => Vec::new(),
@@ -255,13 +257,13 @@ impl Body {
 
 /// An event that this version can't read, word for word.
 #[derive(Clone, Debug)]
-pub struct Unknown {
+pub struct UnknownEvent {
     pub kind: String,
     pub data: Box<RawValue>,
 }
 
-impl PartialEq for Unknown {
-    fn eq(&self, other: &Unknown) -> bool {
+impl PartialEq for UnknownEvent {
+    fn eq(&self, other: &UnknownEvent) -> bool {
         self.kind == other.kind && self.data.get() == other.data.get()
     }
 }
@@ -299,20 +301,20 @@ pub struct SessionRenamed {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusChanged {
-    pub status: Status,
+    pub status: SessionStatus,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueueChanged {
-    pub queue: Vec<Queued>,
+    pub queue: Vec<QueuedMessage>,
 }
 
 /// A message that waits for its turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Queued {
+pub struct QueuedMessage {
     pub message: MessageId,
-    pub delivery: Delivery,
-    pub parts: Vec<Part>,
+    pub delivery: PromptDelivery,
+    pub parts: Vec<MessagePart>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -336,7 +338,7 @@ pub struct TurnLimits {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UserMessage {
     pub message: MessageId,
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -358,7 +360,7 @@ pub struct DialogueBegan {
     pub model: ModelName,
     /// How much the model is to think, if that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub effort: Option<Effort>,
+    pub effort: Option<ReasoningEffort>,
     /// How the model is written to: what the same requests can be written with again, on any machine.
     pub manner: Value,
 }
@@ -435,7 +437,7 @@ pub struct ResponsePartial {
 pub struct ResponseEnded {
     pub message: MessageId,
     /// Text, reasoning and pending tool calls, in the provider's order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     pub stop: StopReason,
 }
 
@@ -466,13 +468,13 @@ pub struct ApprovalRequested {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalResolved {
     pub approval: ApprovalId,
-    pub answer: Answer,
+    pub answer: ApprovalAnswer,
 }
 
 /// What a person decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// This once.
     Once,
     /// For the rest of the session.
@@ -534,7 +536,7 @@ pub struct FilesChanged {
     pub diff: String,
     /// What changed and can't be brought back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_kept: Vec<NotKept>,
+    pub not_kept: Vec<IrreversibleChange>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -555,26 +557,26 @@ pub struct SubagentActivity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubagentEnded {
     pub session: SessionId,
-    pub outcome: Outcome,
-    pub usage: Usage,
+    pub outcome: TurnOutcome,
+    pub usage: TokenUsage,
     pub cost: Cost,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanChanged {
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<PlanTask>,
 }
 
 /// One line of the task list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
+pub struct PlanTask {
     pub text: String,
-    pub state: TaskState,
+    pub state: PlanTaskState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskState {
+pub enum PlanTaskState {
     Open,
     InProgress,
     Done,
@@ -583,7 +585,7 @@ pub enum TaskState {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StepEnded {
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub cost: Cost,
     pub stop: StopReason,
 }
@@ -603,8 +605,8 @@ pub struct AgentSwitched {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModeSwitched {
-    pub from: Mode,
-    pub to: Mode,
+    pub from: PermissionMode,
+    pub to: PermissionMode,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -647,7 +649,7 @@ pub struct Rewound {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitReached {
-    pub limit: Limit,
+    pub limit: LimitKind,
     /// In plain words, with the figures.
     pub text: String,
 }
@@ -667,7 +669,7 @@ pub struct ErrorRaised {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnEnded {
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     pub metrics: TurnMetrics,
 }
 
@@ -690,7 +692,7 @@ pub struct TurnMetrics {
     pub changes_ms: u64,
 }
 
-impl Serialize for Event {
+impl Serialize for SessionEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("seq", &self.seq)?;
@@ -711,7 +713,7 @@ impl Serialize for Event {
 
 /// An event as it stands in a line of JSON.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct EventLine<'a> {
     seq: Seq,
     session: SessionId,
     turn: Option<TurnId>,
@@ -725,30 +727,30 @@ struct Line<'a> {
 }
 
 /// Reads from text only (`serde_json::from_str` or `from_slice`), because an unknown event is kept word for word.
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
-        let line = Line::deserialize(deserializer)?;
-        let unknown = || Unknown { kind: line.kind.to_string(), data: line.data.to_owned() };
-        Ok(Event {
+impl<'de> Deserialize<'de> for SessionEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SessionEvent, D::Error> {
+        let line = EventLine::deserialize(deserializer)?;
+        let unknown = || UnknownEvent { kind: line.kind.to_string(), data: line.data.to_owned() };
+        Ok(SessionEvent {
             session: line.session,
             seq: line.seq,
             turn: line.turn,
             step: line.step,
             agent: line.agent,
             time: line.time,
-            body: Body::read(&line.kind, line.data).unwrap_or_else(|| Body::Unknown(unknown())),
+            body: EventBody::read(&line.kind, line.data).unwrap_or_else(|| EventBody::Unknown(unknown())),
         })
     }
 }
 
-impl Event {
+impl SessionEvent {
     pub fn to_json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 }
 
 /// For logs and errors: where the event stands and what it is, none of its content.
-impl fmt::Display for Event {
+impl fmt::Display for SessionEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.seq, self.body.kind())
     }

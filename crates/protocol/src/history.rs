@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::{
-    Body, CallId, CompactionEnded, Event, Message, MessageId, Part, PatchPart, ResponseEnded, RewindScope,
-    Rewound, Role, Seq, StepId, TextPart, Timestamp, ToolOutput, ToolPart, ToolState,
+    CallId, CompactionEnded, EventBody, Message, MessageId, MessagePart, MessageRole, PatchPart,
+    ResponseEnded, RewindScope, Rewound, Seq, SessionEvent, StepId, TextPart, Timestamp, ToolOutput,
+    ToolPart, ToolState,
 };
 
 /// A session's conversation: a fold over its journal.
@@ -15,44 +16,44 @@ use crate::{
 /// It takes any events in any state, after whatever crash. Events that stand at or before the last one seen are
 /// ignored, and so is what speaks of things that were never heard of.
 #[derive(Clone, Debug, Default)]
-pub struct History {
-    entries: Vec<Entry>,
+pub struct ConversationHistory {
+    entries: Vec<MessageEntry>,
     last: Seq,
     ids: HashMap<MessageId, usize>,
     steps: HashMap<StepId, usize>,
     calls: HashMap<CallId, CallPlace>,
     /// What the model sees. It grows with the events, so that a request costs what is new and not what there is.
-    view: Vec<Seen>,
+    view: Vec<ModelViewEntry>,
     partial: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct MessageEntry {
     /// Where the message began.
     seq: Seq,
     message: Message,
-    progress: Progress,
+    progress: MessageProgress,
 }
 
 /// An assistant's message takes one answer, however often it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
+enum MessageProgress {
     Open,
     Complete,
 }
 
 /// A message in the model's view, by the place of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    Entry(usize),
+enum ModelViewEntry {
+    Message(usize),
     /// A word of ours before a message of the model's that nobody asked for.
-    Prompting(usize),
+    InsertedPrompt(usize),
 }
 
-impl Seen {
+impl ModelViewEntry {
     fn place(self) -> usize {
         match self {
-            Seen::Entry(place) | Seen::Prompting(place) => place,
+            ModelViewEntry::Message(place) | ModelViewEntry::InsertedPrompt(place) => place,
         }
     }
 }
@@ -63,9 +64,9 @@ struct CallPlace {
     part: usize,
 }
 
-impl History {
-    pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> History {
-        let mut history = History::default();
+impl ConversationHistory {
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a SessionEvent>) -> ConversationHistory {
+        let mut history = ConversationHistory::default();
         events.into_iter().for_each(|event| history.apply(event));
         history
     }
@@ -83,14 +84,14 @@ impl History {
     /// Whether the model has had the last word, or nobody has said anything.
     pub fn is_answered(&self) -> bool {
         let last = self.view.last().and_then(|last| self.entries.get(last.place()));
-        last.is_none_or(|last| last.message.role == Role::Assistant && !calls_tools(&last.message))
+        last.is_none_or(|last| last.message.role == MessageRole::Assistant && !calls_tools(&last.message))
     }
 
     /// The calls that have no result, as they wait to be run.
-    pub fn unfinished(&self) -> Vec<ToolPart> {
+    pub fn unfinished_calls(&self) -> Vec<ToolPart> {
         let parts = self.messages().flat_map(|message| &message.parts);
         let open = parts.filter_map(|part| match part {
-            Part::Tool(tool) if !tool.state.is_ended() => Some(tool),
+            MessagePart::Tool(tool) if !tool.state.is_ended() => Some(tool),
             _ => None,
         });
         open.map(|tool| ToolPart { state: ToolState::Pending, ..ToolPart::clone(tool) }).collect()
@@ -101,84 +102,94 @@ impl History {
         self.partial.as_deref()
     }
 
-    pub fn apply(&mut self, event: &Event) {
+    pub fn apply(&mut self, event: &SessionEvent) {
         if event.seq <= self.last {
             return;
         }
         self.last = event.seq;
         match &event.body {
-            Body::UserMessage(said) => self.begin_complete(event, said.message, said.parts.clone()),
-            Body::NoteAdded(note) => {
-                self.begin_complete(event, note.message, vec![Part::Text(TextPart::note(note.text.clone()))]);
+            EventBody::UserMessage(said) => self.add_user_message(event, said.message, said.parts.clone()),
+            EventBody::NoteAdded(note) => {
+                self.add_user_message(
+                    event,
+                    note.message,
+                    vec![MessagePart::Text(TextPart::note(note.text.clone()))],
+                );
             }
-            Body::StepStarted(step) => {
+            EventBody::StepStarted(step) => {
                 self.partial = None;
-                let entry = self.assistant(event, step.message);
+                let entry = self.assistant_entry(event, step.message);
                 if let (Some(entry), Some(id)) = (entry, event.step) {
                     self.steps.insert(id, entry);
-                    self.attach(event, Part::StepStart { step: id, model: step.model.clone() });
+                    self.attach(event, MessagePart::StepStart { step: id, model: step.model.clone() });
                 }
             }
-            Body::ResponsePartial(partial) => self.partial.get_or_insert_default().push_str(&partial.text),
-            Body::ResponseEnded(response) => self.answer(event, response),
-            Body::RetryScheduled(retry) => {
+            EventBody::ResponsePartial(partial) => {
+                self.partial.get_or_insert_default().push_str(&partial.text)
+            }
+            EventBody::ResponseEnded(response) => self.answer(event, response),
+            EventBody::RetryScheduled(retry) => {
                 self.partial = None;
                 let (attempt, delay_ms, reason) = (retry.attempt, retry.delay_ms, retry.reason.clone());
-                self.attach(event, Part::Retry { attempt, delay_ms, reason });
+                self.attach(event, MessagePart::Retry { attempt, delay_ms, reason });
             }
-            Body::ToolStarted(started) => {
+            EventBody::ToolStarted(started) => {
                 if let Some(state) = self.call(started.call) {
                     // A call that has ended already stays ended.
                     let _ = state.advance(ToolState::Running { since: event.time });
                 }
             }
-            Body::ToolEnded(ended) => self.end_call(ended.call, &ended.end),
-            Body::FilesChanged(files) => {
-                self.attach(event, Part::Patch(PatchPart { changes: files.changes.clone() }));
+            EventBody::ToolEnded(ended) => self.end_call(ended.call, &ended.end),
+            EventBody::FilesChanged(files) => {
+                self.attach(event, MessagePart::Patch(PatchPart { changes: files.changes.clone() }));
             }
-            Body::SnapshotTaken(snapshot) => {
-                self.attach(event, Part::Snapshot { tree: snapshot.tree.clone() })
+            EventBody::SnapshotTaken(snapshot) => {
+                self.attach(event, MessagePart::Snapshot { tree: snapshot.tree.clone() })
             }
-            Body::SubagentStarted(started) => self.attach(
+            EventBody::SubagentStarted(started) => self.attach(
                 event,
-                Part::Subtask {
+                MessagePart::Subtask {
                     session: started.session,
                     agent: started.agent.clone(),
                     description: started.description.clone(),
                 },
             ),
-            Body::AgentSwitched(switch) => self.attach(event, Part::Agent { name: switch.to.clone() }),
-            Body::StepEnded(end) => {
+            EventBody::AgentSwitched(switch) => {
+                self.attach(event, MessagePart::Agent { name: switch.to.clone() })
+            }
+            EventBody::StepEnded(end) => {
                 if let Some(step) = event.step {
                     self.attach(
                         event,
-                        Part::StepFinish { step, usage: end.usage, cost: end.cost, stop: end.stop },
+                        MessagePart::StepFinish { step, usage: end.usage, cost: end.cost, stop: end.stop },
                     );
                 }
             }
-            Body::CompactionEnded(compaction) => self.compact(event, compaction),
-            Body::OutputsPruned(pruned) => pruned.calls.iter().for_each(|call| self.prune(*call, event.time)),
-            Body::Rewound(rewound) => self.rewind(rewound),
+            EventBody::CompactionEnded(compaction) => self.compact(event, compaction),
+            EventBody::OutputsPruned(pruned) => {
+                pruned.calls.iter().for_each(|call| self.prune(*call, event.time))
+            }
+            EventBody::Rewound(rewound) => self.rewind(rewound),
             _ => {}
         }
     }
 
     /// The conversation as the model sees it (law 2): it begins with the user, every message says something, every
     /// tool call has its result, and the model never follows itself without a result or a word between. Parts
-    /// for people only may stand in it; [`Part::is_for_model`] tells them apart.
+    /// for people only may stand in it; [`MessagePart::is_for_model`] tells them apart.
     pub fn for_model(&self) -> Vec<Cow<'_, Message>> {
-        self.for_model_from(0)
+        self.messages_for_model_from(0)
     }
 
     /// The same without the first so many messages.
-    pub fn for_model_from(&self, first: usize) -> Vec<Cow<'_, Message>> {
-        debug_assert_eq!(self.view, self.view_anew(), "the view has not followed the events");
+    pub fn messages_for_model_from(&self, first: usize) -> Vec<Cow<'_, Message>> {
+        debug_assert_eq!(self.view, self.rebuild_view(), "the view has not followed the events");
         let seen = self.view.get(first..).unwrap_or_default().iter();
         seen.filter_map(|seen| {
             let message = &self.entries.get(seen.place())?.message;
             Some(match seen {
-                Seen::Entry(_) => settled(message),
-                Seen::Prompting(_) => Cow::Owned(self.prompting(message)),
+                ModelViewEntry::Message(_) => with_calls_settled(message),
+                ModelViewEntry::InsertedPrompt(_) => Cow::Owned(self.inserted_prompt(message)),
             })
         })
         .collect()
@@ -187,86 +198,95 @@ impl History {
     /// Brings the view up to an entry that says something now.
     fn show(&mut self, place: usize) {
         match self.view.last() {
-            Some(last) if last.place() >= place => self.view = self.view_anew(),
-            _ => push_seen(&mut self.view, &self.entries, place),
+            Some(last) if last.place() >= place => self.view = self.rebuild_view(),
+            _ => push_visible(&mut self.view, &self.entries, place),
         }
     }
 
-    fn view_anew(&self) -> Vec<Seen> {
+    fn rebuild_view(&self) -> Vec<ModelViewEntry> {
         let mut view = Vec::with_capacity(self.view.len());
-        self.in_view().for_each(|place| push_seen(&mut view, &self.entries, place));
+        self.visible_entries().for_each(|place| push_visible(&mut view, &self.entries, place));
         view
     }
 
     /// Stands before a message of the model's that nobody asked for. Its id is the other's complement: always the same, and
     /// never one that a session drew.
-    fn prompting(&self, next: &Message) -> Message {
+    fn inserted_prompt(&self, next: &Message) -> Message {
         let mut id = !next.id.uuid().as_u128();
         while self.ids.contains_key(&MessageId::from(Uuid::from_u128(id))) {
             id = id.wrapping_add(1);
         }
-        let parts = vec![Part::Text(TextPart::note("Go on."))];
-        Message { id: Uuid::from_u128(id).into(), role: Role::User, time: next.time, parts }
+        let parts = vec![MessagePart::Text(TextPart::note("Go on."))];
+        Message { id: Uuid::from_u128(id).into(), role: MessageRole::User, time: next.time, parts }
     }
 
     /// The last summary, if there is one, and what it does not cover.
-    fn in_view(&self) -> impl Iterator<Item = usize> {
+    fn visible_entries(&self) -> impl Iterator<Item = usize> {
         let entries = self.entries.iter().enumerate();
-        let summary =
-            entries.clone().rev().find_map(|(place, entry)| Some((place, covered(&entry.message)?)));
+        let summary = entries
+            .clone()
+            .rev()
+            .find_map(|(place, entry)| Some((place, summary_covers_through(&entry.message)?)));
         let (summary, through) = summary.unzip();
         let rest = entries.filter(move |(_, entry)| {
-            through.is_none_or(|through| entry.seq > through) && covered(&entry.message).is_none()
+            through.is_none_or(|through| entry.seq > through)
+                && summary_covers_through(&entry.message).is_none()
         });
         summary.into_iter().chain(rest.map(|(place, _)| place))
     }
 
-    fn begin(&mut self, event: &Event, id: MessageId, role: Role, progress: Progress) -> Option<usize> {
+    fn begin(
+        &mut self,
+        event: &SessionEvent,
+        id: MessageId,
+        role: MessageRole,
+        progress: MessageProgress,
+    ) -> Option<usize> {
         if self.ids.contains_key(&id) {
             return None;
         }
         let place = self.entries.len();
         self.ids.insert(id, place);
         let message = Message { id, role, time: event.time, parts: Vec::new() };
-        self.entries.push(Entry { seq: event.seq, message, progress });
+        self.entries.push(MessageEntry { seq: event.seq, message, progress });
         Some(place)
     }
 
-    fn begin_complete(&mut self, event: &Event, id: MessageId, parts: Vec<Part>) {
-        if let Some(entry) = self.begin(event, id, Role::User, Progress::Complete) {
+    fn add_user_message(&mut self, event: &SessionEvent, id: MessageId, parts: Vec<MessagePart>) {
+        if let Some(entry) = self.begin(event, id, MessageRole::User, MessageProgress::Complete) {
             self.extend(entry, parts);
         }
     }
 
     /// The entry of an answer: begun already, or begun now.
-    fn assistant(&mut self, event: &Event, id: MessageId) -> Option<usize> {
+    fn assistant_entry(&mut self, event: &SessionEvent, id: MessageId) -> Option<usize> {
         match self.ids.get(&id).copied() {
             Some(place) => {
                 let role = self.entries.get(place)?.message.role;
-                (role == Role::Assistant).then_some(place)
+                (role == MessageRole::Assistant).then_some(place)
             }
-            None => self.begin(event, id, Role::Assistant, Progress::Open),
+            None => self.begin(event, id, MessageRole::Assistant, MessageProgress::Open),
         }
     }
 
-    fn answer(&mut self, event: &Event, response: &ResponseEnded) {
+    fn answer(&mut self, event: &SessionEvent, response: &ResponseEnded) {
         self.partial = None;
-        let Some(place) = self.assistant(event, response.message) else { return };
+        let Some(place) = self.assistant_entry(event, response.message) else { return };
         let Some(entry) = self.entries.get_mut(place) else { return };
-        if entry.progress == Progress::Complete {
+        if entry.progress == MessageProgress::Complete {
             return;
         }
-        entry.progress = Progress::Complete;
+        entry.progress = MessageProgress::Complete;
         self.extend(place, response.parts.clone());
     }
 
     /// Adds parts to a message. A call that was heard of before is left out: it has its result there.
-    fn extend(&mut self, place: usize, parts: Vec<Part>) {
+    fn extend(&mut self, place: usize, parts: Vec<MessagePart>) {
         let Some(entry) = self.entries.get_mut(place) else { return };
         for mut part in parts {
-            if let Part::Tool(tool) = &mut part {
+            if let MessagePart::Tool(tool) = &mut part {
                 let here = CallPlace { entry: place, part: entry.message.parts.len() };
-                if entry.message.role == Role::User || self.calls.contains_key(&tool.call) {
+                if entry.message.role == MessageRole::User || self.calls.contains_key(&tool.call) {
                     continue;
                 }
                 if !tool.state.is_ended() {
@@ -275,7 +295,7 @@ impl History {
                 self.calls.insert(tool.call, here);
             }
             // A summary replaces what was said, so only a compaction may bring one.
-            if !matches!(part, Part::Compaction { .. }) {
+            if !matches!(part, MessagePart::Compaction { .. }) {
                 entry.message.parts.push(part);
             }
         }
@@ -283,7 +303,7 @@ impl History {
     }
 
     /// Puts a part where the event's step is told, or else at the end.
-    fn attach(&mut self, event: &Event, part: Part) {
+    fn attach(&mut self, event: &SessionEvent, part: MessagePart) {
         let of_step = event.step.and_then(|step| self.steps.get(&step)).copied();
         let place = of_step.or_else(|| self.entries.len().checked_sub(1));
         if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
@@ -294,7 +314,7 @@ impl History {
     fn call(&mut self, call: CallId) -> Option<&mut ToolState> {
         let place = self.calls.get(&call)?;
         match self.entries.get_mut(place.entry)?.message.parts.get_mut(place.part)? {
-            Part::Tool(tool) => Some(&mut tool.state),
+            MessagePart::Tool(tool) => Some(&mut tool.state),
             _ => None,
         }
     }
@@ -315,20 +335,23 @@ impl History {
         }
     }
 
-    fn compact(&mut self, event: &Event, compaction: &CompactionEnded) {
+    fn compact(&mut self, event: &SessionEvent, compaction: &CompactionEnded) {
         let Some(summary) = compaction.summary.clone().filter(|summary| !summary.trim().is_empty()) else {
             return;
         };
         // An answer that is still on its way can't have been summarised.
-        let on_its_way =
-            self.entries.last().filter(|entry| entry.progress == Progress::Open).map(|entry| entry.seq);
+        let on_its_way = self
+            .entries
+            .last()
+            .filter(|entry| entry.progress == MessageProgress::Open)
+            .map(|entry| entry.seq);
         let last_said = on_its_way.map_or(event.seq, |seq| Seq(seq.0.saturating_sub(1)));
         let through = compaction.through.min(last_said);
-        let place = self.begin(event, compaction.message, Role::User, Progress::Complete);
+        let place = self.begin(event, compaction.message, MessageRole::User, MessageProgress::Complete);
         if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
-            entry.message.parts.push(Part::Compaction { summary, through });
+            entry.message.parts.push(MessagePart::Compaction { summary, through });
         }
-        self.view = self.view_anew();
+        self.view = self.rebuild_view();
     }
 
     /// Drops the messages that began later. One that had begun stays whole, with the results that came afterwards.
@@ -342,56 +365,56 @@ impl History {
             self.ids.remove(&entry.message.id);
             for part in &entry.message.parts {
                 match part {
-                    Part::Tool(tool) => drop(self.calls.remove(&tool.call)),
-                    Part::StepStart { step, .. } => drop(self.steps.remove(step)),
+                    MessagePart::Tool(tool) => drop(self.calls.remove(&tool.call)),
+                    MessagePart::StepStart { step, .. } => drop(self.steps.remove(step)),
                     _ => {}
                 }
             }
         }
-        self.view = self.view_anew();
+        self.view = self.rebuild_view();
     }
 }
 
 /// Adds an entry to a view, if it says something, with a word before it where one is missing.
-fn push_seen(view: &mut Vec<Seen>, entries: &[Entry], place: usize) {
+fn push_visible(view: &mut Vec<ModelViewEntry>, entries: &[MessageEntry], place: usize) {
     let Some(message) =
-        entries.get(place).map(|entry| &entry.message).filter(|message| says_something(message))
+        entries.get(place).map(|entry| &entry.message).filter(|message| has_model_content(message))
     else {
         return;
     };
     let last = view.last().and_then(|last| Some(&entries.get(last.place())?.message));
-    let expects_user = last.is_none_or(|last| last.role == Role::Assistant && !calls_tools(last));
-    if message.role == Role::Assistant && expects_user {
-        view.push(Seen::Prompting(place));
+    let expects_user = last.is_none_or(|last| last.role == MessageRole::Assistant && !calls_tools(last));
+    if message.role == MessageRole::Assistant && expects_user {
+        view.push(ModelViewEntry::InsertedPrompt(place));
     }
-    view.push(Seen::Entry(place));
+    view.push(ModelViewEntry::Message(place));
 }
 
 /// The last event that a message's summary covers, if it is one.
-fn covered(message: &Message) -> Option<Seq> {
+fn summary_covers_through(message: &Message) -> Option<Seq> {
     message.parts.iter().find_map(|part| match part {
-        Part::Compaction { through, .. } => Some(*through),
+        MessagePart::Compaction { through, .. } => Some(*through),
         _ => None,
     })
 }
 
 /// Thinking alone is no message: no provider takes it back without what it led to.
-fn says_something(message: &Message) -> bool {
-    message.parts.iter().any(|part| part.is_for_model() && !matches!(part, Part::Reasoning(_)))
+fn has_model_content(message: &Message) -> bool {
+    message.parts.iter().any(|part| part.is_for_model() && !matches!(part, MessagePart::Reasoning(_)))
 }
 
 fn calls_tools(message: &Message) -> bool {
-    message.parts.iter().any(|part| matches!(part, Part::Tool(_)))
+    message.parts.iter().any(|part| matches!(part, MessagePart::Tool(_)))
 }
 
-fn settled(message: &Message) -> Cow<'_, Message> {
-    let is_open = |part: &Part| matches!(part, Part::Tool(tool) if !tool.state.is_ended());
+fn with_calls_settled(message: &Message) -> Cow<'_, Message> {
+    let is_open = |part: &MessagePart| matches!(part, MessagePart::Tool(tool) if !tool.state.is_ended());
     if !message.parts.iter().any(is_open) {
         return Cow::Borrowed(message);
     }
     let mut message = message.clone();
     for part in &mut message.parts {
-        if let Part::Tool(tool) = part {
+        if let MessagePart::Tool(tool) = part {
             tool.state = tool.state.settled();
         }
     }

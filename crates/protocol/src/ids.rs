@@ -16,7 +16,7 @@ pub struct IdError {
 }
 
 /// An id that is drawn.
-pub trait Id: From<Uuid> {
+pub trait GeneratedId: From<Uuid> {
     const KIND: IdKind;
 }
 
@@ -29,7 +29,7 @@ macro_rules! uuid_ids {
         $($kind,)*
     }
     $(
-        impl Id for $name {
+        impl GeneratedId for $name {
             const KIND: IdKind = IdKind::$kind;
         }
 

@@ -1,10 +1,10 @@
 //! What is said in Helve, and nothing of how it is done.
 //!
-//! - [`Command`] and [`Query`] go to a session, [`Reply`] and [`Event`] come back. Screen, browser, editor,
+//! - [`SessionCommand`] and [`SessionQuery`] go to a session, [`QueryReply`] and [`SessionEvent`] come back. Screen, browser, editor,
 //!   headless output, journal and tests all speak this one vocabulary.
-//! - [`Message`] and [`Part`] are the conversation. [`History`] makes it out of events, for people
-//!   ([`History::messages`]) and for the model ([`History::for_model`]); both are total functions.
-//! - [`Blobs`], [`Clock`] and [`Ids`] are the few contracts that cross crates.
+//! - [`Message`] and [`MessagePart`] are the conversation. [`ConversationHistory`] makes it out of events, for people
+//!   ([`ConversationHistory::messages`]) and for the model ([`ConversationHistory::for_model`]); both are total functions.
+//! - [`BlobStore`], [`Clock`] and [`IdSource`] are the few contracts that cross crates.
 //!
 //! The JSON form of everything is described in `docs/reference/events.md`, made by [`reference`].
 
@@ -12,6 +12,7 @@ mod action;
 mod activity;
 mod command;
 mod contracts;
+mod enums;
 mod event;
 mod history;
 mod ids;
@@ -20,23 +21,25 @@ mod money;
 mod query;
 pub mod reference;
 mod session_state;
-mod state;
 
-pub use action::{Action, Needs};
-pub use activity::{Activity, Work};
-pub use command::{Command, Delivery, Prompt, RewindScope};
-pub use contracts::{BlobError, Blobs, Clock, Ids, Timestamp};
+pub use action::{CallPermissions, ToolAction};
+pub use activity::{ActivityKind, SessionActivity};
+pub use command::{PromptDelivery, RewindScope, SessionCommand, UserPrompt};
+pub use contracts::{BlobError, BlobStore, Clock, IdSource, Timestamp};
+pub use enums::{
+    LimitKind, PermissionMode, ReasoningEffort, SessionStatus, StopReason, ToolClass, TurnOutcome,
+};
 pub use event::*;
-pub use history::History;
+pub use history::ConversationHistory;
 pub use ids::{
-    AgentName, ApprovalId, BlobId, CallId, Id, IdError, IdKind, MessageId, ModelName, RequestId, Seq,
-    SessionId, StepId, TurnId,
+    AgentName, ApprovalId, BlobId, CallId, GeneratedId, IdError, IdKind, MessageId, ModelName, RequestId,
+    Seq, SessionId, StepId, TurnId,
 };
 pub use message::{
-    Change, FileChange, FilePart, Interruption, InvalidTransition, Message, NotKept, Part, PatchPart,
-    ReasoningPart, Role, TextKind, TextPart, ToolOutput, ToolPart, ToolResult, ToolState,
+    FileChange, FileChangeKind, FilePart, Interruption, InvalidTransition, IrreversibleChange, Message,
+    MessagePart, MessageRole, PatchPart, ReasoningPart, TextKind, TextPart, ToolOutput, ToolPart,
+    ToolResultText, ToolState,
 };
-pub use money::{Cost, CostError, Usage};
-pub use query::{ContextShare, Query, Reply, SessionSummary};
+pub use money::{Cost, CostError, TokenUsage};
+pub use query::{ContextShare, QueryReply, SessionQuery, SessionSummary};
 pub use session_state::{OpenTurn, SessionState};
-pub use state::{Effort, Limit, Mode, Outcome, Status, StopReason, ToolClass};

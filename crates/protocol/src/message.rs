@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     AgentName, BlobId, CallId, Cost, MessageId, ModelName, Seq, SessionId, StepId, StopReason, Timestamp,
-    Usage,
+    TokenUsage,
 };
 
 /// One message. One step makes one assistant message; a tool's result stands in its part beside the call,
@@ -16,15 +16,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     pub id: MessageId,
-    pub role: Role,
+    pub role: MessageRole,
     pub time: Timestamp,
     /// In the provider's order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     User,
     Assistant,
 }
@@ -33,7 +33,7 @@ pub enum Role {
 /// for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Part {
+pub enum MessagePart {
     Text(TextPart),
     Reasoning(ReasoningPart),
     File(FilePart),
@@ -51,7 +51,7 @@ pub enum Part {
     },
     StepFinish {
         step: StepId,
-        usage: Usage,
+        usage: TokenUsage,
         cost: Cost,
         stop: StopReason,
     },
@@ -78,12 +78,15 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl MessagePart {
     /// Whether the model sees it. Providers refuse texts of nothing but white space.
     pub fn is_for_model(&self) -> bool {
         match self {
-            Part::Text(text) => !text.text.trim().is_empty(),
-            Part::Reasoning(_) | Part::File(_) | Part::Tool(_) | Part::Compaction { .. } => true,
+            MessagePart::Text(text) => !text.text.trim().is_empty(),
+            MessagePart::Reasoning(_)
+            | MessagePart::File(_)
+            | MessagePart::Tool(_)
+            | MessagePart::Compaction { .. } => true,
             _ => false,
         }
     }
@@ -152,7 +155,7 @@ pub struct PatchPart {
 pub struct FileChange {
     /// Relative to the workspace, with `/`; absolute if outside.
     pub path: String,
-    pub change: Change,
+    pub change: FileChangeKind,
     pub added_lines: u64,
     pub removed_lines: u64,
     /// The content before; none if there was no file or it could not be kept.
@@ -172,7 +175,7 @@ pub struct FileChange {
 
 /// A path that was changed and can't be brought back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotKept {
+pub struct IrreversibleChange {
     /// As in [`FileChange`]; a folder's ends with `/`.
     pub path: String,
     pub why: String,
@@ -180,7 +183,7 @@ pub struct NotKept {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Change {
+pub enum FileChangeKind {
     Added,
     Modified,
     Deleted,
@@ -230,7 +233,7 @@ pub enum ToolState {
 }
 
 /// So many changed files are named to the model.
-const MAX_NAMED: usize = 50;
+const MAX_INTERRUPTED_FILES_NAMED: usize = 50;
 
 /// How much of an interrupted call was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -260,13 +263,13 @@ impl Interruption {
     }
 }
 
-fn interrupted(how: Interruption, changed: &[String]) -> String {
+fn interruption_text(how: Interruption, changed: &[String]) -> String {
     let mut text = how.for_model().to_owned();
     if !changed.is_empty() {
-        let named: Vec<&str> = changed.iter().take(MAX_NAMED).map(String::as_str).collect();
+        let named: Vec<&str> = changed.iter().take(MAX_INTERRUPTED_FILES_NAMED).map(String::as_str).collect();
         text.push_str(" Changed since it began: ");
         text.push_str(&named.join(", "));
-        text.push_str(&match changed.len().saturating_sub(MAX_NAMED) {
+        text.push_str(&match changed.len().saturating_sub(MAX_INTERRUPTED_FILES_NAMED) {
             0 => ".".to_owned(),
             more => format!(", and {more} more."),
         });
@@ -298,7 +301,7 @@ pub struct ToolOutput {
 
 /// A call's result as the model reads it; images stand in the output's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolResult<'a> {
+pub struct ToolResultText<'a> {
     pub text: Cow<'a, str>,
     pub is_error: bool,
 }
@@ -345,19 +348,19 @@ impl ToolState {
     }
 
     /// What the model gets as the call's result. Unfinished calls read as interrupted, so that there always is one.
-    pub fn for_model(&self) -> ToolResult<'_> {
-        let failed = |text| ToolResult { text, is_error: true };
+    pub fn for_model(&self) -> ToolResultText<'_> {
+        let failed = |text| ToolResultText { text, is_error: true };
         match self {
-            ToolState::Completed { output } if output.pruned.is_some() => ToolResult {
+            ToolState::Completed { output } if output.pruned.is_some() => ToolResultText {
                 text: "[This output was cleared to save room. Run the call again if you need it.]".into(),
                 is_error: false,
             },
             ToolState::Completed { output } => {
-                ToolResult { text: Cow::Borrowed(&output.text), is_error: false }
+                ToolResultText { text: Cow::Borrowed(&output.text), is_error: false }
             }
             ToolState::Error { message } => failed(Cow::Borrowed(message)),
             ToolState::Denied { reason } => failed(format!("Denied: {reason}").into()),
-            ToolState::Interrupted { how, changed } => failed(interrupted(*how, changed).into()),
+            ToolState::Interrupted { how, changed } => failed(interruption_text(*how, changed).into()),
             ToolState::Pending => failed(Interruption::NotStarted.for_model().into()),
             ToolState::Running { .. } => failed(Interruption::Unknown.for_model().into()),
         }

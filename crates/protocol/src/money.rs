@@ -97,7 +97,7 @@ impl FromStr for Cost {
 /// `reasoning`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens read afresh.
     pub input: u64,
     /// Tokens written, thinking included.
@@ -110,7 +110,7 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     /// How much of the model's context this request filled.
     pub fn context(self) -> u64 {
         self.input
@@ -120,8 +120,8 @@ impl Usage {
     }
 }
 
-impl AddAssign for Usage {
-    fn add_assign(&mut self, other: Usage) {
+impl AddAssign for TokenUsage {
+    fn add_assign(&mut self, other: TokenUsage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cache_read = self.cache_read.saturating_add(other.cache_read);

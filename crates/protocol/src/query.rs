@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, Cost, FileChange, Message, Mode, ModelName, Outcome, Queued, Seq, SessionId, Status,
-    Timestamp, Usage,
+    AgentName, Cost, FileChange, Message, ModelName, PermissionMode, QueuedMessage, Seq, SessionId,
+    SessionStatus, Timestamp, TokenUsage, TurnOutcome,
 };
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "query", rename_all = "snake_case")]
-pub enum Query {
+pub enum SessionQuery {
     /// What the session is doing, and with what.
     State,
     /// The messages that wait.
@@ -32,19 +32,19 @@ pub enum Query {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reply", rename_all = "snake_case")]
-pub enum Reply {
+pub enum QueryReply {
     State {
-        status: Status,
+        status: SessionStatus,
         model: Option<ModelName>,
         agent: AgentName,
-        mode: Mode,
-        usage: Usage,
+        mode: PermissionMode,
+        usage: TokenUsage,
         cost: Cost,
         /// What there is to go on with, if the last turn did not end by itself.
-        unfinished: Option<Outcome>,
+        unfinished: Option<TurnOutcome>,
     },
     Queue {
-        queue: Vec<Queued>,
+        queue: Vec<QueuedMessage>,
     },
     Messages {
         messages: Vec<Message>,
@@ -91,7 +91,7 @@ pub struct SessionSummary {
     pub updated: Timestamp,
     pub last: Seq,
     pub turns: u64,
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub cost: Cost,
     /// The session that this one was forked from, and where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct SessionSummary {
     /// What the session is doing in the process that owns it; ended if none does. Not known if the log of a session that is
     /// owned can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
+    pub status: Option<SessionStatus>,
     /// Nobody owns the session, and its last turn was not ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub broken_off: bool,

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use crate::{Body, Command, Persistence, Query, Reply};
+use crate::{EventBody, Persistence, QueryReply, SessionCommand, SessionQuery};
 
-const INTRODUCTION: &str = "\
+const EVENTS_INTRODUCTION: &str = "\
 # Events
 
 <!-- Made by `cargo xtask docs`. Do not edit. -->
@@ -34,40 +34,50 @@ that it does not know: new ones may come in any version.
 ";
 
 /// The field that tells the variants of a shared type apart.
-const TAG: &str = "type";
+const TYPE_TAG: &str = "type";
 
 /// The page `docs/reference/events.md`.
 pub fn events() -> String {
     let mut generator = SchemaGenerator::default();
-    let mut page = INTRODUCTION.to_owned();
+    let mut page = EVENTS_INTRODUCTION.to_owned();
     for (title, persistence) in [("Durable events", Persistence::Durable), ("Live events", Persistence::Live)]
     {
         let _ = write!(page, "\n## {title}\n");
-        for kind in Body::KINDS.iter().filter(|kind| kind.persistence == persistence) {
+        for kind in EventBody::KINDS.iter().filter(|kind| kind.persistence == persistence) {
             let schema = (kind.schema)(&mut generator);
             let _ = write!(page, "\n### `{}`\n{}\n", kind.name, kind.about.trim());
             page.push_str(&fields(resolve(&schema, &generator)));
         }
     }
-    page.push_str(&tagged::<Command>(
+    page.push_str(&tagged_enum_chapter::<SessionCommand>(
         &mut generator,
         "Commands",
         "command",
         "Sent to a session, to do something.",
     ));
-    page.push_str(&tagged::<Query>(
+    page.push_str(&tagged_enum_chapter::<SessionQuery>(
         &mut generator,
         "Queries",
         "query",
         "Asked of a session; it changes nothing.",
     ));
-    page.push_str(&tagged::<Reply>(&mut generator, "Replies", "reply", "What a query gets."));
+    page.push_str(&tagged_enum_chapter::<QueryReply>(
+        &mut generator,
+        "Replies",
+        "reply",
+        "What a query gets.",
+    ));
     page.push_str(&shared_types(&generator));
     page
 }
 
 /// A chapter for an enum whose variants are told apart by `tag`.
-fn tagged<T: JsonSchema>(generator: &mut SchemaGenerator, title: &str, tag: &str, about: &str) -> String {
+fn tagged_enum_chapter<T: JsonSchema>(
+    generator: &mut SchemaGenerator,
+    title: &str,
+    tag: &str,
+    about: &str,
+) -> String {
     let schema = generator.root_schema_for::<T>();
     let mut page = format!("\n## {title}\n{about} The field `{tag}` says which.\n");
     for variant in variants(schema.as_value()) {
@@ -84,7 +94,7 @@ fn shared_types(generator: &SchemaGenerator) -> String {
     let mut page = "\n## Types\n".to_owned();
     let mut known = SchemaGenerator::default();
     let told: Vec<String> =
-        Body::KINDS.iter().map(|kind| ref_name(&(kind.schema)(&mut known)).to_owned()).collect();
+        EventBody::KINDS.iter().map(|kind| ref_name(&(kind.schema)(&mut known)).to_owned()).collect();
     let mut types: Vec<(&String, &Value)> = generator.definitions().iter().collect();
     types.sort_by_key(|(name, _)| name.as_str());
     for (name, schema) in types {
@@ -95,19 +105,19 @@ fn shared_types(generator: &SchemaGenerator) -> String {
         if let Some(about) = description(schema) {
             let _ = writeln!(page, "{about}");
         }
-        page.push_str(&shape(schema));
+        page.push_str(&type_layout(schema));
     }
     page
 }
 
 /// What a type looks like: its fields, its variants, or its plain JSON type.
-fn shape(schema: &Value) -> String {
+fn type_layout(schema: &Value) -> String {
     let choices = variants(schema);
     if choices.is_empty() {
         let table = fields(schema);
         return if table.is_empty() { format!("\nJSON: {}\n", type_name(schema)) } else { table };
     }
-    let is_tagged = choices.iter().any(|choice| tag_value(choice, TAG).is_some());
+    let is_tagged = choices.iter().any(|choice| tag_value(choice, TYPE_TAG).is_some());
     let which = if is_tagged { "\nThe field `type` says which.\n" } else { "" };
     let mut page = format!("{which}\n| value | fields | meaning |\n|---|---|---|\n");
     for choice in choices {
@@ -122,7 +132,7 @@ fn shape(schema: &Value) -> String {
 /// A plain enum's undocumented values stand together in one schema.
 fn choice_names(choice: &Value) -> Vec<String> {
     let constant = choice.get("const").and_then(Value::as_str);
-    match constant.or(tag_value(choice, TAG)) {
+    match constant.or(tag_value(choice, TYPE_TAG)) {
         Some(name) => vec![name.to_owned()],
         None => strings(choice.get("enum")),
     }
@@ -130,7 +140,7 @@ fn choice_names(choice: &Value) -> Vec<String> {
 
 fn inline_fields(choice: &Value) -> String {
     let flattened = choice.get("$ref").map(|_| format!("those of {}", type_name_of_ref(choice)));
-    let own = properties(choice).filter(|(name, _)| *name != TAG);
+    let own = properties(choice).filter(|(name, _)| *name != TYPE_TAG);
     let own = own.map(|(name, schema)| format!("`{name}`: {}", type_name(schema)));
     flattened.into_iter().chain(own).collect::<Vec<_>>().join("; ")
 }
@@ -244,7 +254,7 @@ mod tests {
     #[test]
     fn every_kind_has_a_chapter() {
         let page = events();
-        for kind in Body::KINDS {
+        for kind in EventBody::KINDS {
             assert!(page.contains(&format!("\n### `{}`\n", kind.name)), "{}", kind.name);
         }
     }

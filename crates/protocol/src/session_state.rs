@@ -3,35 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Activity, AgentName, Answer, ApprovalId, BlobId, Body, CallId, Cost, Event, History, Mode, ModelName,
-    Outcome, Queued, Status, StepId, StepStarted, Task, ToolClass, TurnId, Usage,
+    AgentName, ApprovalAnswer, ApprovalId, BlobId, CallId, ConversationHistory, Cost, EventBody, ModelName,
+    PermissionMode, PlanTask, QueuedMessage, SessionActivity, SessionEvent, SessionStatus, StepId,
+    StepStarted, TokenUsage, ToolClass, TurnId, TurnOutcome,
 };
 
 /// Where a session stands: a fold over its journal. Nothing else of a session outlives a process.
 #[derive(Clone, Debug)]
 pub struct SessionState {
-    pub history: History,
+    pub history: ConversationHistory,
     /// The messages that wait.
-    pub queue: Vec<Queued>,
+    pub queue: Vec<QueuedMessage>,
     pub model: Option<ModelName>,
     pub agent: AgentName,
-    pub mode: Mode,
+    pub mode: PermissionMode,
     /// What all steps took and cost.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     pub cost: Cost,
     /// The turn that has begun and not ended.
     pub turn: Option<OpenTurn>,
     /// How the last turn ended.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<TurnOutcome>,
     /// The segments of the last request.
     pub request: Vec<BlobId>,
     /// What a person allowed for the rest of the session, as rules.
     pub allowed: BTreeSet<String>,
     /// The task list.
-    pub plan: Vec<Task>,
+    pub plan: Vec<PlanTask>,
     /// The calls that have begun and not ended.
     pub running: BTreeMap<CallId, ToolClass>,
-    activity: Activity,
+    activity: SessionActivity,
     asked: BTreeMap<ApprovalId, Vec<String>>,
 }
 
@@ -45,12 +46,12 @@ pub struct OpenTurn {
 impl Default for SessionState {
     fn default() -> SessionState {
         SessionState {
-            history: History::default(),
+            history: ConversationHistory::default(),
             queue: Vec::new(),
             model: None,
             agent: AgentName::new("build"),
-            mode: Mode::default(),
-            usage: Usage::default(),
+            mode: PermissionMode::default(),
+            usage: TokenUsage::default(),
             cost: Cost::ZERO,
             turn: None,
             outcome: None,
@@ -58,61 +59,61 @@ impl Default for SessionState {
             allowed: BTreeSet::new(),
             plan: Vec::new(),
             running: BTreeMap::new(),
-            activity: Activity::default(),
+            activity: SessionActivity::default(),
             asked: BTreeMap::new(),
         }
     }
 }
 
 impl SessionState {
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> SessionStatus {
         self.activity.status()
     }
 
-    pub fn apply(&mut self, event: &Event) {
+    pub fn apply(&mut self, event: &SessionEvent) {
         if event.seq <= self.history.last() {
             return;
         }
         self.history.apply(event);
         self.activity.apply(event);
         match &event.body {
-            Body::SessionCreated(created) => self.model.clone_from(&created.model),
-            Body::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
+            EventBody::SessionCreated(created) => self.model.clone_from(&created.model),
+            EventBody::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
             // Whatever was handed over waits no longer, even if nobody came to say so.
-            Body::UserMessage(said) => self.queue.retain(|queued| queued.message != said.message),
-            Body::TurnStarted(_) => {
+            EventBody::UserMessage(said) => self.queue.retain(|queued| queued.message != said.message),
+            EventBody::TurnStarted(_) => {
                 self.turn = event.turn.map(|id| OpenTurn { id, step: None });
             }
-            Body::DialogueBegan(dialogue) => self.model = Some(dialogue.model.clone()),
-            Body::StepStarted(step) => {
+            EventBody::DialogueBegan(dialogue) => self.model = Some(dialogue.model.clone()),
+            EventBody::StepStarted(step) => {
                 self.keep_request(step);
                 if let Some(turn) = &mut self.turn {
                     turn.step = event.step;
                 }
             }
-            Body::StepEnded(step) => {
+            EventBody::StepEnded(step) => {
                 self.usage += step.usage;
                 self.cost += step.cost;
                 if let Some(turn) = &mut self.turn {
                     turn.step = None;
                 }
             }
-            Body::ApprovalRequested(asked) => {
+            EventBody::ApprovalRequested(asked) => {
                 self.asked.insert(asked.approval, asked.rules.clone());
             }
-            Body::ApprovalResolved(resolved) => {
+            EventBody::ApprovalResolved(resolved) => {
                 let rules = self.asked.remove(&resolved.approval);
-                if matches!(resolved.answer, Answer::Session | Answer::Project) {
+                if matches!(resolved.answer, ApprovalAnswer::Session | ApprovalAnswer::Project) {
                     self.allowed.extend(rules.into_iter().flatten());
                 }
             }
-            Body::ToolStarted(started) => drop(self.running.insert(started.call, started.class)),
-            Body::ToolEnded(ended) => drop(self.running.remove(&ended.call)),
-            Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
-            Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
-            Body::AgentSwitched(switch) => self.agent = switch.to.clone(),
-            Body::ModeSwitched(switch) => self.mode = switch.to,
-            Body::TurnEnded(ended) => {
+            EventBody::ToolStarted(started) => drop(self.running.insert(started.call, started.class)),
+            EventBody::ToolEnded(ended) => drop(self.running.remove(&ended.call)),
+            EventBody::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
+            EventBody::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
+            EventBody::AgentSwitched(switch) => self.agent = switch.to.clone(),
+            EventBody::ModeSwitched(switch) => self.mode = switch.to,
+            EventBody::TurnEnded(ended) => {
                 self.turn = None;
                 self.outcome = Some(ended.outcome);
                 self.asked.clear();

@@ -8,9 +8,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_exec::{Level, keeper_main, probe};
-use helve_testkit::{NoBlobs, id};
-use helve_tools::{Commands, Context, Fence, Jobs, Private, Shell, Tool};
+use helve_exec::{ConfinementLevel, probe, supervisor_main};
+use helve_testkit::{NoBlobs, sample_id};
+use helve_tools::{
+    BackgroundJobs, CommandSettings, ProjectStorage, SandboxPolicy, ShellTool, Tool, ToolContext,
+};
 use serde_json::json;
 
 const FOLDERS: usize = 5_000;
@@ -19,10 +21,10 @@ const RUNS: usize = 60;
 
 fn main() -> ExitCode {
     // The keeper is whatever program starts it.
-    if let Some(code) = keeper_main(std::env::args_os()) {
+    if let Some(code) = supervisor_main(std::env::args_os()) {
         return code;
     }
-    if probe("/proc/self/exe".as_ref(), None).level != Level::Full {
+    if probe("/proc/self/exe".as_ref(), None).level != ConfinementLevel::Full {
         println!("skipped: a command in a large project: no full confinement here");
         return ExitCode::SUCCESS;
     }
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
 
 struct Project {
     root: PathBuf,
-    shell: Shell,
+    shell: ShellTool,
 }
 
 impl Project {
@@ -62,9 +64,9 @@ impl Project {
         fs::create_dir_all(root.join("src")).unwrap();
         fs::create_dir_all(&temporary).unwrap();
         fs::write(root.join(".env"), "KEY=value").unwrap();
-        let fence = Fence {
-            level: Level::Full,
-            private: Private {
+        let fence = SandboxPolicy {
+            level: ConfinementLevel::Full,
+            private: ProjectStorage {
                 folder: folder.join("private"),
                 has_layers: false,
                 caches: Vec::new(),
@@ -85,7 +87,7 @@ impl Project {
             agent: None,
             credentials: Vec::new(),
         };
-        let commands = Commands {
+        let commands = CommandSettings {
             withheld: Vec::new(),
             keeper: "/proc/self/exe".into(),
             program: "sh".into(),
@@ -96,7 +98,7 @@ impl Project {
             memory: None,
             fence: Some(fence),
         };
-        Project { root, shell: Shell::new(commands, Arc::new(Jobs::default())) }
+        Project { root, shell: ShellTool::new(commands, Arc::new(BackgroundJobs::default())) }
     }
 
     fn fill(&self) {
@@ -110,7 +112,7 @@ impl Project {
     }
 
     async fn run(&self) {
-        let context = Context::alone(self.root.clone(), id(1), Arc::new(NoBlobs));
+        let context = ToolContext::alone(self.root.clone(), sample_id(1), Arc::new(NoBlobs));
         let done = self.shell.run(json!({ "command": "true" }), &context).await;
         let done = done.unwrap_or_else(|failure| panic!("{}", failure.0));
         assert!(!done.text.contains("failed"), "{}", done.text);

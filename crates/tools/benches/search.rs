@@ -14,8 +14,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_testkit::{NoBlobs, id};
-use helve_tools::{Context, Glob, Grep, Tool};
+use helve_testkit::{NoBlobs, sample_id};
+use helve_tools::{GlobTool, GrepTool, Tool, ToolContext};
 use serde_json::{Value, json};
 
 /// What is measured, our tool with its input, and the arguments of `rg`.
@@ -32,8 +32,9 @@ fn main() {
     }
     let folder = tempfile::tempdir().unwrap();
     make(folder.path());
-    let grep = |input: Value| (Box::new(Grep::default()) as Box<dyn Tool>, input);
-    let glob = |pattern: &str| (Box::new(Glob::default()) as Box<dyn Tool>, json!({ "pattern": pattern }));
+    let grep = |input: Value| (Box::new(GrepTool::default()) as Box<dyn Tool>, input);
+    let glob =
+        |pattern: &str| (Box::new(GlobTool::default()) as Box<dyn Tool>, json!({ "pattern": pattern }));
     let table: [Row; 5] = [
         ("grep, a word", grep(json!({ "pattern": "needle_77" })), &["needle_77", "-n", "--heading"]),
         ("grep, a class", grep(json!({ "pattern": r"\w+_7{3}\d\b" })), &[r"\w+_7{3}\d\b", "-n", "--heading"]),
@@ -76,7 +77,7 @@ fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 
 fn compare(root: &Path, what: &str, tool: &dyn Tool, input: &Value, args: &[&str]) {
     let ours = || -> String {
-        let context = Context::alone(root.to_owned(), id(1), Arc::new(NoBlobs));
+        let context = ToolContext::alone(root.to_owned(), sample_id(1), Arc::new(NoBlobs));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let done = runtime.block_on(tool.run(input.clone(), &context));
         done.unwrap_or_else(|failure| panic!("{}", failure.0)).text

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    helve_exec::keeper_main(std::env::args_os()).unwrap_or(ExitCode::FAILURE)
+    helve_exec::supervisor_main(std::env::args_os()).unwrap_or(ExitCode::FAILURE)
 }

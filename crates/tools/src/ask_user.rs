@@ -1,44 +1,44 @@
 //! `ask_user`
 
-use helve_protocol::{Action, ToolClass, ToolOutput};
+use helve_protocol::{ToolAction, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 
-use crate::host::Question;
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::host::UserQuestion;
+use crate::{ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Asks the person a question.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AskUser;
+pub struct AskUserTool;
 
-const MAX_OPTIONS: usize = 9;
-const MAX_CHARS: usize = 4_000;
+const MAX_ANSWER_OPTIONS: usize = 9;
+const MAX_QUESTION_CHARS: usize = 4_000;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct AskUserInput {
     question: String,
     /// Up to 9 short answers to choose from; the user may give another.
     #[serde(default)]
     options: Vec<String>,
 }
 
-impl TypedTool for AskUser {
+impl TypedTool for AskUserTool {
     const NAME: &'static str = "ask_user";
     const DESCRIPTION: &'static str = include_str!("ask_user.md");
     const CLASS: ToolClass = ToolClass::Interactive;
-    type Input = Input;
+    type Input = AskUserInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &AskUserInput) -> String {
         format!("ask: {}", input.question)
     }
 
-    fn actions(&self, _: &Input, _: &Path) -> Vec<Action> {
+    fn actions(&self, _: &AskUserInput, _: &Path) -> Vec<ToolAction> {
         Vec::new()
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: AskUserInput, context: &ToolContext) -> ToolOutcome {
         let question = checked(input)?;
         match context.host.ask(context.call, question).await {
             Some(answer) => {
@@ -52,20 +52,22 @@ impl TypedTool for AskUser {
     }
 }
 
-fn checked(input: Input) -> Result<Question, ToolFailure> {
-    let Input { question, options } = input;
+fn checked(input: AskUserInput) -> Result<UserQuestion, ToolFailure> {
+    let AskUserInput { question, options } = input;
     let is_one_line = |option: &String| !option.trim().is_empty() && !option.contains('\n');
     if question.trim().is_empty() {
         return Err(ToolFailure::new("The question is empty."));
     }
-    if options.len() > MAX_OPTIONS || !options.iter().all(is_one_line) {
-        return Err(ToolFailure(format!("Give at most {MAX_OPTIONS} options, each one short line.")));
+    if options.len() > MAX_ANSWER_OPTIONS || !options.iter().all(is_one_line) {
+        return Err(ToolFailure(format!("Give at most {MAX_ANSWER_OPTIONS} options, each one short line.")));
     }
     if question.chars().count() + options.iter().map(|option| option.chars().count()).sum::<usize>()
-        > MAX_CHARS
+        > MAX_QUESTION_CHARS
     {
-        return Err(ToolFailure(format!("The question is too long: at most {MAX_CHARS} characters.")));
+        return Err(ToolFailure(format!(
+            "The question is too long: at most {MAX_QUESTION_CHARS} characters."
+        )));
     }
     let options = options.into_iter().map(|option| option.trim().to_owned()).collect();
-    Ok(Question { text: question.trim().to_owned(), options })
+    Ok(UserQuestion { text: question.trim().to_owned(), options })
 }

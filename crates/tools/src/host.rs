@@ -3,38 +3,38 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use helve_protocol::{CallId, Task};
+use helve_protocol::{CallId, PlanTask};
 
 use crate::ToolFailure;
 
 /// A question to a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct UserQuestion {
     pub text: String,
     /// Answers to choose from. Any other is as good.
     pub options: Vec<String>,
 }
 
 /// What a person said; none if nobody will.
-pub type Reply<'a> = Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>>;
+pub type UserReplyFuture<'a> = Pin<Box<dyn Future<Output = Option<String>> + Send + 'a>>;
 
-pub trait Host: Send + Sync {
+pub trait SessionHost: Send + Sync {
     /// The task list is now this.
-    fn set_plan(&self, tasks: Vec<Task>) -> Result<(), ToolFailure>;
+    fn set_plan(&self, tasks: Vec<PlanTask>) -> Result<(), ToolFailure>;
     /// Asks a person, for a call.
-    fn ask(&self, call: CallId, question: Question) -> Reply<'_>;
+    fn ask(&self, call: CallId, question: UserQuestion) -> UserReplyFuture<'_>;
 }
 
 /// No session: a tool that is called by hand.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Nobody;
+pub struct NoSessionHost;
 
-impl Host for Nobody {
-    fn set_plan(&self, _: Vec<Task>) -> Result<(), ToolFailure> {
+impl SessionHost for NoSessionHost {
+    fn set_plan(&self, _: Vec<PlanTask>) -> Result<(), ToolFailure> {
         Ok(())
     }
 
-    fn ask(&self, _: CallId, _: Question) -> Reply<'_> {
+    fn ask(&self, _: CallId, _: UserQuestion) -> UserReplyFuture<'_> {
         Box::pin(std::future::ready(None))
     }
 }

@@ -9,11 +9,10 @@
 //! Tools never ask and never decide. What goes wrong is told to the model in words that say what to do next
 //! ([`ToolFailure`]).
 
-mod aside;
 mod ask_user;
+mod blocking;
 pub mod editing;
 mod files;
-mod ground;
 mod host;
 mod remember;
 mod search;
@@ -21,31 +20,37 @@ mod shell;
 mod todo;
 mod tool;
 mod web;
+mod workspace_guard;
 
-pub use aside::is_aside;
-pub use ask_user::AskUser;
-pub use files::apply_patch::ApplyPatch;
-pub use files::edit::Edit;
-pub use files::notebook_edit::NotebookEdit;
-pub use files::picture::fitted;
-pub use files::read::Read;
-pub use files::write::Write;
-pub use files::{Files, real_path};
-pub use ground::{Ground, Shared, Touches};
-pub use host::{Host, Nobody, Question, Reply};
-pub use remember::Remember;
-pub use search::glob::Glob;
-pub use search::grep::Grep;
-pub use search::list::List;
-pub use shell::Shell;
-pub use shell::commands::Commands;
-pub use shell::fence::{Credential, Fence, FindObstacle, Variables, opened_for};
-pub use shell::jobs::Jobs;
-pub use shell::private::Private;
-pub use shell::shell_input::ShellInput;
-pub use shell::shell_kill::ShellKill;
-pub use shell::shell_output::ShellOutput;
-pub use shell::survey::{Denied, PathTest};
-pub use todo::Todo;
-pub use tool::{Access, Allows, Context, Done, Hides, Live, Running, Tool, ToolFailure, TypedTool};
-pub use web::web_fetch::WebFetch;
+pub use ask_user::AskUserTool;
+pub use blocking::is_tool_thread;
+pub use files::apply_patch::ApplyPatchTool;
+pub use files::edit::EditTool;
+pub use files::notebook_edit::NotebookEditTool;
+pub use files::picture::fit_image;
+pub use files::read::ReadTool;
+pub use files::write::WriteTool;
+pub use files::{SessionFiles, real_path};
+pub use host::{NoSessionHost, SessionHost, UserQuestion, UserReplyFuture};
+pub use remember::RememberTool;
+pub use search::glob::GlobTool;
+pub use search::grep::GrepTool;
+pub use search::list::ListTool;
+pub use shell::ShellTool;
+pub use shell::commands::CommandSettings;
+pub use shell::jobs::BackgroundJobs;
+pub use shell::project_storage::ProjectStorage;
+pub use shell::sandbox_policy::{
+    FolderVariables, ObstacleFinder, ProgramCredential, SandboxPolicy, writable_root_for,
+};
+pub use shell::shell_input::ShellInputTool;
+pub use shell::shell_kill::ShellKillTool;
+pub use shell::shell_output::ShellOutputTool;
+pub use shell::survey::{DeniedPaths, PathTest};
+pub use todo::TodoTool;
+pub use tool::{
+    AccessTest, FileAccess, HiddenPathTest, LiveOutput, Tool, ToolContext, ToolFailure, ToolFuture,
+    ToolOutcome, TypedTool,
+};
+pub use web::web_fetch::WebFetchTool;
+pub use workspace_guard::{ChangeScope, SharedWorkspace, WorkspaceGuard};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use helve_protocol::{Action, Blobs, CallId, Needs, ToolClass, ToolOutput};
+use helve_protocol::{BlobStore, CallId, CallPermissions, ToolAction, ToolClass, ToolOutput};
 use helve_workspace::ResolvedPath;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -16,13 +16,13 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Denied, Ground, Host, Nobody, Touches};
+use crate::{ChangeScope, DeniedPaths, NoSessionHost, SessionHost, WorkspaceGuard};
 
 /// What a tool did, or what the model is told instead.
-pub type Done = Result<ToolOutput, ToolFailure>;
+pub type ToolOutcome = Result<ToolOutput, ToolFailure>;
 
 /// A tool at work.
-pub type Running<'a> = Pin<Box<dyn Future<Output = Done> + Send + 'a>>;
+pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolOutcome> + Send + 'a>>;
 
 /// Something that the model can do, as the loop sees it.
 pub trait Tool: Send + Sync {
@@ -32,8 +32,8 @@ pub trait Tool: Send + Sync {
     /// The JSON schema of its input.
     fn schema(&self) -> Value;
     fn class(&self) -> ToolClass;
-    fn touches(&self) -> Touches {
-        Touches::of(self.class())
+    fn touches(&self) -> ChangeScope {
+        ChangeScope::of(self.class())
     }
     /// Whether it looks at something that changes by itself, so that the same call again and again makes sense.
     fn polls(&self) -> bool {
@@ -42,18 +42,18 @@ pub trait Tool: Send + Sync {
     /// What it would do, in a line that a person can judge.
     fn intent(&self, input: &Value) -> String;
     /// What it would do, for the gate. `root` is the project. What is not said is not judged.
-    fn actions(&self, input: &Value, root: &Path) -> Vec<Action> {
+    fn actions(&self, input: &Value, root: &Path) -> Vec<ToolAction> {
         let _ = root;
         match self.class() {
-            ToolClass::Changes => vec![Action::Other { what: self.intent(input), is_confined: false }],
+            ToolClass::Changes => vec![ToolAction::Other { what: self.intent(input), is_confined: false }],
             ToolClass::Reads | ToolClass::Subagent | ToolClass::Interactive => Vec::new(),
         }
     }
-    /// Whether it can be tried before anybody is asked: with [`Context::is_trial`] it changes nothing.
+    /// Whether it can be tried before anybody is asked: with [`ToolContext::is_trial`] it changes nothing.
     fn can_be_tried(&self) -> bool {
         false
     }
-    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a>;
+    fn run<'a>(&'a self, input: Value, context: &'a ToolContext) -> ToolFuture<'a>;
 }
 
 /// A tool with a typed input. Every tool is written as one of these.
@@ -61,7 +61,7 @@ pub trait TypedTool: Send + Sync {
     const NAME: &'static str;
     const DESCRIPTION: &'static str;
     const CLASS: ToolClass;
-    const TOUCHES: Touches = Touches::of(Self::CLASS);
+    const TOUCHES: ChangeScope = ChangeScope::of(Self::CLASS);
     /// See [`Tool::polls`].
     const POLLS: bool = false;
     /// See [`Tool::can_be_tried`].
@@ -70,13 +70,13 @@ pub trait TypedTool: Send + Sync {
 
     fn intent(&self, input: &Self::Input) -> String;
     /// See [`Tool::actions`].
-    fn actions(&self, input: &Self::Input, root: &Path) -> Vec<Action>;
-    fn run(&self, input: Self::Input, context: &Context) -> impl Future<Output = Done> + Send;
+    fn actions(&self, input: &Self::Input, root: &Path) -> Vec<ToolAction>;
+    fn run(&self, input: Self::Input, context: &ToolContext) -> impl Future<Output = ToolOutcome> + Send;
 }
 
 /// Where a tool works, how it is stopped, and how it shows what it does.
 #[derive(Clone)]
-pub struct Context {
+pub struct ToolContext {
     /// The project, absolute.
     pub root: PathBuf,
     /// Folders besides the project in which files may be changed, absolute.
@@ -87,44 +87,44 @@ pub struct Context {
     /// The call that it works for.
     pub call: CallId,
     /// Where large payloads go.
-    pub blobs: Arc<dyn Blobs>,
-    pub live: Live,
-    pub ground: Ground,
-    pub host: Arc<dyn Host>,
+    pub blobs: Arc<dyn BlobStore>,
+    pub live: LiveOutput,
+    pub ground: WorkspaceGuard,
+    pub host: Arc<dyn SessionHost>,
     /// What the call was allowed beyond what any may do.
-    pub granted: Needs,
+    pub granted: CallPermissions,
     /// Files that are not to be shown unless they are asked for by name.
-    pub hides: Hides,
+    pub hides: HiddenPathTest,
     /// Which paths rules deny to commands.
-    pub denied: Denied,
+    pub denied: DeniedPaths,
     /// What the call may do with a file that it has found, by its real path. Before the call, the path was judged as it was
     /// then; what was found may be something else.
-    pub allows: Allows,
+    pub allows: AccessTest,
     /// Nothing is to be changed: only what would come of it is wanted.
     pub is_trial: bool,
 }
 
 /// What a call does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum FileAccess {
     Read,
     /// Also to delete it.
     Write,
 }
 
 /// What may be done with which real paths.
-pub type Allows = Arc<dyn Fn(Access, &Path) -> bool + Send + Sync>;
+pub type AccessTest = Arc<dyn Fn(FileAccess, &Path) -> bool + Send + Sync>;
 
 /// Which files are not to be shown.
-pub type Hides = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+pub type HiddenPathTest = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// Takes what a tool shows while it works. Whoever looks may be slow: what does not fit is left out, and the tool goes on.
 #[derive(Clone, Debug, Default)]
-pub struct Live(Option<(CallId, mpsc::Sender<(CallId, String)>)>);
+pub struct LiveOutput(Option<(CallId, mpsc::Sender<(CallId, String)>)>);
 
-impl Live {
-    pub fn new(call: CallId, listener: mpsc::Sender<(CallId, String)>) -> Live {
-        Live(Some((call, listener)))
+impl LiveOutput {
+    pub fn new(call: CallId, listener: mpsc::Sender<(CallId, String)>) -> LiveOutput {
+        LiveOutput(Some((call, listener)))
     }
 
     pub fn show(&self, text: &str) {
@@ -134,22 +134,22 @@ impl Live {
     }
 }
 
-impl Context {
+impl ToolContext {
     /// For a tool that works for no session: nobody looks, nobody is asked, and no workspace is watched.
-    pub fn alone(root: PathBuf, call: CallId, blobs: Arc<dyn Blobs>) -> Context {
-        Context {
+    pub fn alone(root: PathBuf, call: CallId, blobs: Arc<dyn BlobStore>) -> ToolContext {
+        ToolContext {
             root,
             added: Vec::new(),
             stop: CancellationToken::new(),
             background: Arc::default(),
             call,
             blobs,
-            live: Live::default(),
-            ground: Ground::default(),
-            host: Arc::new(Nobody),
-            granted: Needs::default(),
+            live: LiveOutput::default(),
+            ground: WorkspaceGuard::default(),
+            host: Arc::new(NoSessionHost),
+            granted: CallPermissions::default(),
             hides: Arc::new(|_| false),
-            denied: Denied::default(),
+            denied: DeniedPaths::default(),
             allows: Arc::new(|_, _| true),
             is_trial: false,
         }
@@ -157,14 +157,14 @@ impl Context {
 
     /// Finds what a path of the model's means, in the project unless it is absolute. Everything that is done with it from now
     /// on is done with what was found.
-    pub(crate) fn resolve(&self, path: &str, access: Access) -> io::Result<ResolvedPath> {
+    pub(crate) fn resolve(&self, path: &str, access: FileAccess) -> io::Result<ResolvedPath> {
         let resolved = ResolvedPath::new(&self.root.join(path))?;
-        if (self.allows)(access, resolved.path()) { Ok(resolved) } else { Err(became_another()) }
+        if (self.allows)(access, resolved.path()) { Ok(resolved) } else { Err(changed_while_opening()) }
     }
 }
 
 /// A path leads to something else than what was judged, or to a link where there was none.
-pub(crate) fn became_another() -> io::Error {
+pub(crate) fn changed_while_opening() -> io::Error {
     io::Error::other("it changed while it was being opened; try again")
 }
 
@@ -203,7 +203,7 @@ impl<T: TypedTool> Tool for T {
         T::CLASS
     }
 
-    fn touches(&self) -> Touches {
+    fn touches(&self) -> ChangeScope {
         T::TOUCHES
     }
 
@@ -218,11 +218,11 @@ impl<T: TypedTool> Tool for T {
         }
     }
 
-    fn actions(&self, input: &Value, root: &Path) -> Vec<Action> {
+    fn actions(&self, input: &Value, root: &Path) -> Vec<ToolAction> {
         match T::Input::deserialize(input) {
             Ok(input) => TypedTool::actions(self, &input, root),
             // It will not run.
-            Err(_) => vec![Action::Other { what: input.to_string(), is_confined: false }],
+            Err(_) => vec![ToolAction::Other { what: input.to_string(), is_confined: false }],
         }
     }
 
@@ -230,7 +230,7 @@ impl<T: TypedTool> Tool for T {
         T::CAN_BE_TRIED
     }
 
-    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, input: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let input = T::Input::deserialize(&input)
                 .map_err(|error| ToolFailure(format!("The input of {} is wrong: {error}.", T::NAME)))?;

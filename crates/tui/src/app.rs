@@ -4,76 +4,79 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use helve_protocol::{Body, Command, Delivery, Event, Mode, ModelName, Part, Prompt, Reply, Seq, TextPart};
-use helve_widgets::Screen;
+use helve_protocol::{
+    EventBody, MessagePart, ModelName, PermissionMode, PromptDelivery, QueryReply, Seq, SessionCommand,
+    SessionEvent, TextPart, UserPrompt,
+};
+use helve_widgets::TerminalScreen;
 use ratatui::crossterm::event::{Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
-use crate::approvals::{Approvals, Choice};
-use crate::choosing::{Changes, Choosing, Models, Sessions};
-use crate::composer::{Around, Composer, Piece, Wish, typed};
-use crate::errands::{Done, Errand};
-use crate::items::Tone;
-use crate::kept::{Entry, Section};
-use crate::keys::Action;
+use crate::approvals::{ApprovalDialog, ApprovalDialogAction};
+use crate::composer::{Composer, ComposerAction, ComposerContext, ComposerPiece, typed_text};
+use crate::keys::KeyAction;
 use crate::layout;
-use crate::link::{Ending, Facts, Look, Opened, Order, Told};
-use crate::own::Own;
-use crate::pages::Page;
-use crate::reading::{Reading, Then, help};
-use crate::status::{self, EFFORTS, MODES, Status, next_mode};
+use crate::link::{AppContext, AppExitReason, AppOptions, SessionMessage, SessionOverview, UiRequest};
+use crate::machine_jobs::{MachineJob, MachineJobResult};
+use crate::pager_entries::{PagerEntry, PagerSection};
+use crate::pager_pages::PagerPage;
+use crate::pager_view::{PagerView, ViewAction, help_entry};
+use crate::pickers::{ChangesView, ModelPicker, PickerView, SessionPicker};
+use crate::status::{self, EFFORT_DESCRIPTIONS, MODE_DESCRIPTIONS, StatusBar, next_mode};
+use crate::text_format::one_line;
 use crate::transcript::Transcript;
-use crate::words::one_line;
+use crate::transcript_items::RemarkTone;
+use crate::user_command::RunningUserCommand;
 
 /// Two presses within this time leave.
-const TWICE: Duration = Duration::from_secs(2);
+const QUIT_CONFIRM_TIMEOUT: Duration = Duration::from_secs(2);
 /// Whoever looks elsewhere is told when a turn that took longer ends.
-const LONG_TURN: Duration = Duration::from_secs(10);
+const LONG_TURN_DURATION: Duration = Duration::from_secs(10);
 
 /// What fills the window, if something does.
-pub(crate) enum Full {
-    Reading(Box<Reading>),
-    Models(Models),
-    Modes(Choosing),
-    Efforts(Choosing),
-    Sessions(Box<Sessions>),
-    Changes(Box<Changes>),
+pub(crate) enum FullScreenView {
+    Pager(Box<PagerView>),
+    Models(ModelPicker),
+    Modes(PickerView),
+    Efforts(PickerView),
+    Sessions(Box<SessionPicker>),
+    Changes(Box<ChangesView>),
 }
 
 pub struct App {
-    pub(crate) facts: Facts,
-    pub(crate) look: Look,
+    pub(crate) facts: AppContext,
+    pub(crate) look: AppOptions,
     pub(crate) transcript: Transcript,
     pub(crate) composer: Composer,
-    pub(crate) approvals: Approvals,
-    pub(crate) status: Status,
-    pub(crate) full: Option<Full>,
-    pub(crate) orders: Vec<Order>,
-    pub(crate) errands: Vec<Errand>,
-    pub(crate) ending: Option<Ending>,
+    pub(crate) approvals: ApprovalDialog,
+    pub(crate) status: StatusBar,
+    pub(crate) full: Option<FullScreenView>,
+    pub(crate) orders: Vec<UiRequest>,
+    pub(crate) errands: Vec<MachineJob>,
+    pub(crate) ending: Option<AppExitReason>,
     /// Ctrl-C was pressed once.
     pub(crate) leaving: Option<Instant>,
     /// What goes to the model with the next message.
     pub(crate) asides: Vec<String>,
     /// A command of the user's that runs.
-    pub(crate) own: Option<Own>,
+    pub(crate) own: Option<RunningUserCommand>,
     has_focus: bool,
     /// What is written is not saved yet.
     is_unsaved: bool,
 }
 
 impl App {
-    pub fn new(facts: Facts, look: Look, opened: Opened) -> App {
+    pub fn new(facts: AppContext, look: AppOptions, opened: SessionOverview) -> App {
         let mut app = App {
             composer: Composer::new(facts.history.clone(), facts.draft.clone()),
             facts,
             look,
             transcript: Transcript::default(),
-            approvals: Approvals::new(),
-            status: Status::new(&opened),
+            approvals: ApprovalDialog::new(),
+            status: StatusBar::new(&opened),
             full: None,
             orders: Vec::new(),
-            errands: vec![Errand::Branch, Errand::Sandbox],
+            errands: vec![MachineJob::Branch, MachineJob::Sandbox],
             ending: None,
             leaving: None,
             asides: Vec::new(),
@@ -83,50 +86,50 @@ impl App {
         };
         app.greet(&opened);
         if let Some(prompt) = opened.prompt {
-            app.submit(vec![Piece::Text(prompt)], Delivery::Queue);
+            app.submit(vec![ComposerPiece::Text(prompt)], PromptDelivery::Queue);
         }
         app
     }
 
-    fn greet(&mut self, opened: &Opened) {
+    fn greet(&mut self, opened: &SessionOverview) {
         if opened.recent.is_empty() {
             let text = format!(
                 "helve {} · {} · /help tells more",
                 self.facts.version,
                 one_line(&self.facts.project)
             );
-            self.transcript.remark(Tone::Note, text);
+            self.transcript.remark(RemarkTone::Note, text);
         }
         if opened.has_earlier {
             let text =
-                format!("there is more before this: {} opens it", self.look.keys.key(Action::OpenPager));
-            self.transcript.remark(Tone::Note, text);
+                format!("there is more before this: {} opens it", self.look.keys.key(KeyAction::OpenPager));
+            self.transcript.remark(RemarkTone::Note, text);
         }
-        self.transcript.recall(&opened.recent);
+        self.transcript.add_messages(&opened.recent);
         for warning in &opened.warnings {
-            self.transcript.remark(Tone::Warning, one_line(warning));
+            self.transcript.remark(RemarkTone::Warning, one_line(warning));
         }
         self.tell_unfinished(opened);
     }
 
-    fn tell_unfinished(&mut self, opened: &Opened) {
+    fn tell_unfinished(&mut self, opened: &SessionOverview) {
         if opened.is_unfinished {
             let text = "the last turn did not end by itself; /continue goes on with it";
-            self.transcript.remark(Tone::Warning, text);
+            self.transcript.remark(RemarkTone::Warning, text);
         }
     }
 
     /// What the session is to do.
-    pub fn take_orders(&mut self) -> Vec<Order> {
+    pub fn take_requests(&mut self) -> Vec<UiRequest> {
         std::mem::take(&mut self.orders)
     }
 
-    pub(crate) fn take_errands(&mut self) -> Vec<Errand> {
+    pub(crate) fn take_errands(&mut self) -> Vec<MachineJob> {
         std::mem::take(&mut self.errands)
     }
 
     /// How it was left, if it was.
-    pub fn ending(&self) -> Option<&Ending> {
+    pub fn ending(&self) -> Option<&AppExitReason> {
         self.ending.as_ref()
     }
 
@@ -143,37 +146,40 @@ impl App {
     /// Time passes.
     pub fn tick(&mut self, now: Instant) {
         self.is_unsaved = self.composer.save(now);
-        self.leaving = self.leaving.filter(|since| now.saturating_duration_since(*since) < TWICE);
+        self.leaving =
+            self.leaving.filter(|since| now.saturating_duration_since(*since) < QUIT_CONFIRM_TIMEOUT);
     }
 
-    pub fn told(&mut self, told: &Told, now: Instant) {
+    pub fn told(&mut self, told: &SessionMessage, now: Instant) {
         match told {
-            Told::Event(event) => self.event(event, now),
-            Told::Reply(Reply::Failed { why }) => self.transcript.remark(Tone::Warning, one_line(why)),
-            Told::Reply(_) => {}
-            Told::Opened(opened) => {
+            SessionMessage::Event(event) => self.event(event, now),
+            SessionMessage::Reply(QueryReply::Failed { why }) => {
+                self.transcript.remark(RemarkTone::Warning, one_line(why))
+            }
+            SessionMessage::Reply(_) => {}
+            SessionMessage::Overview(opened) => {
                 self.status.catch_up(opened);
                 self.tell_unfinished(opened);
             }
         }
     }
 
-    fn event(&mut self, event: &Event, now: Instant) {
+    fn event(&mut self, event: &SessionEvent, now: Instant) {
         self.status.apply(event, now);
         self.transcript.apply(event, now);
         if self.approvals.apply(event, now) && !self.has_focus {
-            self.errands.push(Errand::Notify("Helve has a question".to_owned()));
+            self.errands.push(MachineJob::Notify("Helve has a question".to_owned()));
         }
-        if let Body::TurnEnded(_) = &event.body {
+        if let EventBody::TurnEnded(_) = &event.body {
             self.turn_ended();
         }
     }
 
     fn turn_ended(&mut self) {
-        self.errands.push(Errand::Branch);
+        self.errands.push(MachineJob::Branch);
         let took = self.status.take_ended();
-        if !self.has_focus && took.is_some_and(|took| took > LONG_TURN) {
-            self.errands.push(Errand::Notify("Helve is done".to_owned()));
+        if !self.has_focus && took.is_some_and(|took| took > LONG_TURN_DURATION) {
+            self.errands.push(MachineJob::Notify("Helve is done".to_owned()));
         }
     }
 
@@ -199,21 +205,23 @@ impl App {
         if self.full.is_some() {
             self.full_key(key);
             if self.full.is_none() {
-                self.approvals.appear(now);
+                self.approvals.restart_guard(now);
             }
         } else if self.approvals.is_open() {
             match self.approvals.key(key, &self.look.keys, now) {
-                Choice::Send(command) => self.orders.push(Order::Do(command)),
-                Choice::Interrupt => self.interrupt(),
-                Choice::ReadAll => {
-                    self.full =
-                        self.approvals.entry().map(|entry| Full::Reading(Box::new(Reading::new(entry))))
+                ApprovalDialogAction::Send(command) => self.orders.push(UiRequest::Command(command)),
+                ApprovalDialogAction::Interrupt => self.interrupt(),
+                ApprovalDialogAction::ReadAll => {
+                    self.full = self
+                        .approvals
+                        .entry()
+                        .map(|entry| FullScreenView::Pager(Box::new(PagerView::new(entry))))
                 }
-                Choice::Early => self.go_on_writing(key, now),
-                Choice::Nothing => {}
+                ApprovalDialogAction::TooEarly => self.go_on_writing(key, now),
+                ApprovalDialogAction::Nothing => {}
             }
         } else {
-            let around = Around {
+            let around = ComposerContext {
                 keys: &self.look.keys,
                 has_queue: !self.status.queue.is_empty(),
                 has_command: self.status.has_command(),
@@ -221,7 +229,7 @@ impl App {
             let wish = self.composer.key(key, around);
             self.is_unsaved = true;
             if let Some(wish) = wish {
-                self.grant(wish, now);
+                self.perform(wish, now);
             }
             self.approvals.note_writing(Some(now).filter(|_| !self.composer.is_empty()));
         }
@@ -229,9 +237,9 @@ impl App {
 
     /// A letter of somebody who has not noticed yet that there is a question.
     fn go_on_writing(&mut self, key: &KeyEvent, now: Instant) {
-        if let Some(letter) = typed(key).filter(|_| !self.composer.is_empty()) {
+        if let Some(letter) = typed_text(key).filter(|_| !self.composer.is_empty()) {
             if let Some(wish) = self.composer.insert(&letter) {
-                self.grant(wish, now);
+                self.perform(wish, now);
             }
             self.approvals.note_writing(Some(now));
             self.is_unsaved = true;
@@ -239,181 +247,188 @@ impl App {
     }
 
     fn interrupt(&mut self) {
-        self.orders.push(Order::Do(Command::Interrupt));
+        self.orders.push(UiRequest::Command(SessionCommand::Interrupt));
     }
 
     fn full_key(&mut self, key: &KeyEvent) {
         let keys = &self.look.keys;
         let (then, chosen) = match &mut self.full {
-            Some(Full::Reading(reading)) => {
+            Some(FullScreenView::Pager(reading)) => {
                 let then = reading.key(key, keys);
                 self.errands.extend(reading.take_errands());
                 (then, None)
             }
-            Some(Full::Changes(changes)) => (changes.key(key, keys), None),
-            Some(Full::Models(models)) => {
+            Some(FullScreenView::Changes(changes)) => (changes.key(key, keys), None),
+            Some(FullScreenView::Models(models)) => {
                 let then = models.key(key, keys);
-                let chosen = if let Then::Chosen(number) = then { models.get(number).cloned() } else { None };
+                let chosen =
+                    if let ViewAction::Chosen(number) = then { models.get(number).cloned() } else { None };
                 (then, chosen.and_then(|chosen| self.take_model(&chosen)))
             }
-            Some(Full::Modes(list)) => {
+            Some(FullScreenView::Modes(list)) => {
                 let then = list.key(key, keys);
-                let mode = chosen_of(then, &MODES).map(|(mode, _)| *mode);
-                (then, mode.map(|mode| Order::Do(Command::SetMode { mode })))
+                let mode = chosen_of(then, &MODE_DESCRIPTIONS).map(|(mode, _)| *mode);
+                (then, mode.map(|mode| UiRequest::Command(SessionCommand::SetMode { mode })))
             }
-            Some(Full::Efforts(list)) => {
+            Some(FullScreenView::Efforts(list)) => {
                 let then = list.key(key, keys);
-                let effort = chosen_of(then, &EFFORTS).map(|(effort, ..)| *effort);
-                (then, effort.map(|effort| Order::Do(Command::SetEffort { effort })))
+                let effort = chosen_of(then, &EFFORT_DESCRIPTIONS).map(|(effort, ..)| *effort);
+                (then, effort.map(|effort| UiRequest::Command(SessionCommand::SetEffort { effort })))
             }
-            Some(Full::Sessions(sessions)) => {
+            Some(FullScreenView::Sessions(sessions)) => {
                 let then = sessions.key(key, keys);
-                if let Then::Chosen(number) = then {
-                    self.ending = sessions.get(number).map(Ending::Resume);
+                if let ViewAction::Chosen(number) = then {
+                    self.ending = sessions.get(number).map(AppExitReason::ResumeSession);
                 }
                 (then, None)
             }
             None => return,
         };
         self.orders.extend(chosen);
-        if then != Then::Stay {
+        if then != ViewAction::Stay {
             self.full = None;
         }
         self.look_into_session();
     }
 
-    fn grant(&mut self, wish: Wish, now: Instant) {
+    fn perform(&mut self, wish: ComposerAction, now: Instant) {
         match wish {
-            Wish::Submit { pieces, delivery } => self.submit(pieces, delivery),
-            Wish::Slash(does, argument) => self.slash(does, &argument),
-            Wish::Unknown(word) => {
+            ComposerAction::Submit { pieces, delivery } => self.submit(pieces, delivery),
+            ComposerAction::SlashCommand(does, argument) => self.slash(does, &argument),
+            ComposerAction::UnknownCommand(word) => {
                 self.transcript
-                    .remark(Tone::Warning, format!("there is no command /{word}; /help lists them"));
+                    .remark(RemarkTone::Warning, format!("there is no command /{word}; /help lists them"));
             }
-            Wish::Shell(command) => self.run_own(&command, now),
-            Wish::Remember(fact) => self.errands.push(Errand::Remember(fact)),
-            Wish::ListFiles => self.errands.push(Errand::ListFiles),
-            Wish::TakeBack => self.take_back(),
-            Wish::Act(action) => self.act(action, now),
+            ComposerAction::RunCommand(command) => self.run_user_command(&command, now),
+            ComposerAction::Remember(fact) => self.errands.push(MachineJob::Remember(fact)),
+            ComposerAction::ListFiles => self.errands.push(MachineJob::ListFiles),
+            ComposerAction::RecallQueued => self.take_back(),
+            ComposerAction::Key(action) => self.act(action, now),
         }
     }
 
-    fn act(&mut self, action: Action, now: Instant) {
+    fn act(&mut self, action: KeyAction, now: Instant) {
         match action {
-            Action::Interrupt | Action::Leave if self.own.is_some() => {
-                self.own.iter_mut().for_each(Own::stop);
+            KeyAction::Interrupt | KeyAction::Leave if self.own.is_some() => {
+                self.own.iter_mut().for_each(RunningUserCommand::stop);
             }
-            Action::Interrupt if self.status.is_busy() => self.interrupt(),
-            Action::Leave if self.leaving.is_some() && self.composer.is_empty() => {
-                self.ending = Some(Ending::Quit)
+            KeyAction::Interrupt if self.status.is_busy() => self.interrupt(),
+            KeyAction::Leave if self.leaving.is_some() && self.composer.is_empty() => {
+                self.ending = Some(AppExitReason::Quit)
             }
-            Action::Leave if !self.composer.is_empty() => self.composer.clear(),
-            Action::Leave => {
+            KeyAction::Leave if !self.composer.is_empty() => self.composer.clear(),
+            KeyAction::Leave => {
                 if self.status.is_busy() {
                     self.interrupt();
                 }
                 self.leaving = Some(now);
             }
-            Action::Background => self.orders.push(Order::Do(Command::Background)),
-            Action::EndInput => self.ending = Some(Ending::Quit),
-            Action::CycleMode => {
+            KeyAction::Background => self.orders.push(UiRequest::Command(SessionCommand::Background)),
+            KeyAction::EndInput => self.ending = Some(AppExitReason::Quit),
+            KeyAction::CycleMode => {
                 let mode = next_mode(self.status.mode);
-                self.orders.push(Order::Do(Command::SetMode { mode }));
+                self.orders.push(UiRequest::Command(SessionCommand::SetMode { mode }));
             }
-            Action::OpenPager => {
-                let mut reading = Reading::of_session();
+            KeyAction::OpenPager => {
+                let mut reading = PagerView::of_session();
                 self.errands.extend(reading.take_errands());
-                self.full = Some(Full::Reading(Box::new(reading)));
+                self.full = Some(FullScreenView::Pager(Box::new(reading)));
             }
-            Action::OpenEditor => self.errands.push(Errand::Edit(self.composer.text())),
-            Action::Suspend => self.errands.push(Errand::Suspend),
-            Action::Redraw => self.errands.push(Errand::Redraw),
-            Action::Help => self.full = Some(Full::Reading(Box::new(Reading::new(help(&self.look.keys))))),
+            KeyAction::OpenEditor => self.errands.push(MachineJob::Edit(self.composer.text())),
+            KeyAction::Suspend => self.errands.push(MachineJob::Suspend),
+            KeyAction::Redraw => self.errands.push(MachineJob::Redraw),
+            KeyAction::Help => {
+                self.full = Some(FullScreenView::Pager(Box::new(PagerView::new(help_entry(&self.look.keys)))))
+            }
             _ => {}
         }
     }
 
-    fn submit(&mut self, pieces: Vec<Piece>, delivery: Delivery) {
-        let texts = std::mem::take(&mut self.asides).into_iter().map(Piece::Text);
-        let pieces: Vec<Piece> = texts.chain(pieces).collect();
-        if pieces.iter().any(|piece| matches!(piece, Piece::Picture(_))) {
-            self.errands.push(Errand::Attach(pieces, delivery));
+    fn submit(&mut self, pieces: Vec<ComposerPiece>, delivery: PromptDelivery) {
+        let texts = std::mem::take(&mut self.asides).into_iter().map(ComposerPiece::Text);
+        let pieces: Vec<ComposerPiece> = texts.chain(pieces).collect();
+        if pieces.iter().any(|piece| matches!(piece, ComposerPiece::Picture(_))) {
+            self.errands.push(MachineJob::Attach(pieces, delivery));
             return;
         }
         let parts = pieces.into_iter().filter_map(|piece| match piece {
-            Piece::Text(text) => Some(Part::Text(TextPart::said(text))),
-            Piece::Picture(_) => None,
+            ComposerPiece::Text(text) => Some(MessagePart::Text(TextPart::said(text))),
+            ComposerPiece::Picture(_) => None,
         });
-        let prompt = Prompt { parts: parts.collect(), delivery };
-        self.orders.push(Order::Do(Command::Submit(prompt)));
+        let prompt = UserPrompt { parts: parts.collect(), delivery };
+        self.orders.push(UiRequest::Command(SessionCommand::Submit(prompt)));
     }
 
     /// The last message of the queue comes back to be changed.
     fn take_back(&mut self) {
         if let Some(queued) = self.status.queue.last() {
-            if queued.parts.iter().any(|part| matches!(part, Part::File(_))) {
+            if queued.parts.iter().any(|part| matches!(part, MessagePart::File(_))) {
                 let text = "the last message in the queue has a picture, and can't be taken back";
-                return self.transcript.remark(Tone::Note, text);
+                return self.transcript.remark(RemarkTone::Note, text);
             }
             self.composer.set_text(&status::text_of(&queued.parts));
-            self.orders.push(Order::Do(Command::DropQueued { message: queued.message }));
+            self.orders.push(UiRequest::Command(SessionCommand::DropQueued { message: queued.message }));
         }
     }
 
     /// An errand is done.
-    pub(crate) fn done(&mut self, done: Done) {
+    pub(crate) fn done(&mut self, done: MachineJobResult) {
         match done {
-            Done::Files(files) => self.composer.set_files(files),
-            Done::Branch(branch) => self.status.branch = branch,
-            Done::Sandbox(level) => self.status.sandbox = level,
-            Done::Models(models) => self.choose_model(models),
-            Done::Sessions(sessions) => self.choose_session(sessions),
-            Done::Glimpse(session, glimpse) => {
-                if let Some(Full::Sessions(sessions)) = &mut self.full {
+            MachineJobResult::Files(files) => self.composer.set_files(files),
+            MachineJobResult::Branch(branch) => self.status.branch = branch,
+            MachineJobResult::Sandbox(level) => self.status.sandbox = level,
+            MachineJobResult::Models(models) => self.choose_model(models),
+            MachineJobResult::Sessions(sessions) => self.choose_session(sessions),
+            MachineJobResult::SessionPreview(session, glimpse) => {
+                if let Some(FullScreenView::Sessions(sessions)) = &mut self.full {
                     sessions.saw(session, glimpse);
                 }
                 self.look_into_session();
             }
-            Done::Changes(changes) => self.show_changes(changes),
-            Done::Tail(tail) => self.own.iter_mut().for_each(|own| own.set_tail(&tail)),
-            Done::Ran(command, ran) => self.own_ended(&command, &ran),
-            Done::Remembered(Ok(place)) => self.transcript.remark(Tone::Good, place),
-            Done::Edited(Ok(text)) => self.composer.set_text(text.trim_end()),
-            Done::Remembered(Err(why)) | Done::Edited(Err(why)) => {
-                self.transcript.remark(Tone::Warning, one_line(&why))
+            MachineJobResult::Changes(changes) => self.show_changes(changes),
+            MachineJobResult::Tail(tail) => self.own.iter_mut().for_each(|own| own.set_tail(&tail)),
+            MachineJobResult::Ran(command, ran) => self.user_command_ended(&command, &ran),
+            MachineJobResult::Remembered(Ok(place)) => self.transcript.remark(RemarkTone::Success, place),
+            MachineJobResult::Edited(Ok(text)) => self.composer.set_text(text.trim_end()),
+            MachineJobResult::Remembered(Err(why)) | MachineJobResult::Edited(Err(why)) => {
+                self.transcript.remark(RemarkTone::Warning, one_line(&why))
             }
-            Done::Attached(Ok(prompt)) => self.orders.push(Order::Do(Command::Submit(prompt))),
-            Done::Attached(Err((why, text))) => {
-                self.transcript.remark(Tone::Warning, one_line(&why));
+            MachineJobResult::Attached(Ok(prompt)) => {
+                self.orders.push(UiRequest::Command(SessionCommand::Submit(prompt)))
+            }
+            MachineJobResult::Attached(Err((why, text))) => {
+                self.transcript.remark(RemarkTone::Warning, one_line(&why));
                 self.composer.set_text(&text);
             }
-            Done::Text(title, text) => {
-                self.full =
-                    Some(Full::Reading(Box::new(Reading::new(Entry::new(title, Section::Text(text))))));
+            MachineJobResult::Text(title, text) => {
+                self.full = Some(FullScreenView::Pager(Box::new(PagerView::new(PagerEntry::new(
+                    title,
+                    PagerSection::Text(text),
+                )))));
             }
-            Done::Page(before, page) => self.turned(before, page),
-            Done::Whole(blob, whole) => {
-                if let Some(Full::Reading(reading)) = &mut self.full {
+            MachineJobResult::Page(before, page) => self.turned(before, page),
+            MachineJobResult::FullOutput(blob, whole) => {
+                if let Some(FullScreenView::Pager(reading)) = &mut self.full {
                     reading.fill(blob, whole);
                 }
             }
         }
     }
 
-    fn turned(&mut self, before: Seq, page: Result<Page, String>) {
-        let Some(Full::Reading(reading)) = &mut self.full else { return };
+    fn turned(&mut self, before: Seq, page: Result<PagerPage, String>) {
+        let Some(FullScreenView::Pager(reading)) = &mut self.full else { return };
         let turned = reading.turned(before, page, &self.transcript.kept);
         self.errands.extend(reading.take_errands());
         if let Err(why) = turned {
             self.full = None;
-            self.transcript.remark(Tone::Note, one_line(&why));
+            self.transcript.remark(RemarkTone::Note, one_line(&why));
         }
     }
 
     /// Prints what is final, and draws the rest.
     pub fn draw<W: io::Write, S: FnMut() -> Size>(
         &mut self,
-        screen: &mut Screen<W, S>,
+        screen: &mut TerminalScreen<W, S>,
         limit: Option<u64>,
         now: Instant,
     ) -> io::Result<()> {
@@ -424,10 +439,10 @@ impl App {
         }
         if self.full.is_some() {
             screen.open_full()?;
-            screen.draw(window.height, |buffer| layout::full(self, buffer))
+            screen.draw(window.height, |buffer| layout::draw_full_screen(self, buffer))
         } else {
             screen.close_full()?;
-            let plan = layout::Plan::new(self, window, limit, now);
+            let plan = layout::LiveAreaLayout::new(self, window, limit, now);
             screen.draw(plan.height(), |buffer| plan.draw(self, buffer))
         }
     }
@@ -437,14 +452,14 @@ impl App {
         self.status.model.as_ref()
     }
 
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> PermissionMode {
         self.status.mode
     }
 }
 
-fn chosen_of<T>(then: Then, of: &[T]) -> Option<&T> {
+fn chosen_of<T>(then: ViewAction, of: &[T]) -> Option<&T> {
     match then {
-        Then::Chosen(number) => of.get(number),
+        ViewAction::Chosen(number) => of.get(number),
         _ => None,
     }
 }

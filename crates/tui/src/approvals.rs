@@ -4,47 +4,49 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use helve_protocol::{Answer, ApprovalRequested, Body, Command, Event, QuestionAsked};
-use helve_widgets::{Editor, Theme, diff_lines, put, wrap_after};
+use helve_protocol::{
+    ApprovalAnswer, ApprovalRequested, EventBody, QuestionAsked, SessionCommand, SessionEvent,
+};
+use helve_widgets::{Editor, Theme, diff_lines, put_line, wrap_with_prefix};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use crate::composer::typed;
-use crate::kept::{Entry, Section};
+use crate::composer::typed_text;
 use crate::keymap::KeyMap;
-use crate::keys::{Action, Context};
-use crate::words::one_line;
+use crate::keys::{KeyAction, KeyContext};
+use crate::pager_entries::{PagerEntry, PagerSection};
+use crate::text_format::one_line;
 
 /// A key that comes sooner was meant for something else.
-pub const GUARD: Duration = Duration::from_millis(300);
+pub const APPROVAL_GUARD_TIME: Duration = Duration::from_millis(300);
 /// Whoever was writing a message when a question came is given longer to notice it.
-pub const WRITING: Duration = Duration::from_secs(1);
+pub const TYPING_GUARD_TIME: Duration = Duration::from_secs(1);
 /// So many rows of a diff are shown; Ctrl-O shows all.
-const DIFF_ROWS: usize = 12;
-const MOST_EFFECTS: usize = 8;
+const MAX_APPROVAL_DIFF_ROWS: usize = 12;
+const MAX_SHOWN_EFFECTS: usize = 8;
 
 #[derive(Debug)]
-enum Request {
+enum DecisionRequest {
     Approval(ApprovalRequested),
     Question(QuestionAsked),
 }
 
 /// What a key means here.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Choice {
-    Send(Command),
+pub(crate) enum ApprovalDialogAction {
+    Send(SessionCommand),
     Interrupt,
     ReadAll,
     /// The key came too soon: it was meant for what was being written.
-    Early,
+    TooEarly,
     /// The key was taken, and nothing is to be done.
     Nothing,
 }
 
-pub(crate) struct Approvals {
-    waiting: VecDeque<Request>,
+pub(crate) struct ApprovalDialog {
+    waiting: VecDeque<DecisionRequest>,
     /// How many were settled since the line was empty.
     settled: usize,
     /// Until then no key counts as an answer.
@@ -61,9 +63,9 @@ pub(crate) struct Approvals {
     is_sent: bool,
 }
 
-impl Approvals {
-    pub(crate) fn new() -> Approvals {
-        Approvals {
+impl ApprovalDialog {
+    pub(crate) fn new() -> ApprovalDialog {
+        ApprovalDialog {
             waiting: VecDeque::new(),
             settled: 0,
             closed_until: None,
@@ -83,36 +85,38 @@ impl Approvals {
     /// Which one is shown.
     pub(crate) fn first(&self) -> Option<String> {
         self.waiting.front().map(|request| match request {
-            Request::Approval(asked) => asked.approval.to_string(),
-            Request::Question(asked) => asked.call.to_string(),
+            DecisionRequest::Approval(asked) => asked.approval.to_string(),
+            DecisionRequest::Question(asked) => asked.call.to_string(),
         })
     }
 
     /// Follows the session. Says whether something new waits.
-    pub(crate) fn apply(&mut self, event: &Event, now: Instant) -> bool {
+    pub(crate) fn apply(&mut self, event: &SessionEvent, now: Instant) -> bool {
         match &event.body {
-            Body::ApprovalRequested(request) => self.add(Request::Approval(request.clone()), now),
-            Body::QuestionAsked(question) => self.add(Request::Question(question.clone()), now),
-            Body::ApprovalResolved(resolved) => {
-                let is_it = |request: &Request| matches!(request, Request::Approval(asked) if asked.approval == resolved.approval);
+            EventBody::ApprovalRequested(request) => {
+                self.add(DecisionRequest::Approval(request.clone()), now)
+            }
+            EventBody::QuestionAsked(question) => self.add(DecisionRequest::Question(question.clone()), now),
+            EventBody::ApprovalResolved(resolved) => {
+                let is_it = |request: &DecisionRequest| matches!(request, DecisionRequest::Approval(asked) if asked.approval == resolved.approval);
                 self.settle(is_it, now);
                 false
             }
-            Body::QuestionAnswered(answered) => {
-                let is_it = |request: &Request| matches!(request, Request::Question(asked) if asked.call == answered.call);
+            EventBody::QuestionAnswered(answered) => {
+                let is_it = |request: &DecisionRequest| matches!(request, DecisionRequest::Question(asked) if asked.call == answered.call);
                 self.settle(is_it, now);
                 false
             }
             // With the turn, everything that it asked is over.
-            Body::TurnEnded(_) => {
-                *self = Approvals { written: self.written, ..Approvals::new() };
+            EventBody::TurnEnded(_) => {
+                *self = ApprovalDialog { written: self.written, ..ApprovalDialog::new() };
                 false
             }
             _ => false,
         }
     }
 
-    fn add(&mut self, request: Request, now: Instant) -> bool {
+    fn add(&mut self, request: DecisionRequest, now: Instant) -> bool {
         self.waiting.push_back(request);
         if self.waiting.len() == 1 {
             self.settled = 0;
@@ -121,7 +125,7 @@ impl Approvals {
         true
     }
 
-    fn settle(&mut self, is_it: impl Fn(&Request) -> bool, now: Instant) {
+    fn settle(&mut self, is_it: impl Fn(&DecisionRequest) -> bool, now: Instant) {
         let Some(place) = self.waiting.iter().position(is_it) else { return };
         self.waiting.remove(place);
         self.settled += 1;
@@ -136,22 +140,21 @@ impl Approvals {
     }
 
     /// It is seen from now on: a key that comes at once was meant for what was seen before.
-    pub(crate) fn appear(&mut self, now: Instant) {
-        let is_writing = self.written.is_some_and(|at| now.saturating_duration_since(at) < WRITING);
-        self.closed_until = Some(now + if is_writing { WRITING } else { GUARD });
+    pub(crate) fn restart_guard(&mut self, now: Instant) {
+        let is_writing = self.written.is_some_and(|at| now.saturating_duration_since(at) < TYPING_GUARD_TIME);
+        self.closed_until = Some(now + if is_writing { TYPING_GUARD_TIME } else { APPROVAL_GUARD_TIME });
     }
 
     /// Whether it is too soon for an answer.
-    pub(crate) fn is_closed(&self, now: Instant) -> bool {
+    pub(crate) fn is_guarded(&self, now: Instant) -> bool {
         self.closed_until.is_some_and(|until| now < until)
     }
 
     fn show_first(&mut self, now: Instant) {
-        self.appear(now);
+        self.restart_guard(now);
         (self.is_sent, self.is_cut, self.is_read) = (false, false, false);
         // A question without options is answered in words at once.
-        let needs_words =
-            matches!(self.waiting.front(), Some(Request::Question(asked)) if asked.options.is_empty());
+        let needs_words = matches!(self.waiting.front(), Some(DecisionRequest::Question(asked)) if asked.options.is_empty());
         self.words = needs_words.then(Editor::default);
     }
 
@@ -163,98 +166,101 @@ impl Approvals {
         })
     }
 
-    pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap, now: Instant) -> Choice {
-        let action = keys.action(Context::Approval, event);
+    pub(crate) fn key(&mut self, event: &KeyEvent, keys: &KeyMap, now: Instant) -> ApprovalDialogAction {
+        let action = keys.action(KeyContext::Approval, event);
         // Whoever wants to stop, or to read, may do so at any time.
         match action {
-            Some(Action::StopTurn) if self.words.is_some() && !self.needs_words() => {
+            Some(KeyAction::StopTurn) if self.words.is_some() && !self.needs_words() => {
                 self.words = None;
-                return Choice::Nothing;
+                return ApprovalDialogAction::Nothing;
             }
-            Some(Action::StopTurn) => return Choice::Interrupt,
-            Some(Action::ReadAll) => {
+            Some(KeyAction::StopTurn) => return ApprovalDialogAction::Interrupt,
+            Some(KeyAction::ReadAll) => {
                 self.is_read = true;
-                return Choice::ReadAll;
+                return ApprovalDialogAction::ReadAll;
             }
             _ => {}
         }
         // Whoever goes on writing has not noticed it yet.
-        if self.is_closed(now) {
-            self.appear(now);
-            return Choice::Early;
+        if self.is_guarded(now) {
+            self.restart_guard(now);
+            return ApprovalDialogAction::TooEarly;
         }
         if self.is_sent {
-            return Choice::Nothing;
+            return ApprovalDialogAction::Nothing;
         }
         if self.words.is_some() {
             return self.word_key(event, keys);
         }
         match self.waiting.front() {
-            Some(Request::Approval(asked)) => {
+            Some(DecisionRequest::Approval(asked)) => {
                 let (approval, has_rules) = (asked.approval, !asked.rules.is_empty());
                 let is_hidden = self.is_cut && !self.is_read;
                 let answer = match action {
-                    Some(Action::AllowOnce | Action::AllowSession | Action::AllowProject) if is_hidden => {
-                        return Choice::Nothing;
+                    Some(KeyAction::AllowOnce | KeyAction::AllowSession | KeyAction::AllowProject)
+                        if is_hidden =>
+                    {
+                        return ApprovalDialogAction::Nothing;
                     }
-                    Some(Action::AllowOnce) => Answer::Once,
-                    Some(Action::AllowSession) if has_rules => Answer::Session,
-                    Some(Action::AllowProject) if has_rules => Answer::Project,
-                    Some(Action::Reject) => Answer::Reject { message: None },
-                    Some(Action::RejectWithMessage) => {
+                    Some(KeyAction::AllowOnce) => ApprovalAnswer::Once,
+                    Some(KeyAction::AllowSession) if has_rules => ApprovalAnswer::Session,
+                    Some(KeyAction::AllowProject) if has_rules => ApprovalAnswer::Project,
+                    Some(KeyAction::Reject) => ApprovalAnswer::Reject { message: None },
+                    Some(KeyAction::RejectWithMessage) => {
                         self.words = Some(Editor::default());
-                        return Choice::Nothing;
+                        return ApprovalDialogAction::Nothing;
                     }
-                    _ => return Choice::Nothing,
+                    _ => return ApprovalDialogAction::Nothing,
                 };
                 self.is_sent = true;
-                Choice::Send(Command::Decide { approval, answer })
+                ApprovalDialogAction::Send(SessionCommand::Decide { approval, answer })
             }
-            Some(Request::Question(asked)) => {
-                let letter = typed(event);
+            Some(DecisionRequest::Question(asked)) => {
+                let letter = typed_text(event);
                 let number = letter.as_deref().and_then(|letter| letter.parse::<usize>().ok());
                 let option = number.and_then(|number| asked.options.get(number.checked_sub(1)?));
                 if let Some(option) = option {
                     let (call, text) = (asked.call, Some(option.clone()));
                     self.is_sent = true;
-                    return Choice::Send(Command::Answer { call, text });
+                    return ApprovalDialogAction::Send(SessionCommand::Answer { call, text });
                 }
                 if let Some(letter) = letter {
                     let mut words = Editor::default();
                     words.insert(&letter);
                     self.words = Some(words);
                 }
-                Choice::Nothing
+                ApprovalDialogAction::Nothing
             }
-            None => Choice::Nothing,
+            None => ApprovalDialogAction::Nothing,
         }
     }
 
     fn needs_words(&self) -> bool {
-        matches!(self.waiting.front(), Some(Request::Question(asked)) if asked.options.is_empty())
+        matches!(self.waiting.front(), Some(DecisionRequest::Question(asked)) if asked.options.is_empty())
     }
 
     /// A key for what is written.
-    fn word_key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Choice {
-        let Some(words) = &mut self.words else { return Choice::Nothing };
-        match (keys.action(Context::Composer, event), typed(event)) {
-            (Some(Action::Send), _) => {
+    fn word_key(&mut self, event: &KeyEvent, keys: &KeyMap) -> ApprovalDialogAction {
+        let Some(words) = &mut self.words else { return ApprovalDialogAction::Nothing };
+        match (keys.action(KeyContext::Composer, event), typed_text(event)) {
+            (Some(KeyAction::Send), _) => {
                 let text = words.text().trim().to_owned();
                 let message = (!text.is_empty()).then_some(text);
                 let command = match self.waiting.front() {
-                    Some(Request::Approval(asked)) => {
-                        Command::Decide { approval: asked.approval, answer: Answer::Reject { message } }
-                    }
+                    Some(DecisionRequest::Approval(asked)) => SessionCommand::Decide {
+                        approval: asked.approval,
+                        answer: ApprovalAnswer::Reject { message },
+                    },
                     // An empty answer is none.
-                    Some(Request::Question(asked)) if message.is_some() => {
-                        Command::Answer { call: asked.call, text: message }
+                    Some(DecisionRequest::Question(asked)) if message.is_some() => {
+                        SessionCommand::Answer { call: asked.call, text: message }
                     }
-                    _ => return Choice::Nothing,
+                    _ => return ApprovalDialogAction::Nothing,
                 };
                 self.is_sent = true;
-                return Choice::Send(command);
+                return ApprovalDialogAction::Send(command);
             }
-            (Some(Action::Edit(edit)), _) => drop(words.apply(edit)),
+            (Some(KeyAction::Edit(edit)), _) => drop(words.apply(edit)),
             (_, Some(letter)) => words.insert(&letter),
             _ => {}
         }
@@ -264,44 +270,46 @@ impl Approvals {
         {
             self.words = None;
         }
-        Choice::Nothing
+        ApprovalDialogAction::Nothing
     }
 
     /// How a line answers the first request.
     pub(crate) fn line_hint(&self) -> &'static str {
         match self.waiting.front() {
-            Some(Request::Approval(asked)) if asked.rules.is_empty() => {
+            Some(DecisionRequest::Approval(asked)) if asked.rules.is_empty() => {
                 "y = yes, n = no, or say what to do instead"
             }
-            Some(Request::Approval(_)) => {
+            Some(DecisionRequest::Approval(_)) => {
                 "y = yes, a = for this session, p = for this project, n = no, or say what to do instead"
             }
-            Some(Request::Question(asked)) if !asked.options.is_empty() => "a number, or your own words",
+            Some(DecisionRequest::Question(asked)) if !asked.options.is_empty() => {
+                "a number, or your own words"
+            }
             _ => "your answer",
         }
     }
 
     /// What a whole line means as an answer to the first request.
-    pub(crate) fn answer_line(&mut self, line: &str) -> Option<Command> {
+    pub(crate) fn answer_line(&mut self, line: &str) -> Option<SessionCommand> {
         if self.is_sent || line.is_empty() {
             return None;
         }
         let command = match self.waiting.front()? {
-            Request::Approval(asked) => {
+            DecisionRequest::Approval(asked) => {
                 let has_rules = !asked.rules.is_empty();
                 let answer = match line {
-                    "y" | "yes" => Answer::Once,
-                    "a" if has_rules => Answer::Session,
-                    "p" if has_rules => Answer::Project,
-                    "n" | "no" => Answer::Reject { message: None },
-                    other => Answer::Reject { message: Some(other.to_owned()) },
+                    "y" | "yes" => ApprovalAnswer::Once,
+                    "a" if has_rules => ApprovalAnswer::Session,
+                    "p" if has_rules => ApprovalAnswer::Project,
+                    "n" | "no" => ApprovalAnswer::Reject { message: None },
+                    other => ApprovalAnswer::Reject { message: Some(other.to_owned()) },
                 };
-                Command::Decide { approval: asked.approval, answer }
+                SessionCommand::Decide { approval: asked.approval, answer }
             }
-            Request::Question(asked) => {
+            DecisionRequest::Question(asked) => {
                 let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
                 let chosen = number.and_then(|number| asked.options.get(number)).map_or(line, String::as_str);
-                Command::Answer { call: asked.call, text: Some(chosen.to_owned()) }
+                SessionCommand::Answer { call: asked.call, text: Some(chosen.to_owned()) }
             }
         };
         self.is_sent = true;
@@ -309,21 +317,22 @@ impl Approvals {
     }
 
     /// The first request in full.
-    pub(crate) fn entry(&self) -> Option<Entry> {
+    pub(crate) fn entry(&self) -> Option<PagerEntry> {
         match self.waiting.front()? {
-            Request::Approval(asked) => {
+            DecisionRequest::Approval(asked) => {
                 let mut text = format!("{}\n\n{}", asked.effects.join("\n"), asked.reason);
                 if !asked.rules.is_empty() {
                     text.push_str(&format!("\n\nrules:\n{}", asked.rules.join("\n")));
                 }
-                let mut sections = vec![Section::Text(text)];
-                sections
-                    .extend(asked.diff.as_deref().map(|diff| Section::Diff(without_count(diff).to_owned())));
-                Some(Entry { title: "may it do this?".to_owned(), sections, ..Entry::default() })
+                let mut sections = vec![PagerSection::Text(text)];
+                sections.extend(
+                    asked.diff.as_deref().map(|diff| PagerSection::Diff(without_count(diff).to_owned())),
+                );
+                Some(PagerEntry { title: "may it do this?".to_owned(), sections, ..PagerEntry::default() })
             }
-            Request::Question(asked) => {
+            DecisionRequest::Question(asked) => {
                 let text = format!("{}\n\n{}", asked.text, asked.options.join("\n"));
-                Some(Entry::new("a question", Section::Markdown(text)))
+                Some(PagerEntry::new("a question", PagerSection::Markdown(text)))
             }
         }
     }
@@ -346,15 +355,15 @@ impl Approvals {
         let words =
             self.words.as_ref().map_or(0, |words| words.height(area.width.saturating_sub(2).max(1), 4));
         let room = usize::from(area.height.saturating_sub(words));
-        let is_approval = matches!(self.waiting.front(), Some(Request::Approval(_)));
+        let is_approval = matches!(self.waiting.front(), Some(DecisionRequest::Approval(_)));
         self.is_cut = is_approval && rows.head.len() + rows.rules.len() + rows.foot.len() > room;
         let rows = match self.is_cut && !self.is_read {
-            true => Rows { foot: must_read(keys, area.width.into(), theme), ..rows },
+            true => ApprovalDialogRows { foot: must_read(keys, area.width.into(), theme), ..rows },
             false => rows,
         };
         let mut y = area.y;
         for line in rows.within(room, keys, theme) {
-            put(buffer, Position::new(area.x, y), area.width, &line);
+            put_line(buffer, Position::new(area.x, y), area.width, &line);
             y += 1;
         }
         let words_area = Rect {
@@ -364,18 +373,18 @@ impl Approvals {
             height: area.bottom().saturating_sub(y),
         };
         if self.words.is_some() {
-            put(buffer, Position::new(area.x, y), 2, &Line::styled("> ", theme.accent));
+            put_line(buffer, Position::new(area.x, y), 2, &Line::styled("> ", theme.accent));
         }
         self.words.as_mut().and_then(|words| words.draw(words_area, buffer, theme))
     }
 
-    fn rows(&self, width: usize, keys: &KeyMap, theme: &Theme) -> Rows {
+    fn rows(&self, width: usize, keys: &KeyMap, theme: &Theme) -> ApprovalDialogRows {
         let total = self.settled + self.waiting.len();
         let count = if total > 1 { format!("{} of {total} · ", self.settled + 1) } else { String::new() };
         match self.waiting.front() {
-            Some(Request::Approval(asked)) => self.approval_rows(asked, &count, width, keys, theme),
-            Some(Request::Question(asked)) => self.question_rows(asked, &count, width, keys, theme),
-            None => Rows::default(),
+            Some(DecisionRequest::Approval(asked)) => self.approval_rows(asked, &count, width, keys, theme),
+            Some(DecisionRequest::Question(asked)) => self.question_rows(asked, &count, width, keys, theme),
+            None => ApprovalDialogRows::default(),
         }
     }
 
@@ -386,45 +395,48 @@ impl Approvals {
         width: usize,
         keys: &KeyMap,
         theme: &Theme,
-    ) -> Rows {
+    ) -> ApprovalDialogRows {
         let mut effects = asked.effects.iter().map(|effect| one_line(effect));
         let first = effects.next().unwrap_or_default();
         let title = Line::from(vec![
             Span::styled(count.to_owned(), theme.muted),
             Span::styled(format!("may it {first}?"), theme.warning),
         ]);
-        let mut rows = Rows {
-            head: wrap_after(&title, width, &Line::styled("? ", theme.warning), &Line::raw("  ")),
-            ..Rows::default()
+        let mut rows = ApprovalDialogRows {
+            head: wrap_with_prefix(&title, width, &Line::styled("? ", theme.warning), &Line::raw("  ")),
+            ..ApprovalDialogRows::default()
         };
         let labelled = |name: &str, text: &str| {
             let first = Line::styled(format!("  {name:<5} "), theme.muted);
-            wrap_after(&Line::raw(text.to_owned()), width, &first, &Line::raw("        "))
+            wrap_with_prefix(&Line::raw(text.to_owned()), width, &first, &Line::raw("        "))
         };
         let mut add = |name: &str, text: &str| rows.body.extend(labelled(name, text));
         add("why", &one_line(&asked.reason));
-        for (number, effect) in effects.by_ref().take(MOST_EFFECTS).enumerate() {
+        for (number, effect) in effects.by_ref().take(MAX_SHOWN_EFFECTS).enumerate() {
             add(if number == 0 { "it" } else { "" }, &effect);
         }
         let more = effects.count();
         if more > 0 {
-            add("", &format!("… {more} more; {} shows all", keys.key(Action::ReadAll)));
+            add("", &format!("… {more} more; {} shows all", keys.key(KeyAction::ReadAll)));
         }
         rows.rules = asked.rules.iter().flat_map(|rule| labelled("rule", &one_line(rule))).collect();
         if let Some(diff) = &asked.diff {
-            let lines = diff_lines(without_count(diff), width.saturating_sub(2), DIFF_ROWS, theme);
+            let lines =
+                diff_lines(without_count(diff), width.saturating_sub(2), MAX_APPROVAL_DIFF_ROWS, theme);
             rows.diff.extend(
-                lines.iter().flat_map(|line| wrap_after(line, width, &Line::raw("  "), &Line::raw("  "))),
+                lines
+                    .iter()
+                    .flat_map(|line| wrap_with_prefix(line, width, &Line::raw("  "), &Line::raw("  "))),
             );
         }
         let key = |action, about: &str| (keys.key(action).to_owned(), about.to_owned());
-        let mut choices = vec![key(Action::AllowOnce, "yes")];
+        let mut choices = vec![key(KeyAction::AllowOnce, "yes")];
         if !asked.rules.is_empty() {
-            choices.push(key(Action::AllowSession, "for this session"));
-            choices.push(key(Action::AllowProject, "for this project"));
+            choices.push(key(KeyAction::AllowSession, "for this session"));
+            choices.push(key(KeyAction::AllowProject, "for this project"));
         }
-        choices.push(key(Action::Reject, "no"));
-        choices.push(key(Action::RejectWithMessage, "no, and say why"));
+        choices.push(key(KeyAction::Reject, "no"));
+        choices.push(key(KeyAction::RejectWithMessage, "no, and say why"));
         rows.foot = match (&self.words, self.is_sent) {
             (_, true) => vec![Line::styled("  …", theme.muted)],
             (Some(_), _) => vec![Line::styled("  what should it do instead? Enter sends", theme.muted)],
@@ -440,24 +452,29 @@ impl Approvals {
         width: usize,
         keys: &KeyMap,
         theme: &Theme,
-    ) -> Rows {
-        let mut rows = Rows::default();
+    ) -> ApprovalDialogRows {
+        let mut rows = ApprovalDialogRows::default();
         for (number, line) in asked.text.lines().enumerate() {
             let first =
                 Line::styled(if number == 0 { format!("? {count}") } else { "  ".to_owned() }, theme.accent);
-            let line = Line::styled(helve_widgets::width::harmless(line).into_owned(), theme.strong);
-            rows.head.extend(wrap_after(&line, width, &first, &Line::raw("  ")));
+            let line = Line::styled(helve_widgets::width::sanitize_text(line).into_owned(), theme.strong);
+            rows.head.extend(wrap_with_prefix(&line, width, &first, &Line::raw("  ")));
         }
         for (number, option) in asked.options.iter().enumerate() {
             let first = Line::styled(format!("  {} ", number + 1), theme.accent);
-            rows.body.extend(wrap_after(&Line::raw(one_line(option)), width, &first, &Line::raw("    ")));
+            rows.body.extend(wrap_with_prefix(
+                &Line::raw(one_line(option)),
+                width,
+                &first,
+                &Line::raw("    "),
+            ));
         }
         let hint = match (asked.options.is_empty(), self.words.is_some()) {
             (false, false) => "  a number, or write your own answer".to_owned(),
             _ => format!(
                 "  {} answers · {} stops the agent",
-                keys.key(Action::Send),
-                keys.key(Action::StopTurn)
+                keys.key(KeyAction::Send),
+                keys.key(KeyAction::StopTurn)
             ),
         };
         rows.foot.push(Line::styled(hint, theme.muted));
@@ -466,7 +483,7 @@ impl Approvals {
 }
 
 #[derive(Default)]
-struct Rows {
+struct ApprovalDialogRows {
     /// What is asked.
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
@@ -477,7 +494,7 @@ struct Rows {
     foot: Vec<Line<'static>>,
 }
 
-impl Rows {
+impl ApprovalDialogRows {
     /// As many as there is room for. What is asked comes first, then the keys and the rules; of what is cut, that is said.
     fn within(self, room: usize, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
         let foot = self.foot.len().min(room.saturating_sub(1));
@@ -506,7 +523,7 @@ fn shortened(mut lines: Vec<Line<'static>>, most: usize, keys: &KeyMap, theme: &
     let hidden = lines.len().saturating_sub(kept) + usize::from(last.is_none());
     lines.truncate(kept);
     if most > 0 {
-        let text = format!("  … {hidden} rows more; {} shows all", keys.key(Action::ReadAll));
+        let text = format!("  … {hidden} rows more; {} shows all", keys.key(KeyAction::ReadAll));
         lines.push(Line::styled(text, theme.warning));
     }
     lines.extend(last);
@@ -516,7 +533,7 @@ fn shortened(mut lines: Vec<Line<'static>>, most: usize, keys: &KeyMap, theme: &
 /// What is offered where not all that matters is seen.
 fn must_read(keys: &KeyMap, width: usize, theme: &Theme) -> Vec<Line<'static>> {
     let key = |action, about: &str| (keys.key(action).to_owned(), about.to_owned());
-    let choices = [key(Action::ReadAll, "read all of it first"), key(Action::Reject, "no")];
+    let choices = [key(KeyAction::ReadAll, "read all of it first"), key(KeyAction::Reject, "no")];
     offered(&choices, width, theme)
 }
 
@@ -537,5 +554,5 @@ fn offered(choices: &[(String, String)], width: usize, theme: &Theme) -> Vec<Lin
         spans.push(Span::styled(key.clone(), theme.accent));
         spans.push(Span::raw(format!(" {about}")));
     }
-    wrap_after(&Line::from(spans), width, &Line::raw("  "), &Line::raw("  "))
+    wrap_with_prefix(&Line::from(spans), width, &Line::raw("  "), &Line::raw("  "))
 }

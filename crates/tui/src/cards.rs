@@ -3,29 +3,30 @@
 use std::time::{Duration, Instant};
 
 use helve_protocol::{CallId, FilesChanged, Interruption, Timestamp, ToolPart, ToolState};
-use helve_widgets::{Theme, diff_lines, wrap_after};
+use helve_widgets::{Theme, diff_lines, wrap_with_prefix};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use crate::kept::{Entry, Section};
-use crate::pages;
-use crate::words::{duration, keep_end, one_line, plain};
+use crate::pager_entries::{PagerEntry, PagerSection};
+use crate::pager_pages;
+use crate::text_format::{duration, keep_end, one_line, strip_terminal_codes};
 
 /// So much of the output is kept while it runs.
-const MOST_OUTPUT: usize = 256 << 10;
+const MAX_CARD_OUTPUT_BYTES: usize = 256 << 10;
 /// So many rows of a diff are shown; the rest is in the pager.
-const DIFF_ROWS: usize = 20;
+const MAX_CARD_DIFF_ROWS: usize = 20;
 /// So many lines of the output are shown.
-const TAIL_LINES: usize = 5;
-const TAIL_BYTES: usize = 4 << 10;
-const ERROR_LINES: usize = 8;
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const CARD_TAIL_LINES: usize = 5;
+const CARD_TAIL_BYTES: usize = 4 << 10;
+const MAX_CARD_ERROR_LINES: usize = 8;
+const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// Tools whose output a person wants to see; the others look things up for the model.
-const TELLING: [&str; 6] = ["shell", "shell_output", "shell_input", "shell_kill", "web_fetch", "ask_user"];
+const TOOLS_WITH_SHOWN_OUTPUT: [&str; 6] =
+    ["shell", "shell_output", "shell_input", "shell_kill", "web_fetch", "ask_user"];
 
 #[derive(Debug)]
-pub(crate) struct Card {
+pub(crate) struct ToolCard {
     pub(crate) call: CallId,
     name: String,
     input: Value,
@@ -37,10 +38,10 @@ pub(crate) struct Card {
     end: Option<ToolState>,
 }
 
-impl Card {
+impl ToolCard {
     /// A call whose arguments are still to come.
-    pub(crate) fn announced(call: CallId, name: &str) -> Card {
-        Card {
+    pub(crate) fn announced(call: CallId, name: &str) -> ToolCard {
+        ToolCard {
             call,
             name: one_line(name),
             input: Value::Null,
@@ -53,8 +54,8 @@ impl Card {
     }
 
     /// A call of the record.
-    pub(crate) fn recorded(part: &ToolPart) -> Card {
-        let mut card = Card::announced(part.call, &part.name);
+    pub(crate) fn recorded(part: &ToolPart) -> ToolCard {
+        let mut card = ToolCard::announced(part.call, &part.name);
         card.complete(part);
         card.end.get_or_insert_with(|| part.state.settled());
         card
@@ -74,8 +75,8 @@ impl Card {
     pub(crate) fn add_output(&mut self, text: &str) {
         self.output.push_str(text);
         // Not at every piece: the end is moved each time.
-        if self.output.len() > 2 * MOST_OUTPUT {
-            keep_end(&mut self.output, MOST_OUTPUT);
+        if self.output.len() > 2 * MAX_CARD_OUTPUT_BYTES {
+            keep_end(&mut self.output, MAX_CARD_OUTPUT_BYTES);
         }
     }
 
@@ -123,7 +124,7 @@ impl Card {
             Some(end) => self.outcome(end, width, theme),
         };
         let bar = Line::styled("  │ ", theme.border);
-        lines.extend(body.iter().flat_map(|line| wrap_after(line, width, &bar, &bar)));
+        lines.extend(body.iter().flat_map(|line| wrap_with_prefix(line, width, &bar, &bar)));
         lines
     }
 
@@ -141,7 +142,7 @@ impl Card {
             spans.push(Span::styled(format!(" · {}", duration(time)), theme.muted));
         }
         let first = Line::styled(format!("{mark} "), style);
-        wrap_after(&Line::from(spans), width, &first, &Line::raw("    "))
+        wrap_with_prefix(&Line::from(spans), width, &first, &Line::raw("    "))
     }
 
     fn mark(&self, now: Instant, theme: &Theme) -> (&'static str, Style) {
@@ -149,17 +150,17 @@ impl Card {
             (Some(ToolState::Completed { .. }), _) => ("✓", theme.success),
             (Some(ToolState::Interrupted { .. }), _) => ("■", theme.warning),
             (Some(_), _) => ("✗", theme.error),
-            (None, Some((began, _))) => (frame(now.saturating_duration_since(began)), theme.accent),
+            (None, Some((began, _))) => (spinner_frame(now.saturating_duration_since(began)), theme.accent),
             (None, None) => ("○", theme.muted),
         }
     }
 
     /// What a running call has put out last.
     fn tail(&self, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let from = self.output.ceil_char_boundary(self.output.len().saturating_sub(TAIL_BYTES));
-        let end = plain(self.output.get(from..).unwrap_or_default());
+        let from = self.output.ceil_char_boundary(self.output.len().saturating_sub(CARD_TAIL_BYTES));
+        let end = strip_terminal_codes(self.output.get(from..).unwrap_or_default());
         let lines: Vec<&str> = end.lines().filter(|line| !line.trim().is_empty()).collect();
-        let shown = lines.get(lines.len().saturating_sub(TAIL_LINES)..).unwrap_or_default();
+        let shown = lines.get(lines.len().saturating_sub(CARD_TAIL_LINES)..).unwrap_or_default();
         shown.iter().map(|line| cut(line, width, theme.muted)).collect()
     }
 
@@ -167,14 +168,14 @@ impl Card {
         match end {
             ToolState::Completed { .. } if self.diff().is_some() => {
                 let diff = self.diff().unwrap_or_default();
-                diff_lines(diff, width.saturating_sub(4), DIFF_ROWS, theme)
+                diff_lines(diff, width.saturating_sub(4), MAX_CARD_DIFF_ROWS, theme)
             }
-            ToolState::Completed { .. } if TELLING.contains(&self.name.as_str()) => {
-                last_lines(&self.result(), TAIL_LINES, width, theme.muted)
+            ToolState::Completed { .. } if TOOLS_WITH_SHOWN_OUTPUT.contains(&self.name.as_str()) => {
+                last_lines(&self.result(), CARD_TAIL_LINES, width, theme.muted)
             }
             ToolState::Completed { .. } => Vec::new(),
-            ToolState::Error { message } => first_lines(message, ERROR_LINES, width, theme.error),
-            ToolState::Denied { reason } => first_lines(reason, ERROR_LINES, width, theme.warning),
+            ToolState::Error { message } => first_lines(message, MAX_CARD_ERROR_LINES, width, theme.error),
+            ToolState::Denied { reason } => first_lines(reason, MAX_CARD_ERROR_LINES, width, theme.warning),
             ToolState::Interrupted { how, .. } => {
                 let said = match how {
                     Interruption::NotStarted => "was not run",
@@ -201,14 +202,14 @@ impl Card {
     /// What it gave, for people.
     fn result(&self) -> String {
         match &self.end {
-            Some(ToolState::Completed { output }) => plain(&output.text),
-            Some(ended) => plain(&ended.for_model().text),
-            None => plain(&self.output),
+            Some(ToolState::Completed { output }) => strip_terminal_codes(&output.text),
+            Some(ended) => strip_terminal_codes(&ended.for_model().text),
+            None => strip_terminal_codes(&self.output),
         }
     }
 
     /// Everything about it.
-    pub(crate) fn entry(&self) -> Entry {
+    pub(crate) fn entry(&self) -> PagerEntry {
         let input = match &self.input {
             Value::Null => String::new(),
             Value::Object(fields) => {
@@ -221,11 +222,16 @@ impl Card {
             }
             other => other.to_string(),
         };
-        let mut sections = vec![Section::Text(input)];
-        sections.extend(self.diff().map(|diff| Section::Diff(diff.to_owned())));
-        sections.push(Section::Text(self.result()));
-        let whole = self.end.as_ref().and_then(pages::whole);
-        Entry { title: format!("{} {}", self.name, self.about()), sections, whole, ..Entry::default() }
+        let mut sections = vec![PagerSection::Text(input)];
+        sections.extend(self.diff().map(|diff| PagerSection::Diff(diff.to_owned())));
+        sections.push(PagerSection::Text(self.result()));
+        let whole = self.end.as_ref().and_then(pager_pages::full_output_blob);
+        PagerEntry {
+            title: format!("{} {}", self.name, self.about()),
+            sections,
+            whole,
+            ..PagerEntry::default()
+        }
     }
 }
 
@@ -237,9 +243,9 @@ fn patched(patch: &str) -> String {
     patch.lines().filter_map(name).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn frame(since: Duration) -> &'static str {
+pub(crate) fn spinner_frame(since: Duration) -> &'static str {
     let number = usize::try_from(since.as_millis() / 100).unwrap_or(0);
-    FRAMES.get(number % FRAMES.len()).copied().unwrap_or_default()
+    SPINNER_FRAMES.get(number % SPINNER_FRAMES.len()).copied().unwrap_or_default()
 }
 
 fn cut(line: &str, width: usize, style: Style) -> Line<'static> {
@@ -247,7 +253,7 @@ fn cut(line: &str, width: usize, style: Style) -> Line<'static> {
 }
 
 fn first_lines(text: &str, most: usize, width: usize, style: Style) -> Vec<Line<'static>> {
-    let text = plain(text);
+    let text = strip_terminal_codes(text);
     let all: Vec<&str> = text.lines().collect();
     let mut lines: Vec<Line<'static>> =
         all.iter().take(most).map(|line| Line::styled((*line).to_owned(), style)).collect();

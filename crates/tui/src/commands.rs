@@ -1,98 +1,112 @@
 //! What the commands that begin with a slash do.
 
-use helve_protocol::{Command, ModelName};
-use helve_widgets::Choice as Row;
+use helve_protocol::{ModelName, SessionCommand};
+use helve_widgets::PickerChoice as Row;
 
-use crate::app::{App, Full};
-use crate::choosing::{Changes, Choosing, Models, Sessions};
-use crate::errands::Errand;
-use crate::items::Tone;
-use crate::link::{Changed, Ending, ModelChoice, Order, Past};
-use crate::reading::{Reading, help};
-use crate::slash::Does;
-use crate::status::{EFFORTS, MODES, mode_name};
-use crate::words::{one_line, tokens};
+use crate::app::{App, FullScreenView};
+use crate::link::{AppExitReason, ModelChoice, SessionFileChange, SessionRow, UiRequest};
+use crate::machine_jobs::MachineJob;
+use crate::pager_view::{PagerView, help_entry};
+use crate::pickers::{ChangesView, ModelPicker, PickerView, SessionPicker};
+use crate::slash::SlashAction;
+use crate::status::{EFFORT_DESCRIPTIONS, MODE_DESCRIPTIONS, mode_name};
+use crate::text_format::{one_line, tokens};
+use crate::transcript_items::RemarkTone;
 
 impl App {
-    pub(crate) fn slash(&mut self, does: Does, argument: &str) {
+    pub(crate) fn slash(&mut self, does: SlashAction, argument: &str) {
         match does {
-            Does::Help => self.full = Some(Full::Reading(Box::new(Reading::new(help(&self.look.keys))))),
-            Does::New => self.ending = Some(Ending::New),
-            Does::Quit => self.ending = Some(Ending::Quit),
-            Does::Model if argument.is_empty() => self.errands.push(Errand::ListModels),
-            Does::Model => {
+            SlashAction::Help => {
+                self.full = Some(FullScreenView::Pager(Box::new(PagerView::new(help_entry(&self.look.keys)))))
+            }
+            SlashAction::New => self.ending = Some(AppExitReason::NewSession),
+            SlashAction::Quit => self.ending = Some(AppExitReason::Quit),
+            SlashAction::Model if argument.is_empty() => self.errands.push(MachineJob::ListModels),
+            SlashAction::Model => {
                 let model = ModelName::new(argument);
-                self.orders.push(Order::Do(Command::SetModel { model }));
+                self.orders.push(UiRequest::Command(SessionCommand::SetModel { model }));
             }
-            Does::Mode => self.set_mode(argument),
-            Does::Effort => self.set_effort(argument),
-            Does::Cost => self.tell_cost(),
-            Does::Diff => self.errands.push(Errand::Changes),
-            Does::GoOn => self.orders.push(Order::Do(Command::GoOn)),
-            Does::Resume => self.errands.push(Errand::ListSessions),
-            Does::Rename if argument.is_empty() => {
-                self.transcript.remark(Tone::Warning, "write the title behind it: /rename TITLE");
+            SlashAction::Mode => self.set_mode(argument),
+            SlashAction::Effort => self.set_effort(argument),
+            SlashAction::Cost => self.tell_cost(),
+            SlashAction::Diff => self.errands.push(MachineJob::Changes),
+            SlashAction::Continue => self.orders.push(UiRequest::Command(SessionCommand::GoOn)),
+            SlashAction::Resume => self.errands.push(MachineJob::ListSessions),
+            SlashAction::Rename if argument.is_empty() => {
+                self.transcript.remark(RemarkTone::Warning, "write the title behind it: /rename TITLE");
             }
-            Does::Rename => self.orders.push(Order::Do(Command::Rename { title: argument.to_owned() })),
-            Does::Copy if self.transcript.last_answer.is_empty() => {
-                self.transcript.remark(Tone::Note, "there is no answer yet");
+            SlashAction::Rename => {
+                self.orders.push(UiRequest::Command(SessionCommand::Rename { title: argument.to_owned() }))
             }
-            Does::Copy => {
-                self.errands.push(Errand::Copy(self.transcript.last_answer.clone()));
-                self.transcript
-                    .remark(Tone::Note, "the last answer is in the clipboard, if your terminal allows it");
+            SlashAction::Copy if self.transcript.last_answer.is_empty() => {
+                self.transcript.remark(RemarkTone::Note, "there is no answer yet");
             }
-            Does::Permissions => self.errands.push(Errand::Permissions),
-            Does::Doctor => self.errands.push(Errand::Doctor),
+            SlashAction::Copy => {
+                self.errands.push(MachineJob::Copy(self.transcript.last_answer.clone()));
+                self.transcript.remark(
+                    RemarkTone::Note,
+                    "the last answer is in the clipboard, if your terminal allows it",
+                );
+            }
+            SlashAction::Permissions => self.errands.push(MachineJob::Permissions),
+            SlashAction::Doctor => self.errands.push(MachineJob::Doctor),
         }
     }
 
     pub(crate) fn choose_model(&mut self, models: Vec<ModelChoice>) {
         if models.is_empty() {
-            self.transcript.remark(Tone::Note, "no other model is known; /model NAME takes any");
+            self.transcript.remark(RemarkTone::Note, "no other model is known; /model NAME takes any");
             return;
         }
-        self.full =
-            Some(Full::Models(Models::new(models, self.status.model.as_ref().map(ModelName::as_str))));
+        self.full = Some(FullScreenView::Models(ModelPicker::new(
+            models,
+            self.status.model.as_ref().map(ModelName::as_str),
+        )));
     }
 
     /// What to do with a model that was chosen: one that can't be used is explained.
-    pub(crate) fn take_model(&mut self, chosen: &ModelChoice) -> Option<Order> {
+    pub(crate) fn take_model(&mut self, chosen: &ModelChoice) -> Option<UiRequest> {
         if !chosen.is_usable {
             let text = format!("{} can't be used yet: {}", chosen.name, chosen.why);
-            self.transcript.remark(Tone::Warning, one_line(&text));
+            self.transcript.remark(RemarkTone::Warning, one_line(&text));
             return None;
         }
-        Some(Order::Do(Command::SetModel { model: ModelName::new(chosen.name.clone()) }))
+        Some(UiRequest::Command(SessionCommand::SetModel { model: ModelName::new(chosen.name.clone()) }))
     }
 
     fn set_mode(&mut self, argument: &str) {
-        let named = MODES.iter().find(|(mode, _)| mode_name(*mode) == argument).map(|(mode, _)| *mode);
+        let named =
+            MODE_DESCRIPTIONS.iter().find(|(mode, _)| mode_name(*mode) == argument).map(|(mode, _)| *mode);
         match named {
-            Some(mode) => self.orders.push(Order::Do(Command::SetMode { mode })),
+            Some(mode) => self.orders.push(UiRequest::Command(SessionCommand::SetMode { mode })),
             None if argument.is_empty() => {
-                let rows = MODES.iter().map(|(mode, about)| Row::new(mode_name(*mode), *about));
-                let now = MODES.iter().position(|(mode, _)| *mode == self.status.mode);
-                self.full = Some(Full::Modes(Choosing::new("mode", rows.collect()).on(now)));
+                let rows = MODE_DESCRIPTIONS.iter().map(|(mode, about)| Row::new(mode_name(*mode), *about));
+                let now = MODE_DESCRIPTIONS.iter().position(|(mode, _)| *mode == self.status.mode);
+                self.full =
+                    Some(FullScreenView::Modes(PickerView::new("mode", rows.collect()).with_selection(now)));
             }
             None => {
-                let names: Vec<&str> = MODES.iter().map(|(mode, _)| mode_name(*mode)).collect();
-                self.transcript.remark(Tone::Warning, format!("the modes are {}", names.join(", ")));
+                let names: Vec<&str> = MODE_DESCRIPTIONS.iter().map(|(mode, _)| mode_name(*mode)).collect();
+                self.transcript.remark(RemarkTone::Warning, format!("the modes are {}", names.join(", ")));
             }
         }
     }
 
     fn set_effort(&mut self, argument: &str) {
-        match EFFORTS.iter().find(|(_, name, _)| *name == argument) {
-            Some((effort, ..)) => self.orders.push(Order::Do(Command::SetEffort { effort: *effort })),
+        match EFFORT_DESCRIPTIONS.iter().find(|(_, name, _)| *name == argument) {
+            Some((effort, ..)) => {
+                self.orders.push(UiRequest::Command(SessionCommand::SetEffort { effort: *effort }))
+            }
             None if argument.is_empty() => {
-                let rows = EFFORTS.iter().map(|(_, name, about)| Row::new(*name, *about));
-                let now = EFFORTS.iter().position(|(effort, ..)| *effort == self.status.effort);
-                self.full = Some(Full::Efforts(Choosing::new("effort", rows.collect()).on(now)));
+                let rows = EFFORT_DESCRIPTIONS.iter().map(|(_, name, about)| Row::new(*name, *about));
+                let now = EFFORT_DESCRIPTIONS.iter().position(|(effort, ..)| *effort == self.status.effort);
+                self.full = Some(FullScreenView::Efforts(
+                    PickerView::new("effort", rows.collect()).with_selection(now),
+                ));
             }
             None => {
-                let names: Vec<&str> = EFFORTS.iter().map(|(_, name, _)| *name).collect();
-                self.transcript.remark(Tone::Warning, format!("the levels are {}", names.join(", ")));
+                let names: Vec<&str> = EFFORT_DESCRIPTIONS.iter().map(|(_, name, _)| *name).collect();
+                self.transcript.remark(RemarkTone::Warning, format!("the levels are {}", names.join(", ")));
             }
         }
     }
@@ -106,17 +120,17 @@ impl App {
             tokens(usage.cache_read),
             tokens(usage.output),
         );
-        self.transcript.remark(Tone::Note, text);
+        self.transcript.remark(RemarkTone::Note, text);
     }
 
-    pub(crate) fn choose_session(&mut self, sessions: Result<Vec<Past>, String>) {
+    pub(crate) fn choose_session(&mut self, sessions: Result<Vec<SessionRow>, String>) {
         match sessions {
-            Err(why) => self.transcript.remark(Tone::Warning, one_line(&why)),
+            Err(why) => self.transcript.remark(RemarkTone::Warning, one_line(&why)),
             Ok(sessions) if sessions.is_empty() => {
-                self.transcript.remark(Tone::Note, "there is no other session yet");
+                self.transcript.remark(RemarkTone::Note, "there is no other session yet");
             }
             Ok(sessions) => {
-                self.full = Some(Full::Sessions(Box::new(Sessions::new(sessions))));
+                self.full = Some(FullScreenView::Sessions(Box::new(SessionPicker::new(sessions))));
                 self.look_into_session();
             }
         }
@@ -124,18 +138,18 @@ impl App {
 
     /// Lets the selected session be read, if that was not done yet.
     pub(crate) fn look_into_session(&mut self) {
-        if let Some(Full::Sessions(sessions)) = &mut self.full {
-            self.errands.extend(sessions.wanted().map(Errand::Glimpse));
+        if let Some(FullScreenView::Sessions(sessions)) = &mut self.full {
+            self.errands.extend(sessions.next_preview().map(MachineJob::PreviewSession));
         }
     }
 
-    pub(crate) fn show_changes(&mut self, changes: Result<Vec<Changed>, String>) {
+    pub(crate) fn show_changes(&mut self, changes: Result<Vec<SessionFileChange>, String>) {
         match changes {
-            Err(why) => self.transcript.remark(Tone::Warning, one_line(&why)),
+            Err(why) => self.transcript.remark(RemarkTone::Warning, one_line(&why)),
             Ok(files) if files.is_empty() => {
-                self.transcript.remark(Tone::Note, "nothing was changed in this session");
+                self.transcript.remark(RemarkTone::Note, "nothing was changed in this session");
             }
-            Ok(files) => self.full = Some(Full::Changes(Box::new(Changes::new(files)))),
+            Ok(files) => self.full = Some(FullScreenView::Changes(Box::new(ChangesView::new(files)))),
         }
     }
 }

@@ -3,52 +3,54 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use helve_protocol::Delivery;
-use helve_widgets::{Choice, Edit, Editor, Effect, Part, Picker, Step, Theme, put};
+use helve_protocol::PromptDelivery;
+use helve_widgets::{
+    Editor, EditorCommand, EditorOutcome, EditorPart, Picker, PickerChoice, PickerMove, Theme, put_line,
+};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::{Position, Rect};
 use ratatui::text::Line;
 
-use crate::history::{Draft, History};
+use crate::history::{PromptDraft, PromptHistory};
 use crate::keymap::KeyMap;
-use crate::keys::{Action, Context};
-use crate::menu::{self, Kind, Menu};
-use crate::slash::{self, Meaning};
+use crate::keys::{KeyAction, KeyContext};
+use crate::menu::{self, CompletionKind, CompletionMenu};
+use crate::slash::{self, SlashLine};
 
-const IMAGE: &str = "picture ";
-const PICTURES: [&str; 6] = ["png", "jpg", "jpeg", "gif", "webp", "pdf"];
-const PROMPT: u16 = 2;
-const SEARCH_ROWS: u16 = 8;
+const PICTURE_LABEL_PREFIX: &str = "picture ";
+const PICTURE_EXTENSIONS: [&str; 6] = ["png", "jpg", "jpeg", "gif", "webp", "pdf"];
+const PROMPT_COLUMNS: u16 = 2;
+const MAX_SEARCH_ROWS: u16 = 8;
 
 /// What a key leads to outside of the composer.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum ComposerAction {
     Submit {
-        pieces: Vec<Piece>,
-        delivery: Delivery,
+        pieces: Vec<ComposerPiece>,
+        delivery: PromptDelivery,
     },
-    Slash(slash::Does, String),
+    SlashCommand(slash::SlashAction, String),
     /// There is no such command.
-    Unknown(String),
-    Shell(String),
+    UnknownCommand(String),
+    RunCommand(String),
     Remember(String),
     /// The files are needed for a completion.
     ListFiles,
     /// The last message of the queue is to come back.
-    TakeBack,
-    Act(Action),
+    RecallQueued,
+    Key(KeyAction),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum ComposerPiece {
     Text(String),
     Picture(PathBuf),
 }
 
 /// What the composer has to know of the rest.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Around<'a> {
+pub(crate) struct ComposerContext<'a> {
     pub(crate) keys: &'a KeyMap,
     pub(crate) has_queue: bool,
     /// Whether a command runs that can go on by itself.
@@ -57,18 +59,18 @@ pub(crate) struct Around<'a> {
 
 pub(crate) struct Composer {
     editor: Editor,
-    history: History,
-    draft: Draft,
-    menu: Option<Menu>,
+    history: PromptHistory,
+    draft: PromptDraft,
+    menu: Option<CompletionMenu>,
     /// A menu that was closed is not opened again for the same word.
-    closed: Option<(Kind, usize)>,
-    files: Vec<Choice>,
+    closed: Option<(CompletionKind, usize)>,
+    files: Vec<PickerChoice>,
     search: Option<Picker>,
 }
 
 impl Composer {
     pub(crate) fn new(history: Option<PathBuf>, draft: Option<PathBuf>) -> Composer {
-        let mut draft = Draft::new(draft);
+        let mut draft = PromptDraft::new(draft);
         let mut editor = Editor::default();
         let left = draft.restore();
         if !left.is_empty() {
@@ -76,7 +78,7 @@ impl Composer {
         }
         Composer {
             editor,
-            history: History::read(history),
+            history: PromptHistory::read(history),
             draft,
             menu: None,
             closed: None,
@@ -109,11 +111,11 @@ impl Composer {
     }
 
     pub(crate) fn set_files(&mut self, files: Vec<String>) {
-        self.files = files.into_iter().map(|file| Choice::new(file, "")).collect();
-        if self.menu.as_ref().is_some_and(|menu| menu.kind == Kind::File) {
+        self.files = files.into_iter().map(|file| PickerChoice::new(file, "")).collect();
+        if self.menu.as_ref().is_some_and(|menu| menu.kind == CompletionKind::File) {
             self.menu = None;
         }
-        self.offer();
+        self.update_menu();
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
@@ -123,13 +125,13 @@ impl Composer {
         }
         self.history.stop();
         match picture(text) {
-            Some((path, name)) => self.editor.insert_chip(&format!("{IMAGE}{name}"), &path),
+            Some((path, name)) => self.editor.insert_chip(&format!("{PICTURE_LABEL_PREFIX}{name}"), &path),
             None => self.editor.paste(text),
         }
-        self.offer();
+        self.update_menu();
     }
 
-    pub(crate) fn key(&mut self, event: &KeyEvent, around: Around<'_>) -> Option<Wish> {
+    pub(crate) fn key(&mut self, event: &KeyEvent, around: ComposerContext<'_>) -> Option<ComposerAction> {
         if self.search.is_some() {
             self.search_key(event, around.keys);
             return None;
@@ -137,43 +139,46 @@ impl Composer {
         if let Some(done) = self.menu_key(event, around.keys) {
             return done;
         }
-        let action = around.keys.action(Context::Composer, event);
-        match (action, typed(event)) {
-            (Some(Action::Help), Some(letter)) if !self.is_empty() => self.insert(&letter),
+        let action = around.keys.action(KeyContext::Composer, event);
+        match (action, typed_text(event)) {
+            (Some(KeyAction::Help), Some(letter)) if !self.is_empty() => self.insert(&letter),
             (Some(action), _) => self.act(action, around),
             (None, Some(letter)) => self.insert(&letter),
             (None, None) => None,
         }
     }
 
-    pub(crate) fn insert(&mut self, text: &str) -> Option<Wish> {
+    pub(crate) fn insert(&mut self, text: &str) -> Option<ComposerAction> {
         self.history.stop();
         self.editor.insert(text);
-        self.offer()
+        self.update_menu()
     }
 
-    fn act(&mut self, action: Action, around: Around<'_>) -> Option<Wish> {
+    fn act(&mut self, action: KeyAction, around: ComposerContext<'_>) -> Option<ComposerAction> {
         match action {
-            Action::Send if self.ends_with_backslash() => {
-                self.editor.apply(Edit::DeleteLeft);
-                self.editor.apply(Edit::NewLine);
+            KeyAction::Send if self.ends_with_backslash() => {
+                self.editor.apply(EditorCommand::DeleteLeft);
+                self.editor.apply(EditorCommand::NewLine);
                 None
             }
-            Action::Send => self.send(Delivery::Queue),
-            Action::Steer => self.send(Delivery::Steer),
-            Action::SearchHistory => {
+            KeyAction::Send => self.send(PromptDelivery::Queue),
+            KeyAction::Steer => self.send(PromptDelivery::Steer),
+            KeyAction::SearchHistory => {
                 let entries = self.history.entries().iter().rev();
-                let mut picker = Picker::new(entries.map(|entry| Choice::new(entry.as_str(), "")).collect());
+                let mut picker =
+                    Picker::new(entries.map(|entry| PickerChoice::new(entry.as_str(), "")).collect());
                 picker.prompt = Some("search: ".to_owned());
                 picker.set_filter(&self.editor.text());
                 self.search = Some(picker);
                 None
             }
-            Action::Complete => None,
-            Action::Background if !around.has_command => self.edit(Edit::Left, around.has_queue),
-            Action::EndInput if !self.is_empty() => self.edit(Edit::DeleteRight, around.has_queue),
-            Action::Edit(edit) => self.edit(edit, around.has_queue),
-            action => Some(Wish::Act(action)),
+            KeyAction::Complete => None,
+            KeyAction::Background if !around.has_command => self.edit(EditorCommand::Left, around.has_queue),
+            KeyAction::EndInput if !self.is_empty() => {
+                self.edit(EditorCommand::DeleteRight, around.has_queue)
+            }
+            KeyAction::Edit(edit) => self.edit(edit, around.has_queue),
+            action => Some(ComposerAction::Key(action)),
         }
     }
 
@@ -182,33 +187,33 @@ impl Composer {
         text.get(..cursor).is_some_and(|before| before.ends_with('\\'))
     }
 
-    fn edit(&mut self, edit: Edit, has_queue: bool) -> Option<Wish> {
-        if edit == Edit::Up && has_queue && self.is_empty() {
-            return Some(Wish::TakeBack);
+    fn edit(&mut self, edit: EditorCommand, has_queue: bool) -> Option<ComposerAction> {
+        if edit == EditorCommand::Up && has_queue && self.is_empty() {
+            return Some(ComposerAction::RecallQueued);
         }
         match (self.editor.apply(edit), edit) {
-            (Effect::Nothing, Edit::Up) => {
+            (EditorOutcome::Nothing, EditorCommand::Up) => {
                 let text = self.editor.text();
                 if let Some(older) = self.history.older(&text) {
                     self.editor.set_text(older);
                 }
                 None
             }
-            (Effect::Nothing, Edit::Down) => {
+            (EditorOutcome::Nothing, EditorCommand::Down) => {
                 if let Some(newer) = self.history.newer() {
                     self.editor.set_text(&newer);
                 }
                 None
             }
-            (Effect::Changed, _) => {
+            (EditorOutcome::Changed, _) => {
                 self.history.stop();
-                self.offer()
+                self.update_menu()
             }
-            _ => self.offer(),
+            _ => self.update_menu(),
         }
     }
 
-    fn send(&mut self, delivery: Delivery) -> Option<Wish> {
+    fn send(&mut self, delivery: PromptDelivery) -> Option<ComposerAction> {
         let text = self.editor.text();
         if text.trim().is_empty() {
             return None;
@@ -219,54 +224,57 @@ impl Composer {
         self.closed = None;
         let line = text.trim();
         if let Some(command) = line.strip_prefix('!').filter(|command| !command.trim().is_empty()) {
-            return Some(Wish::Shell(command.trim().to_owned()));
+            return Some(ComposerAction::RunCommand(command.trim().to_owned()));
         }
         // A heading of a pasted document begins with the same sign.
         if let Some(fact) =
             line.strip_prefix('#').filter(|fact| !fact.trim().is_empty() && !line.contains('\n'))
         {
-            return Some(Wish::Remember(fact.trim().to_owned()));
+            return Some(ComposerAction::Remember(fact.trim().to_owned()));
         }
         Some(match slash::parse(line) {
-            Meaning::Command(command, argument) => Wish::Slash(command.does, argument.to_owned()),
-            Meaning::Unknown(word) => {
+            SlashLine::Command(command, argument) => {
+                ComposerAction::SlashCommand(command.does, argument.to_owned())
+            }
+            SlashLine::Unknown(word) => {
                 let word = word.to_owned();
                 self.editor.set_text(&text);
-                Wish::Unknown(word)
+                ComposerAction::UnknownCommand(word)
             }
-            Meaning::Message => Wish::Submit { pieces, delivery },
+            SlashLine::Message => ComposerAction::Submit { pieces, delivery },
         })
     }
 
     /// What was written, with pictures apart.
-    fn pieces(&self) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::new();
+    fn pieces(&self) -> Vec<ComposerPiece> {
+        let mut pieces: Vec<ComposerPiece> = Vec::new();
         for part in self.editor.parts() {
             let text = match part {
-                Part::Chip(chip) if chip.label.starts_with(IMAGE) => {
-                    pieces.push(Piece::Picture(PathBuf::from(&*chip.payload)));
+                EditorPart::Chip(chip) if chip.label.starts_with(PICTURE_LABEL_PREFIX) => {
+                    pieces.push(ComposerPiece::Picture(PathBuf::from(&*chip.payload)));
                     continue;
                 }
-                Part::Chip(chip) => &*chip.payload,
-                Part::Text(text) => text,
+                EditorPart::Chip(chip) => &*chip.payload,
+                EditorPart::Text(text) => text,
             };
             match pieces.last_mut() {
-                Some(Piece::Text(last)) => last.push_str(text),
-                _ => pieces.push(Piece::Text(text.to_owned())),
+                Some(ComposerPiece::Text(last)) => last.push_str(text),
+                _ => pieces.push(ComposerPiece::Text(text.to_owned())),
             }
         }
-        pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.trim().is_empty()));
+        pieces.retain(|piece| !matches!(piece, ComposerPiece::Text(text) if text.trim().is_empty()));
         pieces
     }
 
     /// Opens, follows or closes the menu for the word at the cursor.
-    fn offer(&mut self) -> Option<Wish> {
+    fn update_menu(&mut self) -> Option<ComposerAction> {
         let (text, cursor) = self.editor.raw();
         let token = menu::token(text, cursor);
         let Some(token) = token.filter(|token| self.closed != Some((token.kind, token.range.start))) else {
             self.menu = None;
-            let is_same =
-                |(_, start): (Kind, usize)| text.get(..cursor).is_some_and(|before| before.len() > start);
+            let is_same = |(_, start): (CompletionKind, usize)| {
+                text.get(..cursor).is_some_and(|before| before.len() > start)
+            };
             self.closed = self.closed.filter(|closed| is_same(*closed));
             return None;
         };
@@ -275,27 +283,27 @@ impl Composer {
             return None;
         }
         let choices = match token.kind {
-            Kind::Command => menu::commands(),
-            Kind::File => self.files.clone(),
+            CompletionKind::Command => menu::commands(),
+            CompletionKind::File => self.files.clone(),
         };
-        self.menu = Some(Menu::new(&token, choices));
+        self.menu = Some(CompletionMenu::new(&token, choices));
         // They may have changed since they were listed last.
-        (token.kind == Kind::File && token.text.is_empty()).then_some(Wish::ListFiles)
+        (token.kind == CompletionKind::File && token.text.is_empty()).then_some(ComposerAction::ListFiles)
     }
 
     /// A key for the menu: `None` if it is none.
-    fn menu_key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Option<Option<Wish>> {
+    fn menu_key(&mut self, event: &KeyEvent, keys: &KeyMap) -> Option<Option<ComposerAction>> {
         let menu = self.menu.as_mut().filter(|menu| !menu.is_empty())?;
-        match keys.action(Context::List, event)? {
-            Action::ListUp => menu.go(Step::Up),
-            Action::ListDown => menu.go(Step::Down),
-            Action::ListPageUp => menu.go(Step::PageUp),
-            Action::ListPageDown => menu.go(Step::PageDown),
-            Action::Cancel => {
+        match keys.action(KeyContext::List, event)? {
+            KeyAction::ListUp => menu.go(PickerMove::Up),
+            KeyAction::ListDown => menu.go(PickerMove::Down),
+            KeyAction::ListPageUp => menu.go(PickerMove::PageUp),
+            KeyAction::ListPageDown => menu.go(PickerMove::PageDown),
+            KeyAction::Cancel => {
                 self.closed = Some((menu.kind, menu.range.start));
                 self.menu = None;
             }
-            Action::Choose => {
+            KeyAction::Choose => {
                 let (kind, range) = (menu.kind, menu.range.clone());
                 let chosen = menu.chosen()?.to_owned();
                 self.menu = None;
@@ -308,27 +316,31 @@ impl Composer {
 
     fn take(
         &mut self,
-        kind: Kind,
+        kind: CompletionKind,
         range: std::ops::Range<usize>,
         chosen: &str,
         is_enter: bool,
-    ) -> Option<Wish> {
-        let sign = if kind == Kind::Command { "/" } else { "@" };
+    ) -> Option<ComposerAction> {
+        let sign = if kind == CompletionKind::Command { "/" } else { "@" };
         self.editor.complete(range, &format!("{sign}{chosen} "));
-        let takes_more = slash::ALL.iter().any(|command| {
+        let takes_more = slash::SLASH_COMMANDS.iter().any(|command| {
             command.word == chosen && command.takes.starts_with(|letter: char| letter.is_ascii_uppercase())
         });
-        if kind == Kind::Command && is_enter && !takes_more { self.send(Delivery::Queue) } else { None }
+        if kind == CompletionKind::Command && is_enter && !takes_more {
+            self.send(PromptDelivery::Queue)
+        } else {
+            None
+        }
     }
 
     fn search_key(&mut self, event: &KeyEvent, keys: &KeyMap) {
         let Some(search) = &mut self.search else { return };
-        match (keys.action(Context::List, event), typed(event)) {
-            (Some(Action::ListUp), _) => search.go(Step::Up),
-            (Some(Action::ListDown), _) => search.go(Step::Down),
-            (Some(Action::ListPageUp), _) => search.go(Step::PageUp),
-            (Some(Action::ListPageDown), _) => search.go(Step::PageDown),
-            (Some(Action::Choose), _) => {
+        match (keys.action(KeyContext::List, event), typed_text(event)) {
+            (Some(KeyAction::ListUp), _) => search.go(PickerMove::Up),
+            (Some(KeyAction::ListDown), _) => search.go(PickerMove::Down),
+            (Some(KeyAction::ListPageUp), _) => search.go(PickerMove::PageUp),
+            (Some(KeyAction::ListPageDown), _) => search.go(PickerMove::PageDown),
+            (Some(KeyAction::Choose), _) => {
                 let chosen = search.selected().and_then(|number| search.choices().get(number));
                 let chosen = chosen.map(|choice| choice.title.clone());
                 self.search = None;
@@ -336,7 +348,7 @@ impl Composer {
                     self.editor.set_text(&text);
                 }
             }
-            (Some(Action::Cancel), _) => self.search = None,
+            (Some(KeyAction::Cancel), _) => self.search = None,
             (_, Some(letter)) => {
                 let filter = format!("{}{letter}", search.filter());
                 search.set_filter(&filter);
@@ -346,8 +358,8 @@ impl Composer {
                 filter.pop();
                 search.set_filter(&filter);
             }
-            _ if keys.action(Context::Composer, event) == Some(Action::SearchHistory) => {
-                search.go(Step::Down)
+            _ if keys.action(KeyContext::Composer, event) == Some(KeyAction::SearchHistory) => {
+                search.go(PickerMove::Down)
             }
             _ => {}
         }
@@ -356,9 +368,9 @@ impl Composer {
     /// How many rows it takes, at most `most`.
     pub(crate) fn height(&self, width: u16, most: u16) -> u16 {
         if let Some(search) = &self.search {
-            return search.height(most.min(SEARCH_ROWS + 2));
+            return search.height(most.min(MAX_SEARCH_ROWS + 2));
         }
-        let text = self.editor.height(width.saturating_sub(PROMPT).max(1), most);
+        let text = self.editor.height(width.saturating_sub(PROMPT_COLUMNS).max(1), most);
         text + self.menu.as_ref().map_or(0, |menu| menu.height(most.saturating_sub(text)))
     }
 
@@ -372,16 +384,16 @@ impl Composer {
         if let Some(search) = &mut self.search {
             return search.draw(area, buffer, theme).cursor;
         }
-        let rows = self.editor.height(area.width.saturating_sub(PROMPT).max(1), area.height);
-        put(buffer, area.as_position(), PROMPT, &Line::styled("> ", theme.accent));
+        let rows = self.editor.height(area.width.saturating_sub(PROMPT_COLUMNS).max(1), area.height);
+        put_line(buffer, area.as_position(), PROMPT_COLUMNS, &Line::styled("> ", theme.accent));
         let inner = Rect {
-            x: area.x + PROMPT.min(area.width),
-            width: area.width.saturating_sub(PROMPT),
+            x: area.x + PROMPT_COLUMNS.min(area.width),
+            width: area.width.saturating_sub(PROMPT_COLUMNS),
             height: rows.min(area.height),
             ..area
         };
         if self.editor.is_empty() {
-            put(buffer, inner.as_position(), inner.width, &Line::styled(hint.to_owned(), theme.muted));
+            put_line(buffer, inner.as_position(), inner.width, &Line::styled(hint.to_owned(), theme.muted));
         }
         let cursor = self.editor.draw(inner, buffer, theme);
         if let Some(menu) = &mut self.menu {
@@ -393,7 +405,7 @@ impl Composer {
 }
 
 /// What a key writes, if it does.
-pub(crate) fn typed(event: &KeyEvent) -> Option<String> {
+pub(crate) fn typed_text(event: &KeyEvent) -> Option<String> {
     let held = event.modifiers - KeyModifiers::SHIFT;
     // Some keyboards make letters with both.
     let is_plain = held.is_empty() || held == KeyModifiers::CONTROL | KeyModifiers::ALT;
@@ -411,6 +423,7 @@ fn picture(pasted: &str) -> Option<(String, String)> {
     let path = Path::new(&text);
     let kind = path.extension()?.to_str()?.to_ascii_lowercase();
     let name = path.file_name()?.to_str()?.to_owned();
-    let is_picture = !text.contains('\n') && text.len() < 4_096 && PICTURES.contains(&kind.as_str());
+    let is_picture =
+        !text.contains('\n') && text.len() < 4_096 && PICTURE_EXTENSIONS.contains(&kind.as_str());
     (is_picture && path.is_absolute() && path.is_file()).then(|| (text.clone(), name))
 }

@@ -1,54 +1,54 @@
 //! The first start: a person gives Helve a model to speak with, and says whether a project's settings may count.
 //!
-//! [`Guide`] is the set-up as a value, as [`App`](crate::App) is the interface; [`lead`] is the loop around it; `guide_view` draws it.
+//! [`SetupGuide`] is the set-up as a value, as [`App`](crate::App) is the interface; [`lead`] is the loop around it; `guide_view` draws it.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_widgets::{Choice, Picker, Step};
+use helve_widgets::{Picker, PickerChoice, PickerMove};
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 use ratatui::text::Line;
 use tokio::sync::mpsc;
 
-use crate::approvals::GUARD;
-use crate::composer::typed;
-use crate::keys::{Action, Context};
-use crate::link::{Look, Make, Take};
-use crate::run::Device;
-use crate::terminal::{Notice, Notices};
-use crate::words::one_line;
+use crate::approvals::APPROVAL_GUARD_TIME;
+use crate::composer::typed_text;
+use crate::keys::{KeyAction, KeyContext};
+use crate::link::{AppOptions, MachineCall, MachineTextCall};
+use crate::run::TerminalDevice;
+use crate::terminal::{TerminalSignal, TerminalSignals};
+use crate::text_format::one_line;
 
 /// How often local servers are looked for.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const LOCAL_SCAN_INTERVAL: Duration = Duration::from_secs(2);
 /// No key is longer.
-const MOST_KEY: usize = 4_096;
+const MAX_API_KEY_CHARS: usize = 4_096;
 /// So many rows are gone through at once.
-const PAGE: usize = 10;
+const GUIDE_PAGE_ROWS: usize = 10;
 /// So many models of local servers are offered.
-const MOST_LOCAL: usize = 50;
+const MAX_LOCAL_MODELS: usize = 50;
 
 /// What the set-up asks of the machine. All but `now` and `guess` may take its time: it is called on a thread of its own.
 #[derive(Clone)]
-pub struct Helper {
-    pub now: Make<Instant>,
+pub struct SetupServices {
+    pub now: MachineCall<Instant>,
     /// Whose key it is, by its looks.
-    pub guess: Take<Option<String>>,
+    pub guess: MachineTextCall<Option<String>>,
     /// Those whose keys can be stored, by name, and what people call them.
     pub providers: Vec<(String, String)>,
     /// Stores the key of a provider.
-    pub store: Store,
+    pub store: ApiKeyStorer,
     /// Looks for servers on this machine.
-    pub look_around: Make<Nearby>,
+    pub look_around: MachineCall<LocalModelScan>,
 }
 
 /// Takes the name of a provider and a key.
-pub type Store = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
+pub type ApiKeyStorer = Arc<dyn Fn(&str, &str) -> Result<(), String> + Send + Sync>;
 
 /// What runs on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Nearby {
+pub struct LocalModelScan {
     /// Models that can be used.
     pub models: Vec<String>,
     /// What keeps a server that runs from being used.
@@ -57,49 +57,49 @@ pub struct Nearby {
 
 /// Where the set-up led to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Led {
+pub enum GuideOutcome {
     /// There is a key now.
-    Key,
+    KeyStored,
     /// A model of a server on this machine.
-    Local(String),
+    LocalModel(String),
     Demo,
     /// The project is trusted.
     Trusted,
     /// It was left without an answer, or the answer is no.
     Skipped,
     /// Somebody wants us to end, or the terminal is gone.
-    Told,
+    Terminated,
 }
 
-pub(crate) enum Stage {
+pub(crate) enum GuideStage {
     /// How to get a model.
-    Ways,
-    Key(String),
+    ChooseSource,
+    EnterKey(String),
     /// Whose key it is.
-    Whose(String, Box<Picker>),
-    Storing,
+    ChooseProvider(String, Box<Picker>),
+    StoringKey,
     /// Whether the project's settings may count: what they ask for.
     Trust(Vec<String>),
 }
 
 // Keys are never shown, not even to who looks for mistakes: no Debug.
-enum Job {
-    LookAround,
-    Store(String, String),
+enum GuideJob {
+    ScanLocalServers,
+    StoreKey(String, String),
 }
 
-enum Done {
-    Nearby(Nearby),
+enum GuideJobResult {
+    LocalModels(LocalModelScan),
     Stored(Result<String, String>),
 }
 
-pub struct Guide {
-    pub(crate) look: Look,
-    pub(crate) stage: Stage,
+pub struct SetupGuide {
+    pub(crate) look: AppOptions,
+    pub(crate) stage: GuideStage,
     pub(crate) ways: Picker,
-    pub(crate) nearby: Nearby,
+    pub(crate) nearby: LocalModelScan,
     providers: Vec<(String, String)>,
-    pub(crate) guess: Take<Option<String>>,
+    pub(crate) guess: MachineTextCall<Option<String>>,
     /// What went wrong last.
     pub(crate) trouble: Option<String>,
     /// Since when the question is there.
@@ -107,30 +107,30 @@ pub struct Guide {
     /// The first row that is seen of what is asked, and whether the last one was.
     pub(crate) top: usize,
     pub(crate) has_seen_all: bool,
-    jobs: Vec<Job>,
-    led: Option<Led>,
+    jobs: Vec<GuideJob>,
+    led: Option<GuideOutcome>,
 }
 
-impl Guide {
+impl SetupGuide {
     /// Helps to a model.
-    pub fn to_a_model(look: Look, helper: &Helper) -> Guide {
-        let jobs = vec![Job::LookAround];
-        let mut guide = Guide { jobs, ..Guide::new(Stage::Ways, look, helper) };
+    pub fn for_model(look: AppOptions, helper: &SetupServices) -> SetupGuide {
+        let jobs = vec![GuideJob::ScanLocalServers];
+        let mut guide = SetupGuide { jobs, ..SetupGuide::new(GuideStage::ChooseSource, look, helper) };
         guide.set_ways();
         guide
     }
 
     /// Asks whether a project may do what needs trust: a line for what it is about, and one for each thing.
-    pub fn to_trust(asked: Vec<String>, look: Look, helper: &Helper) -> Guide {
-        Guide::new(Stage::Trust(asked), look, helper)
+    pub fn for_trust(asked: Vec<String>, look: AppOptions, helper: &SetupServices) -> SetupGuide {
+        SetupGuide::new(GuideStage::Trust(asked), look, helper)
     }
 
-    fn new(stage: Stage, look: Look, helper: &Helper) -> Guide {
-        Guide {
+    fn new(stage: GuideStage, look: AppOptions, helper: &SetupServices) -> SetupGuide {
+        SetupGuide {
             look,
             stage,
             ways: Picker::default(),
-            nearby: Nearby::default(),
+            nearby: LocalModelScan::default(),
             providers: helper.providers.clone(),
             guess: helper.guess.clone(),
             trouble: None,
@@ -145,14 +145,14 @@ impl Guide {
     /// What can be chosen: a key, the models that were found, the demo.
     fn set_ways(&mut self) {
         let selected = self.ways.selected().and_then(|number| self.ways.choices().get(number)).cloned();
-        let key = Choice::new(
+        let key = PickerChoice::new(
             "paste a key",
             "of Anthropic, OpenAI, Gemini, OpenRouter or another; stored for you alone",
         );
-        let local = self.nearby.models.iter().take(MOST_LOCAL);
-        let local = local.map(|model| Choice::new(one_line(model), "runs on this machine"));
-        let demo = Choice::new("watch the demo", "a scripted model mends a small project, offline");
-        let ways: Vec<Choice> = std::iter::once(key).chain(local).chain([demo]).collect();
+        let local = self.nearby.models.iter().take(MAX_LOCAL_MODELS);
+        let local = local.map(|model| PickerChoice::new(one_line(model), "runs on this machine"));
+        let demo = PickerChoice::new("watch the demo", "a scripted model mends a small project, offline");
+        let ways: Vec<PickerChoice> = std::iter::once(key).chain(local).chain([demo]).collect();
         // Whoever is about to choose something still chooses the same.
         let place = selected.and_then(|selected| ways.iter().position(|way| *way == selected));
         self.ways = Picker::new(ways);
@@ -160,7 +160,7 @@ impl Guide {
     }
 
     fn is_looking(&self) -> bool {
-        matches!(self.stage, Stage::Ways)
+        matches!(self.stage, GuideStage::ChooseSource)
     }
 
     fn input(&mut self, input: &Input, now: Instant) {
@@ -173,22 +173,22 @@ impl Guide {
 
     fn paste(&mut self, text: &str) {
         match &mut self.stage {
-            Stage::Ways => self.stage = Stage::Key(bounded(text)),
-            Stage::Key(key) => *key = bounded(&format!("{key}{text}")),
+            GuideStage::ChooseSource => self.stage = GuideStage::EnterKey(bounded(text)),
+            GuideStage::EnterKey(key) => *key = bounded(&format!("{key}{text}")),
             _ => {}
         }
     }
 
     fn key(&mut self, event: &KeyEvent, now: Instant) {
-        let list = self.look.keys.action(Context::List, event);
+        let list = self.look.keys.action(KeyContext::List, event);
         match &mut self.stage {
-            Stage::Ways => match list {
-                Some(Action::Cancel) => self.led = Some(Led::Skipped),
-                Some(Action::Choose) => self.choose_way(),
+            GuideStage::ChooseSource => match list {
+                Some(KeyAction::Cancel) => self.led = Some(GuideOutcome::Skipped),
+                Some(KeyAction::Choose) => self.choose_way(),
                 action => step(&mut self.ways, action),
             },
-            Stage::Key(key) => match (list, event.code) {
-                (Some(Action::Cancel), _) => self.go_back(),
+            GuideStage::EnterKey(key) => match (list, event.code) {
+                (Some(KeyAction::Cancel), _) => self.go_back(),
                 (_, KeyCode::Enter) => {
                     let key = key.trim().to_owned();
                     self.take_key(key);
@@ -197,18 +197,18 @@ impl Guide {
                     key.pop();
                 }
                 _ => {
-                    if let Some(letter) = typed(event).filter(|_| key.len() < MOST_KEY) {
+                    if let Some(letter) = typed_text(event).filter(|_| key.len() < MAX_API_KEY_CHARS) {
                         key.push_str(&letter);
                     }
                 }
             },
-            Stage::Whose(key, picker) => match (list, typed(event)) {
-                (Some(Action::Cancel), _) => self.go_back(),
-                (Some(Action::Choose), _) => {
+            GuideStage::ChooseProvider(key, picker) => match (list, typed_text(event)) {
+                (Some(KeyAction::Cancel), _) => self.go_back(),
+                (Some(KeyAction::Choose), _) => {
                     let provider = picker.selected().and_then(|number| self.providers.get(number));
                     if let Some((name, _)) = provider {
-                        self.jobs.push(Job::Store(name.clone(), std::mem::take(key)));
-                        self.stage = Stage::Storing;
+                        self.jobs.push(GuideJob::StoreKey(name.clone(), std::mem::take(key)));
+                        self.stage = GuideStage::StoringKey;
                     }
                 }
                 (None, Some(letter)) => picker.set_filter(&format!("{}{letter}", picker.filter())),
@@ -219,39 +219,41 @@ impl Guide {
                 }
                 (action, _) => step(picker, action),
             },
-            Stage::Storing => {}
-            Stage::Trust(_) => self.decide(event, now),
+            GuideStage::StoringKey => {}
+            GuideStage::Trust(_) => self.decide(event, now),
         }
     }
 
     fn decide(&mut self, event: &KeyEvent, now: Instant) {
-        let is_early = now.saturating_duration_since(self.since) < GUARD;
-        match self.look.keys.action(Context::Approval, event) {
+        let is_early = now.saturating_duration_since(self.since) < APPROVAL_GUARD_TIME;
+        match self.look.keys.action(KeyContext::Approval, event) {
             // Nobody agrees to what they have not seen.
-            Some(Action::AllowOnce) if !is_early && self.has_seen_all => self.led = Some(Led::Trusted),
-            Some(Action::Reject | Action::StopTurn) => self.led = Some(Led::Skipped),
+            Some(KeyAction::AllowOnce) if !is_early && self.has_seen_all => {
+                self.led = Some(GuideOutcome::Trusted)
+            }
+            Some(KeyAction::Reject | KeyAction::StopTurn) => self.led = Some(GuideOutcome::Skipped),
             _ => {}
         }
-        match self.look.keys.action(Context::List, event) {
-            Some(Action::ListUp) => self.top = self.top.saturating_sub(1),
-            Some(Action::ListDown) => self.top += 1,
-            Some(Action::ListPageUp) => self.top = self.top.saturating_sub(PAGE),
-            Some(Action::ListPageDown) => self.top += PAGE,
+        match self.look.keys.action(KeyContext::List, event) {
+            Some(KeyAction::ListUp) => self.top = self.top.saturating_sub(1),
+            Some(KeyAction::ListDown) => self.top += 1,
+            Some(KeyAction::ListPageUp) => self.top = self.top.saturating_sub(GUIDE_PAGE_ROWS),
+            Some(KeyAction::ListPageDown) => self.top += GUIDE_PAGE_ROWS,
             _ => {}
         }
     }
 
     fn go_back(&mut self) {
-        (self.stage, self.trouble) = (Stage::Ways, None);
+        (self.stage, self.trouble) = (GuideStage::ChooseSource, None);
     }
 
     fn choose_way(&mut self) {
         let Some(number) = self.ways.selected() else { return };
         let model = number.checked_sub(1).and_then(|number| self.nearby.models.get(number));
         match model {
-            _ if number == 0 => self.stage = Stage::Key(String::new()),
-            Some(model) => self.led = Some(Led::Local(model.clone())),
-            None => self.led = Some(Led::Demo),
+            _ if number == 0 => self.stage = GuideStage::EnterKey(String::new()),
+            Some(model) => self.led = Some(GuideOutcome::LocalModel(model.clone())),
+            None => self.led = Some(GuideOutcome::Demo),
         }
     }
 
@@ -260,59 +262,64 @@ impl Guide {
         if key.is_empty() {
             self.trouble = Some("nothing was pasted yet".to_owned());
         } else if let Some(provider) = (self.guess)(&key) {
-            self.jobs.push(Job::Store(provider, key));
-            self.stage = Stage::Storing;
+            self.jobs.push(GuideJob::StoreKey(provider, key));
+            self.stage = GuideStage::StoringKey;
         } else {
-            let rows = self.providers.iter().map(|(name, title)| Choice::new(name.as_str(), title.as_str()));
+            let rows =
+                self.providers.iter().map(|(name, title)| PickerChoice::new(name.as_str(), title.as_str()));
             let mut picker = Picker::new(rows.collect());
             picker.prompt = Some("whose key is it? ".to_owned());
-            self.stage = Stage::Whose(key, Box::new(picker));
+            self.stage = GuideStage::ChooseProvider(key, Box::new(picker));
         }
     }
 
-    fn done(&mut self, done: Done) {
+    fn done(&mut self, done: GuideJobResult) {
         match done {
-            Done::Nearby(nearby) if nearby == self.nearby => {}
-            Done::Nearby(nearby) => {
+            GuideJobResult::LocalModels(nearby) if nearby == self.nearby => {}
+            GuideJobResult::LocalModels(nearby) => {
                 self.nearby = nearby;
                 self.set_ways();
             }
-            Done::Stored(Ok(_)) => self.led = Some(Led::Key),
-            Done::Stored(Err(why)) => (self.stage, self.trouble) = (Stage::Key(String::new()), Some(why)),
+            GuideJobResult::Stored(Ok(_)) => self.led = Some(GuideOutcome::KeyStored),
+            GuideJobResult::Stored(Err(why)) => {
+                (self.stage, self.trouble) = (GuideStage::EnterKey(String::new()), Some(why))
+            }
         }
     }
 
     /// What stays on the screen when it is over.
-    fn farewell(&self, led: &Led) -> Option<String> {
+    fn farewell(&self, led: &GuideOutcome) -> Option<String> {
         match led {
-            Led::Key => Some("✓ the key is stored, for you alone".to_owned()),
-            Led::Local(model) => Some(format!("✓ {} answers from this machine", one_line(model))),
+            GuideOutcome::KeyStored => Some("✓ the key is stored, for you alone".to_owned()),
+            GuideOutcome::LocalModel(model) => {
+                Some(format!("✓ {} answers from this machine", one_line(model)))
+            }
             _ => None,
         }
     }
 }
 
 fn bounded(key: &str) -> String {
-    key.chars().filter(|letter| !letter.is_control()).take(MOST_KEY).collect()
+    key.chars().filter(|letter| !letter.is_control()).take(MAX_API_KEY_CHARS).collect()
 }
 
-fn step(picker: &mut Picker, action: Option<Action>) {
+fn step(picker: &mut Picker, action: Option<KeyAction>) {
     match action {
-        Some(Action::ListUp) => picker.go(Step::Up),
-        Some(Action::ListDown) => picker.go(Step::Down),
-        Some(Action::ListPageUp) => picker.go(Step::PageUp),
-        Some(Action::ListPageDown) => picker.go(Step::PageDown),
+        Some(KeyAction::ListUp) => picker.go(PickerMove::Up),
+        Some(KeyAction::ListDown) => picker.go(PickerMove::Down),
+        Some(KeyAction::ListPageUp) => picker.go(PickerMove::PageUp),
+        Some(KeyAction::ListPageDown) => picker.go(PickerMove::PageDown),
         _ => {}
     }
 }
 
 /// Leads a person through the set-up. The screen must have been entered, and is not left at the end.
-pub async fn lead<W: Write, S: FnMut() -> Size>(
-    mut guide: Guide,
-    device: &mut Device<W, S>,
-    helper: &Helper,
-) -> io::Result<Led> {
-    let mut notices = Notices::listen()?;
+pub async fn run_guide<W: Write, S: FnMut() -> Size>(
+    mut guide: SetupGuide,
+    device: &mut TerminalDevice<W, S>,
+    helper: &SetupServices,
+) -> io::Result<GuideOutcome> {
+    let mut notices = TerminalSignals::listen()?;
     let (sender, mut done) = mpsc::unbounded_channel();
     loop {
         guide.jobs.drain(..).for_each(|job| start(job, helper, sender.clone()));
@@ -337,28 +344,30 @@ pub async fn lead<W: Write, S: FnMut() -> Size>(
                     }
                     guide.input(&input, (helper.now)());
                 }
-                None => return Ok(Led::Told),
+                None => return Ok(GuideOutcome::Terminated),
             },
             notice = notices.next() => match notice {
-                Notice::End => return Ok(Led::Told),
-                Notice::Suspend => {}
-                Notice::Continue => {
+                TerminalSignal::Terminate => return Ok(GuideOutcome::Terminated),
+                TerminalSignal::Suspend => {}
+                TerminalSignal::Continue => {
                     device.raw.resume()?;
                     device.screen.enter()?;
                 }
             },
             Some(result) = done.recv() => guide.done(result),
-            () = tokio::time::sleep(LOOK_AGAIN), if guide.is_looking() => guide.jobs.push(Job::LookAround),
+            () = tokio::time::sleep(LOCAL_SCAN_INTERVAL), if guide.is_looking() => guide.jobs.push(GuideJob::ScanLocalServers),
         }
     }
 }
 
-fn start(job: Job, helper: &Helper, done: mpsc::UnboundedSender<Done>) {
+fn start(job: GuideJob, helper: &SetupServices, done: mpsc::UnboundedSender<GuideJobResult>) {
     let helper = helper.clone();
     std::thread::spawn(move || {
         let result = match job {
-            Job::LookAround => Done::Nearby((helper.look_around)()),
-            Job::Store(provider, key) => Done::Stored((helper.store)(&provider, &key).map(|()| provider)),
+            GuideJob::ScanLocalServers => GuideJobResult::LocalModels((helper.look_around)()),
+            GuideJob::StoreKey(provider, key) => {
+                GuideJobResult::Stored((helper.store)(&provider, &key).map(|()| provider))
+            }
         };
         // Nobody waits for it any more if the set-up is over.
         let _ = done.send(result);

@@ -6,31 +6,31 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-const MOST_ENTRIES: usize = 1_000;
+const MAX_HISTORY_ENTRIES: usize = 1_000;
 /// A longer one is not kept.
-const MOST_OF_ONE: usize = 64 << 10;
-const MOST_FILE: u64 = 8 << 20;
+const MAX_HISTORY_ENTRY_BYTES: usize = 64 << 10;
+const MAX_HISTORY_FILE_BYTES: u64 = 8 << 20;
 /// A draft is saved at most so often.
-const EVERY: Duration = Duration::from_secs(1);
+const DRAFT_SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Oldest first. The file has one JSON string a line, and is only added to, so that several programs can share it.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct PromptHistory {
     file: Option<PathBuf>,
     entries: Vec<String>,
     /// Which one is shown, and what was written before that.
     shown: Option<(usize, String)>,
 }
 
-impl History {
-    pub(crate) fn read(file: Option<PathBuf>) -> History {
+impl PromptHistory {
+    pub(crate) fn read(file: Option<PathBuf>) -> PromptHistory {
         let text = file.as_deref().map(read_bounded).unwrap_or_default();
         let mut entries: Vec<String> =
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
         entries.dedup();
-        let is_long = entries.len() > 2 * MOST_ENTRIES;
-        entries.drain(..entries.len().saturating_sub(MOST_ENTRIES));
-        let history = History { file, entries, shown: None };
+        let is_long = entries.len() > 2 * MAX_HISTORY_ENTRIES;
+        entries.drain(..entries.len().saturating_sub(MAX_HISTORY_ENTRIES));
+        let history = PromptHistory { file, entries, shown: None };
         if is_long {
             history.rewrite();
         }
@@ -44,13 +44,13 @@ impl History {
     pub(crate) fn add(&mut self, text: &str) {
         self.shown = None;
         if text.trim().is_empty()
-            || text.len() > MOST_OF_ONE
+            || text.len() > MAX_HISTORY_ENTRY_BYTES
             || self.entries.last().is_some_and(|last| last == text)
         {
             return;
         }
         self.entries.push(text.to_owned());
-        self.entries.drain(..self.entries.len().saturating_sub(MOST_ENTRIES));
+        self.entries.drain(..self.entries.len().saturating_sub(MAX_HISTORY_ENTRIES));
         let Some(file) = &self.file else { return };
         if let Ok(line) = serde_json::to_string(text)
             && let Ok(mut file) = private().append(true).create(true).open(file)
@@ -101,15 +101,15 @@ impl History {
 
 /// What is being written.
 #[derive(Debug, Default)]
-pub(crate) struct Draft {
+pub(crate) struct PromptDraft {
     file: Option<PathBuf>,
     saved: String,
     last: Option<Instant>,
 }
 
-impl Draft {
-    pub(crate) fn new(file: Option<PathBuf>) -> Draft {
-        Draft { file, ..Draft::default() }
+impl PromptDraft {
+    pub(crate) fn new(file: Option<PathBuf>) -> PromptDraft {
+        PromptDraft { file, ..PromptDraft::default() }
     }
 
     /// What a crash has left.
@@ -124,7 +124,9 @@ impl Draft {
         if text == self.saved {
             return false;
         }
-        if self.last.is_some_and(|last| now.saturating_duration_since(last) < EVERY) && !text.is_empty() {
+        if self.last.is_some_and(|last| now.saturating_duration_since(last) < DRAFT_SAVE_INTERVAL)
+            && !text.is_empty()
+        {
             return true;
         }
         self.last = Some(now);
@@ -145,7 +147,8 @@ fn private() -> OpenOptions {
 
 fn read_bounded(file: &Path) -> String {
     let mut bytes = Vec::new();
-    let read = fs::File::open(file).and_then(|file| file.take(MOST_FILE).read_to_end(&mut bytes));
+    let read =
+        fs::File::open(file).and_then(|file| file.take(MAX_HISTORY_FILE_BYTES).read_to_end(&mut bytes));
     read.map(|_| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
@@ -164,9 +167,9 @@ mod tests {
     fn what_was_written_comes_back_in_order_and_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let file = Some(folder.path().join("history"));
-        let mut history = History::read(file.clone());
+        let mut history = PromptHistory::read(file.clone());
         ["one", "two\nlines", "two\nlines", " "].iter().for_each(|text| history.add(text));
-        let mut history = History::read(file);
+        let mut history = PromptHistory::read(file);
         assert_eq!(history.entries(), ["one", "two\nlines"]);
         assert_eq!(history.older("new"), Some("two\nlines"));
         assert_eq!(history.older("two\nlines"), Some("one"));
@@ -182,13 +185,13 @@ mod tests {
         let file = Some(folder.path().join("draft"));
         #[expect(clippy::disallowed_methods, reason = "any time will do")]
         let now = Instant::now();
-        let mut draft = Draft::new(file.clone());
+        let mut draft = PromptDraft::new(file.clone());
         assert!(!draft.save("half a", now));
         assert!(draft.save("half a sentence", now), "not yet");
-        assert_eq!(Draft::new(file.clone()).restore(), "half a");
-        assert!(!draft.save("half a sentence", now + EVERY));
-        assert_eq!(Draft::new(file.clone()).restore(), "half a sentence");
-        assert!(!draft.save("", now + EVERY));
-        assert_eq!(Draft::new(file).restore(), "");
+        assert_eq!(PromptDraft::new(file.clone()).restore(), "half a");
+        assert!(!draft.save("half a sentence", now + DRAFT_SAVE_INTERVAL));
+        assert_eq!(PromptDraft::new(file.clone()).restore(), "half a sentence");
+        assert!(!draft.save("", now + DRAFT_SAVE_INTERVAL));
+        assert_eq!(PromptDraft::new(file).restore(), "");
     }
 }

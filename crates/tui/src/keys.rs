@@ -1,11 +1,11 @@
 //! What keys do, and which ones usually do it. One table: the help, the reference and the keys themselves are made from it.
 
-use helve_widgets::Edit;
+use helve_widgets::EditorCommand;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Where a key is pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Context {
+pub enum KeyContext {
     /// The text input, and everything around it.
     Composer,
     /// A question that waits for a person.
@@ -14,15 +14,16 @@ pub enum Context {
     Pager,
 }
 
-impl Context {
-    pub const ALL: [Context; 4] = [Context::Composer, Context::Approval, Context::List, Context::Pager];
+impl KeyContext {
+    pub const ALL: [KeyContext; 4] =
+        [KeyContext::Composer, KeyContext::Approval, KeyContext::List, KeyContext::Pager];
 
     pub fn name(self) -> &'static str {
         match self {
-            Context::Composer => "Writing",
-            Context::Approval => "A question of the agent",
-            Context::List => "Lists",
-            Context::Pager => "Reading (Ctrl-O)",
+            KeyContext::Composer => "Writing",
+            KeyContext::Approval => "A question of the agent",
+            KeyContext::List => "Lists",
+            KeyContext::Pager => "Reading (Ctrl-O)",
         }
     }
 }
@@ -31,14 +32,14 @@ macro_rules! actions {
     ($($context:ident $variant:ident $name:literal [$($key:literal),*] $about:literal,)*) => {
         /// What a key does.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Action {
+        pub enum KeyAction {
             $($variant,)*
-            Edit(Edit),
+            Edit(EditorCommand),
         }
 
         /// Each action: where it counts, its name in settings, its keys, and what it does.
-        const TABLE: &[(Context, Action, &str, &[&str], &str)] =
-            &[$((Context::$context, Action::$variant, $name, &[$($key),*], $about),)*];
+        const ACTION_TABLE: &[(KeyContext, KeyAction, &str, &[&str], &str)] =
+            &[$((KeyContext::$context, KeyAction::$variant, $name, &[$($key),*], $about),)*];
     };
 }
 
@@ -87,58 +88,59 @@ actions! {
 }
 
 /// The keys of the text input.
-const EDITS: &[(Edit, &[&str])] = &[
-    (Edit::Left, &["left"]),
-    (Edit::Right, &["right", "ctrl-f"]),
-    (Edit::Up, &["up", "ctrl-p"]),
-    (Edit::Down, &["down", "ctrl-n"]),
-    (Edit::WordLeft, &["alt-b", "ctrl-left", "alt-left"]),
-    (Edit::WordRight, &["alt-f", "ctrl-right", "alt-right"]),
-    (Edit::LineStart, &["ctrl-a", "home"]),
-    (Edit::LineEnd, &["ctrl-e", "end"]),
-    (Edit::TextStart, &["ctrl-home", "alt-<"]),
-    (Edit::TextEnd, &["ctrl-end", "alt->"]),
-    (Edit::NewLine, &["alt-enter", "shift-enter", "ctrl-j"]),
-    (Edit::DeleteLeft, &["backspace", "ctrl-h", "shift-backspace"]),
-    (Edit::DeleteRight, &["delete"]),
-    (Edit::KillWordLeft, &["ctrl-w", "alt-backspace"]),
-    (Edit::KillWordRight, &["alt-d"]),
-    (Edit::KillToStart, &["ctrl-u"]),
-    (Edit::KillToEnd, &["ctrl-k"]),
-    (Edit::KillAll, &[]),
-    (Edit::Yank, &["ctrl-y"]),
-    (Edit::YankOlder, &["alt-y"]),
-    (Edit::Transpose, &["ctrl-t"]),
-    (Edit::Undo, &["ctrl-_", "ctrl-7", "ctrl-/"]),
-    (Edit::Redo, &["alt-_"]),
+const EDITOR_KEYS: &[(EditorCommand, &[&str])] = &[
+    (EditorCommand::Left, &["left"]),
+    (EditorCommand::Right, &["right", "ctrl-f"]),
+    (EditorCommand::Up, &["up", "ctrl-p"]),
+    (EditorCommand::Down, &["down", "ctrl-n"]),
+    (EditorCommand::WordLeft, &["alt-b", "ctrl-left", "alt-left"]),
+    (EditorCommand::WordRight, &["alt-f", "ctrl-right", "alt-right"]),
+    (EditorCommand::LineStart, &["ctrl-a", "home"]),
+    (EditorCommand::LineEnd, &["ctrl-e", "end"]),
+    (EditorCommand::TextStart, &["ctrl-home", "alt-<"]),
+    (EditorCommand::TextEnd, &["ctrl-end", "alt->"]),
+    (EditorCommand::NewLine, &["alt-enter", "shift-enter", "ctrl-j"]),
+    (EditorCommand::DeleteLeft, &["backspace", "ctrl-h", "shift-backspace"]),
+    (EditorCommand::DeleteRight, &["delete"]),
+    (EditorCommand::KillWordLeft, &["ctrl-w", "alt-backspace"]),
+    (EditorCommand::KillWordRight, &["alt-d"]),
+    (EditorCommand::KillToStart, &["ctrl-u"]),
+    (EditorCommand::KillToEnd, &["ctrl-k"]),
+    (EditorCommand::KillAll, &[]),
+    (EditorCommand::Yank, &["ctrl-y"]),
+    (EditorCommand::YankOlder, &["alt-y"]),
+    (EditorCommand::Transpose, &["ctrl-t"]),
+    (EditorCommand::Undo, &["ctrl-_", "ctrl-7", "ctrl-/"]),
+    (EditorCommand::Redo, &["alt-_"]),
 ];
 
 /// A key with what is held down beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct KeyPress {
     code: KeyCode,
     held: KeyModifiers,
 }
 
-impl Key {
+impl KeyPress {
     /// Terminals differ in how they tell shifted letters and Shift-Tab; here each has one form.
-    pub fn of(event: &KeyEvent) -> Key {
+    pub fn of(event: &KeyEvent) -> KeyPress {
         let held = event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         match event.code {
-            KeyCode::BackTab => Key { code: KeyCode::BackTab, held: held - KeyModifiers::SHIFT },
+            KeyCode::BackTab => KeyPress { code: KeyCode::BackTab, held: held - KeyModifiers::SHIFT },
             KeyCode::Tab if held.contains(KeyModifiers::SHIFT) => {
-                Key { code: KeyCode::BackTab, held: held - KeyModifiers::SHIFT }
+                KeyPress { code: KeyCode::BackTab, held: held - KeyModifiers::SHIFT }
             }
-            KeyCode::Char(letter) if held.contains(KeyModifiers::CONTROL) => {
-                Key { code: KeyCode::Char(letter.to_ascii_lowercase()), held: held - KeyModifiers::SHIFT }
-            }
-            KeyCode::Char(_) => Key { code: event.code, held: held - KeyModifiers::SHIFT },
-            code => Key { code, held },
+            KeyCode::Char(letter) if held.contains(KeyModifiers::CONTROL) => KeyPress {
+                code: KeyCode::Char(letter.to_ascii_lowercase()),
+                held: held - KeyModifiers::SHIFT,
+            },
+            KeyCode::Char(_) => KeyPress { code: event.code, held: held - KeyModifiers::SHIFT },
+            code => KeyPress { code, held },
         }
     }
 
     /// As in settings: `ctrl-o`, `shift-tab`, `alt-enter`, `f2`, `G`.
-    pub fn parse(text: &str) -> Option<Key> {
+    pub fn parse(text: &str) -> Option<KeyPress> {
         let mut held = KeyModifiers::NONE;
         let mut rest = text;
         while let Some((name, after)) = rest.split_once('-').filter(|(_, after)| !after.is_empty()) {
@@ -150,7 +152,7 @@ impl Key {
             };
             rest = after;
         }
-        Some(Key::of(&KeyEvent::new(code(rest)?, held)))
+        Some(KeyPress::of(&KeyEvent::new(code(rest)?, held)))
     }
 
     /// Whether it writes a letter.
@@ -160,8 +162,8 @@ impl Key {
 
     /// Whether whoever wants to stop or to leave relies on it, whatever the settings say.
     pub(crate) fn is_fixed(self) -> bool {
-        let ctrl_c = Key { code: KeyCode::Char('c'), held: KeyModifiers::CONTROL };
-        self == ctrl_c || self == Key { code: KeyCode::Esc, held: KeyModifiers::NONE }
+        let ctrl_c = KeyPress { code: KeyCode::Char('c'), held: KeyModifiers::CONTROL };
+        self == ctrl_c || self == KeyPress { code: KeyCode::Esc, held: KeyModifiers::NONE }
     }
 }
 
@@ -192,38 +194,43 @@ fn code(name: &str) -> Option<KeyCode> {
 
 /// An action: where it counts, its name in settings, its usual keys, and what it does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Row {
-    pub(crate) context: Context,
-    pub(crate) action: Action,
+pub(crate) struct KeyActionInfo {
+    pub(crate) context: KeyContext,
+    pub(crate) action: KeyAction,
     pub(crate) name: &'static str,
     pub(crate) keys: &'static [&'static str],
     pub(crate) about: &'static str,
 }
 
 /// Every action there is.
-pub(crate) fn all() -> impl Iterator<Item = Row> {
-    let actions =
-        TABLE.iter().map(|&(context, action, name, keys, about)| Row { context, action, name, keys, about });
-    let edits = EDITS.iter().map(|&(edit, keys)| {
-        let name = Edit::ALL.iter().find(|(_, own)| *own == edit).map_or("", |(name, _)| name);
+pub(crate) fn all_actions() -> impl Iterator<Item = KeyActionInfo> {
+    let actions = ACTION_TABLE.iter().map(|&(context, action, name, keys, about)| KeyActionInfo {
+        context,
+        action,
+        name,
+        keys,
+        about,
+    });
+    let edits = EDITOR_KEYS.iter().map(|&(edit, keys)| {
+        let name = EditorCommand::ALL.iter().find(|(_, own)| *own == edit).map_or("", |(name, _)| name);
         let about = match edit {
-            Edit::Up => "a row up; in the first row, what you wrote before",
-            Edit::Down => "a row down; in the last row, what you wrote after",
-            Edit::NewLine => "a new line (`\\` and Enter too)",
+            EditorCommand::Up => "a row up; in the first row, what you wrote before",
+            EditorCommand::Down => "a row down; in the last row, what you wrote after",
+            EditorCommand::NewLine => "a new line (`\\` and Enter too)",
             _ => name,
         };
-        Row { context: Context::Composer, action: Action::Edit(edit), name, keys, about }
+        KeyActionInfo { context: KeyContext::Composer, action: KeyAction::Edit(edit), name, keys, about }
     });
     actions.chain(edits)
 }
 
 /// The names that settings give to actions.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    all().map(|row| row.name)
+    all_actions().map(|row| row.name)
 }
 
-pub(crate) fn find(name: &str) -> Option<Row> {
-    all().find(|row| row.name == name)
+pub(crate) fn find(name: &str) -> Option<KeyActionInfo> {
+    all_actions().find(|row| row.name == name)
 }
 
 #[cfg(test)]
@@ -238,10 +245,12 @@ mod tests {
 
     #[test]
     fn every_key_of_the_tables_can_be_read() {
-        let keys =
-            TABLE.iter().flat_map(|(.., keys, _)| *keys).chain(EDITS.iter().flat_map(|(_, keys)| *keys));
+        let keys = ACTION_TABLE
+            .iter()
+            .flat_map(|(.., keys, _)| *keys)
+            .chain(EDITOR_KEYS.iter().flat_map(|(_, keys)| *keys));
         for key in keys {
-            assert!(Key::parse(key).is_some(), "{key}");
+            assert!(KeyPress::parse(key).is_some(), "{key}");
         }
     }
 
@@ -253,27 +262,27 @@ mod tests {
             pressed(KeyCode::BackTab, KeyModifiers::NONE),
             pressed(KeyCode::Tab, KeyModifiers::SHIFT),
         ] {
-            assert_eq!(map.action(Context::Composer, &event), Some(Action::CycleMode));
+            assert_eq!(map.action(KeyContext::Composer, &event), Some(KeyAction::CycleMode));
         }
         let end = pressed(KeyCode::Char('G'), KeyModifiers::SHIFT);
-        assert_eq!(map.action(Context::Pager, &end), Some(Action::ToEnd));
+        assert_eq!(map.action(KeyContext::Pager, &end), Some(KeyAction::ToEnd));
     }
 
     #[test]
     fn an_action_has_one_name_and_a_name_one_action() {
-        let mut names: Vec<&str> = all().map(|row| row.name).collect();
+        let mut names: Vec<&str> = all_actions().map(|row| row.name).collect();
         let count = names.len();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-        assert!(all().all(|row| find(row.name) == Some(row)));
+        assert!(all_actions().all(|row| find(row.name) == Some(row)));
     }
 
     proptest! {
         #[test]
         fn whatever_is_written_is_a_key_or_none(text in "((ctrl|Alt|shift|hyper)-){0,3}(\\PC{0,3}|enter|f[0-9]{0,4}|space)") {
-            if let Some(key) = Key::parse(&text) {
-                prop_assert_eq!(Key::of(&KeyEvent::new(key.code, key.held)), key);
+            if let Some(key) = KeyPress::parse(&text) {
+                prop_assert_eq!(KeyPress::of(&KeyEvent::new(key.code, key.held)), key);
             }
         }
     }

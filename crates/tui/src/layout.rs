@@ -2,22 +2,22 @@
 
 use std::time::Instant;
 
-use helve_widgets::{Cursor, put};
+use helve_widgets::{ScreenCursor, put_line};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 
-use crate::app::{App, Full};
-use crate::keys::Action;
-use crate::reading::hints;
+use crate::app::{App, FullScreenView};
+use crate::keys::KeyAction;
+use crate::pager_view::hints;
 
 /// In a lower window there is nothing but the input.
-const LOW: u16 = 4;
+const MIN_HEIGHT_FOR_STATUS: u16 = 4;
 /// In a lower window no line is spent on a border.
-const MIDDLE: u16 = 12;
+const MIN_HEIGHT_FOR_BORDER: u16 = 12;
 
 /// The live area: lines that happen, lines above the input, the input or a question, and the status line.
-pub(crate) struct Plan {
+pub(crate) struct LiveAreaLayout {
     width: u16,
     live: Vec<Line<'static>>,
     border: u16,
@@ -25,15 +25,15 @@ pub(crate) struct Plan {
     status: Option<Line<'static>>,
 }
 
-impl Plan {
-    pub(crate) fn new(app: &App, window: Size, limit: Option<u64>, now: Instant) -> Plan {
+impl LiveAreaLayout {
+    pub(crate) fn new(app: &App, window: Size, limit: Option<u64>, now: Instant) -> LiveAreaLayout {
         let (theme, keys) = (&app.look.theme, &app.look.keys);
         let columns = usize::from(window.width);
-        let status = (window.height >= LOW).then(|| match app.leaving {
+        let status = (window.height >= MIN_HEIGHT_FOR_STATUS).then(|| match app.leaving {
             Some(_) if !app.status.is_busy() => Line::styled("press Ctrl-C again to leave", theme.warning),
             _ => app.status.line(&app.look.status, columns, limit, theme),
         });
-        let border = u16::from(window.height >= MIDDLE);
+        let border = u16::from(window.height >= MIN_HEIGHT_FOR_BORDER);
         let room = window.height.saturating_sub(u16::from(status.is_some()) + border).max(1);
         let input = if app.approvals.is_open() {
             app.approvals.height(window.width, room.saturating_sub(room / 5).max(1), keys, theme)
@@ -52,7 +52,7 @@ impl Plan {
         let hidden = live.len().saturating_sub(room - above.len());
         live.drain(..hidden);
         live.extend(above);
-        Plan { width: window.width, live, border, input, status }
+        LiveAreaLayout { width: window.width, live, border, input, status }
     }
 
     pub(crate) fn height(&self) -> u16 {
@@ -61,16 +61,16 @@ impl Plan {
         live.saturating_add(self.border).saturating_add(self.input).saturating_add(status)
     }
 
-    pub(crate) fn draw(&self, app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
+    pub(crate) fn draw(&self, app: &mut App, buffer: &mut Buffer) -> Option<ScreenCursor> {
         let theme = app.look.theme.clone();
         let mut y = 0;
         for line in &self.live {
-            put(buffer, Position::new(0, y), self.width, line);
+            put_line(buffer, Position::new(0, y), self.width, line);
             y += 1;
         }
         if self.border > 0 {
             let rule = Line::styled("─".repeat(self.width.into()), theme.border);
-            put(buffer, Position::new(0, y), self.width, &rule);
+            put_line(buffer, Position::new(0, y), self.width, &rule);
             y += 1;
         }
         let area = Rect { x: 0, y, width: self.width, height: self.input }.intersection(buffer.area);
@@ -79,7 +79,7 @@ impl Plan {
             app.approvals.draw(area, buffer, &keys, &theme)
         } else {
             let hint = if app.status.is_busy() {
-                format!("{} queues, {} steers", keys.key(Action::Send), keys.key(Action::Steer))
+                format!("{} queues, {} steers", keys.key(KeyAction::Send), keys.key(KeyAction::Steer))
             } else {
                 "what shall be done?".to_owned()
             };
@@ -87,41 +87,43 @@ impl Plan {
         };
         if let Some(status) = &self.status {
             let y = y + self.input;
-            let used = put(buffer, Position::new(0, y), self.width, status);
+            let used = put_line(buffer, Position::new(0, y), self.width, status);
             let hints = hints(&keys, &theme);
             let needed = u16::try_from(helve_widgets::width::line_width(&hints)).unwrap_or(u16::MAX);
             if used.saturating_add(needed).saturating_add(2) <= self.width {
-                put(buffer, Position::new(self.width - needed, y), needed, &hints);
+                put_line(buffer, Position::new(self.width - needed, y), needed, &hints);
             }
         }
-        at.map(Cursor::at)
+        at.map(ScreenCursor::at)
     }
 }
 
 /// What fills the window.
-pub(crate) fn full(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
+pub(crate) fn draw_full_screen(app: &mut App, buffer: &mut Buffer) -> Option<ScreenCursor> {
     let area = buffer.area;
     let cursor = full_alone(app, buffer);
     if app.approvals.is_open() && app.full.is_some() {
         let note = Line::styled(" a question waits: close this ", app.look.theme.warning);
         let width =
             u16::try_from(helve_widgets::width::line_width(&note)).unwrap_or(u16::MAX).min(area.width);
-        put(buffer, Position::new(area.right() - width, area.y), width, &note);
+        put_line(buffer, Position::new(area.right() - width, area.y), width, &note);
     }
     cursor
 }
 
-fn full_alone(app: &mut App, buffer: &mut Buffer) -> Option<Cursor> {
+fn full_alone(app: &mut App, buffer: &mut Buffer) -> Option<ScreenCursor> {
     let area = buffer.area;
     let (theme, keys) = (&app.look.theme, &app.look.keys);
     match app.full.as_mut()? {
-        Full::Reading(reading) => {
+        FullScreenView::Pager(reading) => {
             reading.draw(area, buffer, keys, theme);
             None
         }
-        Full::Models(models) => models.draw(area, buffer, theme).map(Cursor::at),
-        Full::Modes(list) | Full::Efforts(list) => list.draw(area, buffer, theme).map(Cursor::at),
-        Full::Sessions(sessions) => sessions.draw(area, buffer, theme).map(Cursor::at),
-        Full::Changes(changes) => changes.draw(area, buffer, keys, theme).map(Cursor::at),
+        FullScreenView::Models(models) => models.draw(area, buffer, theme).map(ScreenCursor::at),
+        FullScreenView::Modes(list) | FullScreenView::Efforts(list) => {
+            list.draw(area, buffer, theme).map(ScreenCursor::at)
+        }
+        FullScreenView::Sessions(sessions) => sessions.draw(area, buffer, theme).map(ScreenCursor::at),
+        FullScreenView::Changes(changes) => changes.draw(area, buffer, keys, theme).map(ScreenCursor::at),
     }
 }

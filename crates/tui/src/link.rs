@@ -6,46 +6,46 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use helve_protocol::{
-    AgentName, BlobId, Command, Cost, Event, FilePart, Message, Mode, ModelName, Query, Queued, Reply, Seq,
-    SessionId, Task,
+    AgentName, BlobId, Cost, FilePart, Message, ModelName, PermissionMode, PlanTask, QueryReply,
+    QueuedMessage, Seq, SessionCommand, SessionEvent, SessionId, SessionQuery,
 };
 use helve_widgets::Theme;
 use tokio::sync::mpsc;
 
 use crate::keymap::KeyMap;
-use crate::status::StatusItem;
+use crate::status::StatusBarItem;
 
 /// The way to a session and back.
 #[derive(Debug)]
-pub struct Link {
-    pub orders: mpsc::Sender<Order>,
+pub struct SessionLink {
+    pub orders: mpsc::Sender<UiRequest>,
     /// Closed when the session has ended.
-    pub told: mpsc::Receiver<Told>,
+    pub told: mpsc::Receiver<SessionMessage>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Order {
-    Do(Command),
-    Ask(Query),
+pub enum UiRequest {
+    Command(SessionCommand),
+    Query(SessionQuery),
 }
 
 #[derive(Clone, Debug)]
-pub enum Told {
-    Event(Arc<Event>),
-    Reply(Reply),
+pub enum SessionMessage {
+    Event(Arc<SessionEvent>),
+    Reply(QueryReply),
     /// All of the session is known now; what is shown already was only its end.
-    Opened(Box<Opened>),
+    Overview(Box<SessionOverview>),
 }
 
 /// What the session is like when it is opened.
 #[derive(Clone, Debug, Default)]
-pub struct Opened {
+pub struct SessionOverview {
     pub model: Option<ModelName>,
     pub agent: Option<AgentName>,
-    pub mode: Mode,
+    pub mode: PermissionMode,
     pub cost: Cost,
-    pub queue: Vec<Queued>,
-    pub plan: Vec<Task>,
+    pub queue: Vec<QueuedMessage>,
+    pub plan: Vec<PlanTask>,
     /// The last of what was said in it.
     pub recent: Vec<Message>,
     /// Whether anything was said before that.
@@ -60,7 +60,7 @@ pub struct Opened {
 
 /// Facts about where we are.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct AppContext {
     pub version: String,
     /// The project, as people write it.
     pub project: String,
@@ -71,29 +71,29 @@ pub struct Facts {
 
 /// How the interface looks and which keys it has.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct AppOptions {
     pub theme: Theme,
     pub keys: KeyMap,
     /// What the status line tells, in this order.
-    pub status: Vec<StatusItem>,
+    pub status: Vec<StatusBarItem>,
 }
 
-impl Default for Look {
-    fn default() -> Look {
-        Look { theme: Theme::default(), keys: KeyMap::default(), status: StatusItem::ALL.to_vec() }
+impl Default for AppOptions {
+    fn default() -> AppOptions {
+        AppOptions { theme: Theme::default(), keys: KeyMap::default(), status: StatusBarItem::ALL.to_vec() }
     }
 }
 
 /// What a command of the user's gave.
 #[derive(Clone, Debug, Default)]
-pub struct Ran {
+pub struct UserCommandResult {
     pub output: String,
     pub is_well: bool,
 }
 
 /// A session that can be gone on with.
 #[derive(Clone, Debug)]
-pub struct Past {
+pub struct SessionRow {
     pub session: SessionId,
     pub title: String,
     /// When something last happened in it, in words.
@@ -108,7 +108,7 @@ pub struct Past {
 
 /// How a session began and ended.
 #[derive(Clone, Debug, Default)]
-pub struct Glimpse {
+pub struct SessionPreview {
     pub first: String,
     pub last: String,
 }
@@ -128,7 +128,7 @@ pub struct ModelChoice {
 
 /// A file that the session changed.
 #[derive(Clone, Debug, Default)]
-pub struct Changed {
+pub struct SessionFileChange {
     pub path: String,
     pub added: u64,
     pub removed: u64,
@@ -137,9 +137,9 @@ pub struct Changed {
 
 /// Tells a command that it is to stop.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct CommandStopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl CommandStopFlag {
     pub fn stop(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -149,69 +149,70 @@ impl Stop {
     }
 }
 
-impl PartialEq for Stop {
-    fn eq(&self, other: &Stop) -> bool {
+impl PartialEq for CommandStopFlag {
+    fn eq(&self, other: &CommandStopFlag) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 /// Runs a command until it ends or is stopped, and tells the last of its output now and then.
-pub type RunOwn = Arc<dyn Fn(&str, &Stop, &dyn Fn(String)) -> Ran + Send + Sync>;
-pub type LookInto = Arc<dyn Fn(SessionId) -> Glimpse + Send + Sync>;
-pub type Attach = Arc<dyn Fn(&Path) -> Result<FilePart, String> + Send + Sync>;
-pub type Measure = Arc<dyn Fn(&ModelName) -> Option<u64> + Send + Sync>;
+pub type UserCommandRunner =
+    Arc<dyn Fn(&str, &CommandStopFlag, &dyn Fn(String)) -> UserCommandResult + Send + Sync>;
+pub type SessionPreviewReader = Arc<dyn Fn(SessionId) -> SessionPreview + Send + Sync>;
+pub type FileAttacher = Arc<dyn Fn(&Path) -> Result<FilePart, String> + Send + Sync>;
+pub type ContextSizeLookup = Arc<dyn Fn(&ModelName) -> Option<u64> + Send + Sync>;
 /// The last of the session's events before one, some bytes of them.
-pub type LookBack = Arc<dyn Fn(Seq, u64) -> Result<Vec<Event>, String> + Send + Sync>;
-pub type Payload = Arc<dyn Fn(BlobId) -> Result<Vec<u8>, String> + Send + Sync>;
-pub type Make<T> = Arc<dyn Fn() -> T + Send + Sync>;
-pub type Take<T> = Arc<dyn Fn(&str) -> T + Send + Sync>;
+pub type EventHistoryReader = Arc<dyn Fn(Seq, u64) -> Result<Vec<SessionEvent>, String> + Send + Sync>;
+pub type EventPayloadReader = Arc<dyn Fn(BlobId) -> Result<Vec<u8>, String> + Send + Sync>;
+pub type MachineCall<T> = Arc<dyn Fn() -> T + Send + Sync>;
+pub type MachineTextCall<T> = Arc<dyn Fn(&str) -> T + Send + Sync>;
 
 /// What the interface asks of the machine. Everything but `now` may take its time: it is called on a thread of its own.
 #[derive(Clone)]
-pub struct World {
-    pub now: Make<Instant>,
+pub struct MachineAccess {
+    pub now: MachineCall<Instant>,
     /// The files of the project.
-    pub files: Make<Vec<String>>,
+    pub files: MachineCall<Vec<String>>,
     /// The branch that is worked on, with a mark if something is not committed.
-    pub branch: Make<Option<String>>,
+    pub branch: MachineCall<Option<String>>,
     /// How commands are confined.
-    pub sandbox: Make<String>,
+    pub sandbox: MachineCall<String>,
     /// The models that are known, those that can be used first.
-    pub models: Make<Vec<ModelChoice>>,
+    pub models: MachineCall<Vec<ModelChoice>>,
     /// The sessions that can be gone on with, the last one first.
-    pub sessions: Make<Result<Vec<Past>, String>>,
-    pub glimpse: LookInto,
+    pub sessions: MachineCall<Result<Vec<SessionRow>, String>>,
+    pub glimpse: SessionPreviewReader,
     /// What this session changed, since it began.
-    pub changes: Make<Result<Vec<Changed>, String>>,
+    pub changes: MachineCall<Result<Vec<SessionFileChange>, String>>,
     /// Runs a command of the user's.
-    pub shell: RunOwn,
+    pub shell: UserCommandRunner,
     /// Keeps a sentence for later sessions, and tells where.
-    pub remember: Take<Result<String, String>>,
+    pub remember: MachineTextCall<Result<String, String>>,
     /// Lets the user write in an editor of theirs. The terminal is free meanwhile.
-    pub edit: Take<Result<String, String>>,
+    pub edit: MachineTextCall<Result<String, String>>,
     /// Keeps a picture for the session.
-    pub attach: Attach,
+    pub attach: FileAttacher,
     /// What was said and done, from its end.
-    pub look_back: LookBack,
+    pub look_back: EventHistoryReader,
     /// What an event only names.
-    pub payload: Payload,
+    pub payload: EventPayloadReader,
     /// What works here, as `helve doctor` tells it.
-    pub doctor: Make<String>,
+    pub doctor: MachineCall<String>,
     /// The rules as they are now.
-    pub permissions: Make<String>,
+    pub permissions: MachineCall<String>,
     /// How many tokens a model takes.
-    pub context: Measure,
+    pub context: ContextSizeLookup,
 }
 
 /// How the interface was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum AppExitReason {
     Quit,
     /// Somebody wants us to end: a signal, or the terminal is gone.
-    Told,
+    Terminated,
     /// The session is over, though nobody wanted that.
     SessionEnded,
     /// Another session is wanted.
-    New,
-    Resume(SessionId),
+    NewSession,
+    ResumeSession(SessionId),
 }

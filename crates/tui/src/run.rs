@@ -6,30 +6,30 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use helve_widgets::Screen;
+use helve_widgets::TerminalScreen;
 use ratatui::crossterm::event::Event;
 use ratatui::layout::Size;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::errands::{self, Done, Errand};
-use crate::link::{Ending, Link, World};
-use crate::terminal::{Keyboard, Notice, Notices, Raw, stop};
+use crate::link::{AppExitReason, MachineAccess, SessionLink};
+use crate::machine_jobs::{self, MachineJob, MachineJobResult};
+use crate::terminal::{KeyboardReader, RawMode, TerminalSignal, TerminalSignals, suspend_process};
 
-const FRAME: Duration = Duration::from_millis(16);
+const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 /// After a key it is drawn sooner, so that typing feels immediate.
-const AFTER_KEY: Duration = Duration::from_millis(3);
+const KEY_FRAME_DELAY: Duration = Duration::from_millis(3);
 /// How often something is drawn that moves by itself.
-const MOVE: Duration = Duration::from_millis(100);
+const ANIMATION_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The terminal that it runs on.
-pub struct Device<W: Write, S: FnMut() -> Size> {
-    pub screen: Screen<W, S>,
-    pub keyboard: Keyboard,
-    pub raw: Raw,
+pub struct TerminalDevice<W: Write, S: FnMut() -> Size> {
+    pub screen: TerminalScreen<W, S>,
+    pub keyboard: KeyboardReader,
+    pub raw: RawMode,
 }
 
-impl<W: Write, S: FnMut() -> Size> Device<W, S> {
+impl<W: Write, S: FnMut() -> Size> TerminalDevice<W, S> {
     /// Lets another program have the terminal while `work` runs.
     fn lend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
         self.screen.leave()?;
@@ -48,27 +48,27 @@ impl<W: Write, S: FnMut() -> Size> Device<W, S> {
 /// Runs the interface until it is left. The screen must have been entered, and is not left at the end.
 pub async fn run<W: Write, S: FnMut() -> Size>(
     mut app: App,
-    device: &mut Device<W, S>,
-    mut link: Link,
-    world: &World,
-) -> io::Result<Ending> {
-    let mut notices = Notices::listen()?;
+    device: &mut TerminalDevice<W, S>,
+    mut link: SessionLink,
+    world: &MachineAccess,
+) -> io::Result<AppExitReason> {
+    let mut notices = TerminalSignals::listen()?;
     let (sender, mut done) = mpsc::unbounded_channel();
-    let mut clock = Frames::new((world.now)());
+    let mut clock = FrameClock::new((world.now)());
     // Continuing after a stop of our own is no news.
     let mut was_stopped = false;
     loop {
-        for order in app.take_orders() {
+        for order in app.take_requests() {
             // A session that has ended tells so itself.
             let _ = link.orders.send(order).await;
         }
         for errand in app.take_errands() {
-            was_stopped |= errand == Errand::Suspend;
-            serve(errand, &mut app, device, world, &sender)?;
+            was_stopped |= errand == MachineJob::Suspend;
+            perform_job(errand, &mut app, device, world, &sender)?;
         }
         if let Some(ending) = app.ending() {
             let ending = ending.clone();
-            app.tick((world.now)() + FRAME);
+            app.tick((world.now)() + FRAME_INTERVAL);
             app.draw(&mut device.screen, None, (world.now)())?;
             return Ok(ending);
         }
@@ -83,74 +83,74 @@ pub async fn run<W: Write, S: FnMut() -> Size>(
         tokio::select! {
             biased;
             key = device.keyboard.next() => {
-                let Some(key) = key else { return Ok(Ending::Told) };
+                let Some(key) = key else { return Ok(AppExitReason::Terminated) };
                 if matches!(key, Event::Resize(..)) {
                     device.screen.resized();
                 }
                 app.input(&key, (world.now)());
-                clock.ask(AFTER_KEY);
+                clock.ask(KEY_FRAME_DELAY);
             }
             notice = notices.next() => match notice {
-                Notice::End => return Ok(Ending::Told),
-                Notice::Suspend => {
+                TerminalSignal::Terminate => return Ok(AppExitReason::Terminated),
+                TerminalSignal::Suspend => {
                     was_stopped = true;
-                    device.lend(stop)?;
+                    device.lend(suspend_process)?;
                     clock.ask(Duration::ZERO);
                 }
-                Notice::Continue if std::mem::take(&mut was_stopped) => {}
-                Notice::Continue => {
+                TerminalSignal::Continue if std::mem::take(&mut was_stopped) => {}
+                TerminalSignal::Continue => {
                     device.raw.resume()?;
                     device.screen.enter()?;
                     clock.ask(Duration::ZERO);
                 }
             },
             told = link.told.recv() => {
-                let Some(told) = told else { return Ok(Ending::SessionEnded) };
+                let Some(told) = told else { return Ok(AppExitReason::SessionEnded) };
                 app.told(&told, (world.now)());
-                clock.ask(FRAME);
+                clock.ask(FRAME_INTERVAL);
             }
             Some(result) = done.recv() => {
                 app.done(result);
-                clock.ask(FRAME);
+                clock.ask(FRAME_INTERVAL);
             }
             () = clock.wait((world.now)()) => {}
         }
     }
 }
 
-fn serve<W: Write, S: FnMut() -> Size>(
-    errand: Errand,
+fn perform_job<W: Write, S: FnMut() -> Size>(
+    errand: MachineJob,
     app: &mut App,
-    device: &mut Device<W, S>,
-    world: &World,
-    done: &mpsc::UnboundedSender<Done>,
+    device: &mut TerminalDevice<W, S>,
+    world: &MachineAccess,
+    done: &mpsc::UnboundedSender<MachineJobResult>,
 ) -> io::Result<()> {
     match errand {
-        Errand::Edit(text) => {
+        MachineJob::Edit(text) => {
             let edited = device.lend(|| (world.edit)(&text))?;
-            app.done(Done::Edited(edited));
+            app.done(MachineJobResult::Edited(edited));
         }
-        Errand::Suspend => device.lend(stop)?,
-        Errand::Redraw => {
+        MachineJob::Suspend => device.lend(suspend_process)?,
+        MachineJob::Redraw => {
             device.screen.leave()?;
             device.screen.enter()?;
         }
-        Errand::Copy(text) => device.screen.copy(&BASE64_STANDARD.encode(text))?,
-        Errand::Notify(text) => device.screen.notify(&text)?,
-        errand => errands::start(errand, world, done.clone()),
+        MachineJob::Copy(text) => device.screen.copy(&BASE64_STANDARD.encode(text))?,
+        MachineJob::Notify(text) => device.screen.notify(&text)?,
+        errand => machine_jobs::start_job(errand, world, done.clone()),
     }
     Ok(())
 }
 
 /// When the next frame is due.
-struct Frames {
+struct FrameClock {
     last: Instant,
     next: Option<Instant>,
 }
 
-impl Frames {
-    fn new(now: Instant) -> Frames {
-        Frames { last: now, next: Some(now) }
+impl FrameClock {
+    fn new(now: Instant) -> FrameClock {
+        FrameClock { last: now, next: Some(now) }
     }
 
     /// Something has changed: a frame is wanted so long after the last one.
@@ -165,7 +165,7 @@ impl Frames {
 
     fn drawn(&mut self, now: Instant, is_moving: bool) {
         self.last = now;
-        self.next = is_moving.then(|| now + MOVE);
+        self.next = is_moving.then(|| now + ANIMATION_INTERVAL);
     }
 
     async fn wait(&self, now: Instant) {

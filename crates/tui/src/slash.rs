@@ -2,15 +2,15 @@
 
 /// One command: its word, what may stand behind it, and what it does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slash {
+pub(crate) struct SlashCommand {
     pub(crate) word: &'static str,
     pub(crate) takes: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) does: Does,
+    pub(crate) does: SlashAction,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Does {
+pub(crate) enum SlashAction {
     Help,
     New,
     Model,
@@ -18,7 +18,7 @@ pub(crate) enum Does {
     Effort,
     Cost,
     Diff,
-    GoOn,
+    Continue,
     Resume,
     Rename,
     Copy,
@@ -27,44 +27,49 @@ pub(crate) enum Does {
     Quit,
 }
 
-const fn slash(word: &'static str, takes: &'static str, about: &'static str, does: Does) -> Slash {
-    Slash { word, takes, about, does }
+const fn slash(
+    word: &'static str,
+    takes: &'static str,
+    about: &'static str,
+    does: SlashAction,
+) -> SlashCommand {
+    SlashCommand { word, takes, about, does }
 }
 
-pub(crate) const ALL: [Slash; 15] = [
-    slash("help", "", "the keys and the commands", Does::Help),
-    slash("new", "", "begin another session; this one is kept", Does::New),
-    slash("clear", "", "the same: begin with an empty conversation", Does::New),
-    slash("continue", "", "go on with a turn that stopped", Does::GoOn),
-    slash("resume", "", "go on with another session", Does::Resume),
-    slash("model", "[NAME]", "let another model answer", Does::Model),
-    slash("mode", "[MODE]", "how freely the agent may act", Does::Mode),
-    slash("effort", "[LEVEL]", "how much the model thinks", Does::Effort),
-    slash("diff", "", "which files the session changed, and how", Does::Diff),
-    slash("cost", "", "what was spent in this session", Does::Cost),
-    slash("rename", "TITLE", "give the session a title", Does::Rename),
-    slash("copy", "", "copy the last answer to the clipboard", Does::Copy),
-    slash("permissions", "", "the mode and the rules of your settings", Does::Permissions),
-    slash("doctor", "", "what works on this machine, and what does not", Does::Doctor),
-    slash("quit", "", "leave; `helve --continue` goes on", Does::Quit),
+pub(crate) const SLASH_COMMANDS: [SlashCommand; 15] = [
+    slash("help", "", "the keys and the commands", SlashAction::Help),
+    slash("new", "", "begin another session; this one is kept", SlashAction::New),
+    slash("clear", "", "the same: begin with an empty conversation", SlashAction::New),
+    slash("continue", "", "go on with a turn that stopped", SlashAction::Continue),
+    slash("resume", "", "go on with another session", SlashAction::Resume),
+    slash("model", "[NAME]", "let another model answer", SlashAction::Model),
+    slash("mode", "[MODE]", "how freely the agent may act", SlashAction::Mode),
+    slash("effort", "[LEVEL]", "how much the model thinks", SlashAction::Effort),
+    slash("diff", "", "which files the session changed, and how", SlashAction::Diff),
+    slash("cost", "", "what was spent in this session", SlashAction::Cost),
+    slash("rename", "TITLE", "give the session a title", SlashAction::Rename),
+    slash("copy", "", "copy the last answer to the clipboard", SlashAction::Copy),
+    slash("permissions", "", "the mode and the rules of your settings", SlashAction::Permissions),
+    slash("doctor", "", "what works on this machine, and what does not", SlashAction::Doctor),
+    slash("quit", "", "leave; `helve --continue` goes on", SlashAction::Quit),
 ];
 
 /// What a line that begins with a slash means.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Meaning<'a> {
-    Command(Slash, &'a str),
+pub(crate) enum SlashLine<'a> {
+    Command(SlashCommand, &'a str),
     /// A path, or whatever: a message like any other.
     Message,
     Unknown(&'a str),
 }
 
-pub(crate) fn parse(line: &str) -> Meaning<'_> {
-    let Some(rest) = line.strip_prefix('/') else { return Meaning::Message };
+pub(crate) fn parse(line: &str) -> SlashLine<'_> {
+    let Some(rest) = line.strip_prefix('/') else { return SlashLine::Message };
     let (word, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-    match ALL.iter().find(|command| command.word == word) {
-        Some(command) => Meaning::Command(*command, argument.trim()),
-        None if word.contains('/') || word.is_empty() || line.contains('\n') => Meaning::Message,
-        None => Meaning::Unknown(word),
+    match SLASH_COMMANDS.iter().find(|command| command.word == word) {
+        Some(command) => SlashLine::Command(*command, argument.trim()),
+        None if word.contains('/') || word.is_empty() || line.contains('\n') => SlashLine::Message,
+        None => SlashLine::Unknown(word),
     }
 }
 
@@ -74,10 +79,10 @@ mod tests {
 
     #[test]
     fn a_path_is_no_command() {
-        assert!(matches!(parse("/etc/hosts is wrong"), Meaning::Message));
-        assert!(matches!(parse("/ what"), Meaning::Message));
-        assert!(matches!(parse("/fly"), Meaning::Unknown("fly")));
-        let Meaning::Command(command, argument) = parse("/model  fast ") else { panic!("no command") };
-        assert_eq!((command.does, argument), (Does::Model, "fast"));
+        assert!(matches!(parse("/etc/hosts is wrong"), SlashLine::Message));
+        assert!(matches!(parse("/ what"), SlashLine::Message));
+        assert!(matches!(parse("/fly"), SlashLine::Unknown("fly")));
+        let SlashLine::Command(command, argument) = parse("/model  fast ") else { panic!("no command") };
+        assert_eq!((command.does, argument), (SlashAction::Model, "fast"));
     }
 }

@@ -3,27 +3,28 @@
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    AgentName, Body, Cost, Effort, Event, Mode, ModelName, Part, Queued, SessionState, Status as Doing, Task,
-    TaskState, ToolClass, Usage,
+    AgentName, Cost, EventBody, MessagePart, ModelName, PermissionMode, PlanTask, PlanTaskState,
+    QueuedMessage, ReasoningEffort, SessionEvent, SessionState, SessionStatus as Doing, TokenUsage,
+    ToolClass,
 };
 use helve_widgets::{Theme, width};
 use ratatui::text::{Line, Span};
 
-use crate::cards::frame;
+use crate::cards::spinner_frame;
 use crate::keymap::KeyMap;
-use crate::keys::Action;
-use crate::link::Opened;
-use crate::words::{duration, one_line, tokens};
+use crate::keys::KeyAction;
+use crate::link::SessionOverview;
+use crate::text_format::{duration, one_line, tokens};
 
 /// So many tasks and waiting messages are shown.
-const MOST_TASKS: usize = 6;
-const MOST_QUEUED: usize = 3;
+const MAX_SHOWN_TASKS: usize = 6;
+const MAX_SHOWN_QUEUED: usize = 3;
 /// Whoever waits so long for a command is told how not to.
-const LONG_COMMAND: Duration = Duration::from_secs(3);
+const LONG_COMMAND_DURATION: Duration = Duration::from_secs(3);
 
 /// Something that the status line can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatusItem {
+pub enum StatusBarItem {
     Model,
     Agent,
     Mode,
@@ -34,36 +35,36 @@ pub enum StatusItem {
     Queue,
 }
 
-impl StatusItem {
-    pub const ALL: [StatusItem; 8] = [
-        StatusItem::Model,
-        StatusItem::Agent,
-        StatusItem::Mode,
-        StatusItem::Context,
-        StatusItem::Cost,
-        StatusItem::Branch,
-        StatusItem::Sandbox,
-        StatusItem::Queue,
+impl StatusBarItem {
+    pub const ALL: [StatusBarItem; 8] = [
+        StatusBarItem::Model,
+        StatusBarItem::Agent,
+        StatusBarItem::Mode,
+        StatusBarItem::Context,
+        StatusBarItem::Cost,
+        StatusBarItem::Branch,
+        StatusBarItem::Sandbox,
+        StatusBarItem::Queue,
     ];
 }
 
 #[derive(Debug)]
-pub(crate) struct Status {
+pub(crate) struct StatusBar {
     pub(crate) model: Option<ModelName>,
     /// Which agent answers, if it is not the usual one.
     agent: Option<AgentName>,
     /// How much the model thinks, if that was said.
-    pub(crate) effort: Option<Effort>,
-    pub(crate) mode: Mode,
-    pub(crate) usage: Usage,
+    pub(crate) effort: Option<ReasoningEffort>,
+    pub(crate) mode: PermissionMode,
+    pub(crate) usage: TokenUsage,
     pub(crate) cost: Cost,
-    pub(crate) queue: Vec<Queued>,
+    pub(crate) queue: Vec<QueuedMessage>,
     pub(crate) branch: Option<String>,
     /// How commands are confined.
     pub(crate) sandbox: String,
     /// How many tokens the last request filled.
     context: u64,
-    plan: Vec<Task>,
+    plan: Vec<PlanTask>,
     doing: Doing,
     /// Since when a call runs that may be a command.
     command: Option<Instant>,
@@ -73,14 +74,14 @@ pub(crate) struct Status {
     ended: Option<Duration>,
 }
 
-impl Status {
-    pub(crate) fn new(opened: &Opened) -> Status {
-        Status {
+impl StatusBar {
+    pub(crate) fn new(opened: &SessionOverview) -> StatusBar {
+        StatusBar {
             model: opened.model.clone(),
             agent: opened.agent.clone().filter(is_unusual),
             effort: None,
             mode: opened.mode,
-            usage: Usage::default(),
+            usage: TokenUsage::default(),
             cost: opened.cost,
             queue: opened.queue.clone(),
             branch: None,
@@ -95,8 +96,8 @@ impl Status {
     }
 
     /// All of the session is known now.
-    pub(crate) fn catch_up(&mut self, opened: &Opened) {
-        let Opened { model, mode, cost, queue, plan, .. } = opened.clone();
+    pub(crate) fn catch_up(&mut self, opened: &SessionOverview) {
+        let SessionOverview { model, mode, cost, queue, plan, .. } = opened.clone();
         (self.model, self.mode, self.cost, self.queue, self.plan) = (model, mode, cost, queue, plan);
     }
 
@@ -115,37 +116,37 @@ impl Status {
         self.ended.take()
     }
 
-    pub(crate) fn apply(&mut self, event: &Event, now: Instant) {
+    pub(crate) fn apply(&mut self, event: &SessionEvent, now: Instant) {
         match &event.body {
-            Body::TurnStarted(_) => (self.turn, self.doing) = (Some(now), Doing::Thinking),
-            Body::StepStarted(step) => {
+            EventBody::TurnStarted(_) => (self.turn, self.doing) = (Some(now), Doing::Thinking),
+            EventBody::StepStarted(step) => {
                 self.model = Some(step.model.clone());
                 self.doing = Doing::Thinking;
             }
-            Body::ToolStarted(started) => {
+            EventBody::ToolStarted(started) => {
                 self.doing = Doing::RunningTools;
                 self.command = Some(now).filter(|_| started.class == ToolClass::Changes);
             }
-            Body::ToolEnded(_) => self.command = None,
-            Body::StepEnded(step) => {
+            EventBody::ToolEnded(_) => self.command = None,
+            EventBody::StepEnded(step) => {
                 self.usage += step.usage;
                 self.cost += step.cost;
                 self.context = step.usage.context();
             }
-            Body::TurnEnded(_) => {
+            EventBody::TurnEnded(_) => {
                 self.ended = self.turn.take().map(|since| now.saturating_duration_since(since));
                 (self.doing, self.command) = (Doing::Idle, None);
             }
-            Body::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
-            Body::UserMessage(said) => self.queue.retain(|queued| queued.message != said.message),
-            Body::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
-            Body::DialogueBegan(dialogue) => {
+            EventBody::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
+            EventBody::UserMessage(said) => self.queue.retain(|queued| queued.message != said.message),
+            EventBody::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
+            EventBody::DialogueBegan(dialogue) => {
                 self.model = Some(dialogue.model.clone());
                 self.effort = dialogue.effort;
             }
-            Body::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
-            Body::AgentSwitched(switch) => self.agent = Some(switch.to.clone()).filter(is_unusual),
-            Body::ModeSwitched(switch) => self.mode = switch.to,
+            EventBody::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
+            EventBody::AgentSwitched(switch) => self.agent = Some(switch.to.clone()).filter(is_unusual),
+            EventBody::ModeSwitched(switch) => self.mode = switch.to,
             _ => {}
         }
     }
@@ -167,15 +168,15 @@ impl Status {
                 _ => "thinking",
             };
             lines.push(Line::from(vec![
-                Span::styled(format!("{} {doing}", frame(time)), theme.accent),
+                Span::styled(format!("{} {doing}", spinner_frame(time)), theme.accent),
                 Span::styled(
-                    format!(" · {} · {} stops", duration(time), keys.key(Action::Interrupt)),
+                    format!(" · {} · {} stops", duration(time), keys.key(KeyAction::Interrupt)),
                     theme.muted,
                 ),
             ]));
-            let is_long = |since: Instant| now.saturating_duration_since(since) >= LONG_COMMAND;
+            let is_long = |since: Instant| now.saturating_duration_since(since) >= LONG_COMMAND_DURATION;
             if let (true, Some(line)) = (self.command.is_some_and(is_long), lines.last_mut()) {
-                let text = format!(" · {} lets it go on by itself", keys.key(Action::Background));
+                let text = format!(" · {} lets it go on by itself", keys.key(KeyAction::Background));
                 line.spans.push(Span::styled(text, theme.muted));
             }
         }
@@ -184,25 +185,26 @@ impl Status {
     }
 
     fn tasks(&self, theme: &Theme) -> Vec<Line<'static>> {
-        let is_open = |task: &&Task| matches!(task.state, TaskState::Open | TaskState::InProgress);
+        let is_open =
+            |task: &&PlanTask| matches!(task.state, PlanTaskState::Open | PlanTaskState::InProgress);
         let open = self.plan.iter().filter(is_open).count();
         if open == 0 {
             return Vec::new();
         }
-        let done = self.plan.iter().filter(|task| task.state == TaskState::Done).count();
+        let done = self.plan.iter().filter(|task| task.state == PlanTaskState::Done).count();
         let mut lines = vec![Line::styled(format!("plan · {done} of {} done", self.plan.len()), theme.muted)];
         // What comes next matters more than what is done.
         let first = self.plan.iter().position(|task| is_open(&task)).unwrap_or(0).saturating_sub(1);
-        for task in self.plan.iter().skip(first).take(MOST_TASKS) {
+        for task in self.plan.iter().skip(first).take(MAX_SHOWN_TASKS) {
             let (mark, style) = match task.state {
-                TaskState::Open => ("☐", theme.text),
-                TaskState::InProgress => ("▶", theme.accent),
-                TaskState::Done => ("☑", theme.muted),
-                TaskState::Dropped => ("☒", theme.muted),
+                PlanTaskState::Open => ("☐", theme.text),
+                PlanTaskState::InProgress => ("▶", theme.accent),
+                PlanTaskState::Done => ("☑", theme.muted),
+                PlanTaskState::Dropped => ("☒", theme.muted),
             };
             lines.push(Line::styled(format!("  {mark} {}", one_line(&task.text)), style));
         }
-        let more = self.plan.len().saturating_sub(first + MOST_TASKS);
+        let more = self.plan.len().saturating_sub(first + MAX_SHOWN_TASKS);
         if more > 0 {
             lines.push(Line::styled(format!("  … {more} more"), theme.muted));
         }
@@ -210,20 +212,20 @@ impl Status {
     }
 
     fn waiting(&self, keys: &KeyMap, theme: &Theme) -> Vec<Line<'static>> {
-        let row = |queued: &Queued| {
+        let row = |queued: &QueuedMessage| {
             let how = match queued.delivery {
-                helve_protocol::Delivery::Queue => "queued",
-                helve_protocol::Delivery::Steer => "steers",
+                helve_protocol::PromptDelivery::Queue => "queued",
+                helve_protocol::PromptDelivery::Steer => "steers",
             };
             Line::styled(format!("  {how}: {}", one_line(&text_of(&queued.parts))), theme.muted)
         };
-        let hidden = self.queue.len().saturating_sub(MOST_QUEUED);
+        let hidden = self.queue.len().saturating_sub(MAX_SHOWN_QUEUED);
         let mut lines: Vec<Line<'static>> = self.queue.iter().skip(hidden).map(row).collect();
         if hidden > 0 {
             lines.insert(0, Line::styled(format!("  … {hidden} more"), theme.muted));
         }
         if let Some(last) = lines.last_mut() {
-            let key = keys.key(Action::Edit(helve_widgets::Edit::Up));
+            let key = keys.key(KeyAction::Edit(helve_widgets::EditorCommand::Up));
             last.spans.push(Span::styled(format!(" · {key} takes it back"), theme.muted));
         }
         lines
@@ -232,7 +234,7 @@ impl Status {
     /// The status line. What does not fit is left out.
     pub(crate) fn line(
         &self,
-        wanted: &[StatusItem],
+        wanted: &[StatusBarItem],
         width: usize,
         limit: Option<u64>,
         theme: &Theme,
@@ -249,34 +251,36 @@ impl Status {
         width::truncate(&line, width.max(1))
     }
 
-    fn item(&self, item: StatusItem, limit: Option<u64>, theme: &Theme) -> Option<Span<'static>> {
+    fn item(&self, item: StatusBarItem, limit: Option<u64>, theme: &Theme) -> Option<Span<'static>> {
         let muted =
             |text: String| Some(Span::styled(one_line(&text), theme.muted)).filter(|_| !text.is_empty());
         match item {
-            StatusItem::Model => {
+            StatusBarItem::Model => {
                 let model = self.model.as_ref().map_or("no model", ModelName::as_str);
-                let effort = EFFORTS.iter().find(|(effort, ..)| effort.is_some() && *effort == self.effort);
+                let effort = EFFORT_DESCRIPTIONS
+                    .iter()
+                    .find(|(effort, ..)| effort.is_some() && *effort == self.effort);
                 let effort = effort.map(|(_, name, _)| format!(" ({name})")).unwrap_or_default();
                 Some(Span::styled(one_line(&format!("{model}{effort}")), theme.text))
             }
-            StatusItem::Agent => {
+            StatusBarItem::Agent => {
                 self.agent.as_ref().map(|agent| Span::styled(one_line(agent.as_str()), theme.accent))
             }
-            StatusItem::Mode => {
-                let style = if self.mode == Mode::Bypass { theme.warning } else { theme.accent };
+            StatusBarItem::Mode => {
+                let style = if self.mode == PermissionMode::Bypass { theme.warning } else { theme.accent };
                 Some(Span::styled(mode_name(self.mode), style))
             }
-            StatusItem::Context => self.fill(limit, theme),
-            StatusItem::Cost if self.cost == Cost::ZERO => None,
-            StatusItem::Cost => muted(self.cost.to_string()),
-            StatusItem::Branch => muted(self.branch.clone()?),
+            StatusBarItem::Context => self.fill(limit, theme),
+            StatusBarItem::Cost if self.cost == Cost::ZERO => None,
+            StatusBarItem::Cost => muted(self.cost.to_string()),
+            StatusBarItem::Branch => muted(self.branch.clone()?),
             // Whoever asks for no questions gets no walls either.
-            StatusItem::Sandbox if self.mode == Mode::Bypass => {
+            StatusBarItem::Sandbox if self.mode == PermissionMode::Bypass => {
                 Some(Span::styled("not confined", theme.warning))
             }
-            StatusItem::Sandbox => muted(self.sandbox.clone()),
-            StatusItem::Queue if self.queue.is_empty() => None,
-            StatusItem::Queue => muted(format!("{} queued", self.queue.len())),
+            StatusBarItem::Sandbox => muted(self.sandbox.clone()),
+            StatusBarItem::Queue if self.queue.is_empty() => None,
+            StatusBarItem::Queue => muted(format!("{} queued", self.queue.len())),
         }
     }
 
@@ -299,50 +303,50 @@ fn is_unusual(agent: &AgentName) -> bool {
 }
 
 /// As it is written in settings.
-pub(crate) fn mode_name(mode: Mode) -> &'static str {
+pub(crate) fn mode_name(mode: PermissionMode) -> &'static str {
     match mode {
-        Mode::Plan => "plan",
-        Mode::Ask => "ask",
-        Mode::AcceptEdits => "accept-edits",
-        Mode::Auto => "auto",
-        Mode::Bypass => "bypass",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Ask => "ask",
+        PermissionMode::AcceptEdits => "accept-edits",
+        PermissionMode::Auto => "auto",
+        PermissionMode::Bypass => "bypass",
     }
 }
 
-pub(crate) const MODES: [(Mode, &str); 5] = [
-    (Mode::Plan, "nothing is changed, only planned"),
-    (Mode::Ask, "you are asked before anything is changed"),
-    (Mode::AcceptEdits, "edits in the project are allowed, the rest is asked"),
-    (Mode::Auto, "what the sandbox contains is allowed, the rest is asked"),
-    (Mode::Bypass, "everything is allowed"),
+pub(crate) const MODE_DESCRIPTIONS: [(PermissionMode, &str); 5] = [
+    (PermissionMode::Plan, "nothing is changed, only planned"),
+    (PermissionMode::Ask, "you are asked before anything is changed"),
+    (PermissionMode::AcceptEdits, "edits in the project are allowed, the rest is asked"),
+    (PermissionMode::Auto, "what the sandbox contains is allowed, the rest is asked"),
+    (PermissionMode::Bypass, "everything is allowed"),
 ];
 
 /// How much a model can be let think: as it is written in settings, and in words.
-pub(crate) const EFFORTS: [(Option<Effort>, &str, &str); 7] = [
+pub(crate) const EFFORT_DESCRIPTIONS: [(Option<ReasoningEffort>, &str, &str); 7] = [
     (None, "default", "as much as its provider lets it"),
-    (Some(Effort::Off), "off", "not at all"),
-    (Some(Effort::Minimal), "minimal", "hardly"),
-    (Some(Effort::Low), "low", "a little"),
-    (Some(Effort::Medium), "medium", "some"),
-    (Some(Effort::High), "high", "much"),
-    (Some(Effort::Max), "max", "as much as it can"),
+    (Some(ReasoningEffort::Off), "off", "not at all"),
+    (Some(ReasoningEffort::Minimal), "minimal", "hardly"),
+    (Some(ReasoningEffort::Low), "low", "a little"),
+    (Some(ReasoningEffort::Medium), "medium", "some"),
+    (Some(ReasoningEffort::High), "high", "much"),
+    (Some(ReasoningEffort::Max), "max", "as much as it can"),
 ];
 
 /// The next mode of those that one key should reach: everything at once is not among them.
-pub(crate) fn next_mode(mode: Mode) -> Mode {
+pub(crate) fn next_mode(mode: PermissionMode) -> PermissionMode {
     match mode {
-        Mode::Plan => Mode::Ask,
-        Mode::Ask => Mode::AcceptEdits,
-        Mode::AcceptEdits => Mode::Auto,
-        Mode::Auto | Mode::Bypass => Mode::Plan,
+        PermissionMode::Plan => PermissionMode::Ask,
+        PermissionMode::Ask => PermissionMode::AcceptEdits,
+        PermissionMode::AcceptEdits => PermissionMode::Auto,
+        PermissionMode::Auto | PermissionMode::Bypass => PermissionMode::Plan,
     }
 }
 
 /// The words of a message.
-pub(crate) fn text_of(parts: &[Part]) -> String {
+pub(crate) fn text_of(parts: &[MessagePart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => text.text.clone(),
-        Part::File(file) => format!("[{}]", file.name),
+        MessagePart::Text(text) => text.text.clone(),
+        MessagePart::File(file) => format!("[{}]", file.name),
         _ => String::new(),
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use helve_widgets::RESTORE;
+use helve_widgets::RESTORE_TERMINAL;
 use ratatui::crossterm::event::{self, Event};
 use ratatui::crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::termios::{self, InputModes, LocalModes, OptionalActions, OutputModes};
@@ -15,18 +15,18 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// The keyboard is let go within this time.
-const LOOK_UP: Duration = Duration::from_millis(50);
+const KEYBOARD_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// So many keys wait; who types faster waits too.
-const MOST_KEYS: usize = 256;
+const MAX_WAITING_KEYS: usize = 256;
 
 /// Raw mode, as long as it lives.
 #[derive(Debug)]
-pub struct Raw;
+pub struct RawMode;
 
-impl Raw {
-    pub fn enter() -> io::Result<Raw> {
+impl RawMode {
+    pub fn enter() -> io::Result<RawMode> {
         enable_raw_mode()?;
-        Ok(Raw)
+        Ok(RawMode)
     }
 
     /// For a while, as it was before.
@@ -39,19 +39,19 @@ impl Raw {
     }
 }
 
-impl Drop for Raw {
+impl Drop for RawMode {
     fn drop(&mut self) {
         let _ = disable_raw_mode();
     }
 }
 
 /// Puts back what a program left that was killed: without line editing and echo, no shell had this terminal.
-pub fn mend(terminal: impl AsFd, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn repair_terminal(terminal: impl AsFd, out: &mut dyn io::Write) -> io::Result<()> {
     let mut modes = termios::tcgetattr(&terminal)?;
     if modes.local_modes.intersects(LocalModes::ICANON | LocalModes::ECHO) {
         return Ok(());
     }
-    out.write_all(RESTORE)?;
+    out.write_all(RESTORE_TERMINAL)?;
     modes.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
     modes.input_modes |= InputModes::ICRNL | InputModes::IXON | InputModes::BRKINT;
     modes.output_modes |= OutputModes::OPOST | OutputModes::ONLCR;
@@ -69,7 +69,7 @@ pub fn restore_on_panic(out: impl io::Write + Send + 'static, harmless: fn() -> 
         }
         // Only whoever panics while it writes finds it taken.
         if let Ok(mut out) = out.try_lock() {
-            let _ = out.write_all(RESTORE);
+            let _ = out.write_all(RESTORE_TERMINAL);
             let _ = out.flush();
         }
         let _ = disable_raw_mode();
@@ -78,7 +78,7 @@ pub fn restore_on_panic(out: impl io::Write + Send + 'static, harmless: fn() -> 
 }
 
 /// What is typed. It is read on a thread of its own, which can be told to leave the keyboard to another program.
-pub struct Keyboard {
+pub struct KeyboardReader {
     events: mpsc::Receiver<Event>,
     reading: Arc<Mutex<()>>,
     is_paused: Arc<AtomicBool>,
@@ -89,20 +89,21 @@ fn lock(reading: &Mutex<()>) -> MutexGuard<'_, ()> {
     reading.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Keyboard {
-    pub fn listen() -> Keyboard {
-        let (sender, events) = mpsc::channel(MOST_KEYS);
+impl KeyboardReader {
+    pub fn listen() -> KeyboardReader {
+        let (sender, events) = mpsc::channel(MAX_WAITING_KEYS);
         let (reading, is_paused) = (Arc::new(Mutex::new(())), Arc::new(AtomicBool::new(false)));
         let (turn, paused) = (reading.clone(), is_paused.clone());
         std::thread::spawn(move || {
             while !sender.is_closed() {
                 if paused.load(Ordering::SeqCst) {
-                    std::thread::sleep(LOOK_UP);
+                    std::thread::sleep(KEYBOARD_POLL_INTERVAL);
                     continue;
                 }
                 let read = {
                     let _turn = lock(&turn);
-                    event::poll(LOOK_UP).and_then(|is_there| is_there.then(event::read).transpose())
+                    event::poll(KEYBOARD_POLL_INTERVAL)
+                        .and_then(|is_there| is_there.then(event::read).transpose())
                 };
                 match read {
                     Ok(Some(event)) => {
@@ -117,7 +118,7 @@ impl Keyboard {
                 }
             }
         });
-        Keyboard { events, reading, is_paused }
+        KeyboardReader { events, reading, is_paused }
     }
 
     /// None when the terminal is gone.
@@ -137,42 +138,42 @@ impl Keyboard {
 
 /// What the system tells us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
-    End,
+pub(crate) enum TerminalSignal {
+    Terminate,
     Suspend,
     Continue,
 }
 
-pub(crate) struct Notices {
+pub(crate) struct TerminalSignals {
     ends: [Signal; 3],
     suspend: Signal,
     continued: Signal,
 }
 
-impl Notices {
-    pub(crate) fn listen() -> io::Result<Notices> {
+impl TerminalSignals {
+    pub(crate) fn listen() -> io::Result<TerminalSignals> {
         let ends = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
         let [terminate, hang_up, interrupt] = ends.map(signal);
-        Ok(Notices {
+        Ok(TerminalSignals {
             ends: [terminate?, hang_up?, interrupt?],
             suspend: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
             continued: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
         })
     }
 
-    pub(crate) async fn next(&mut self) -> Notice {
+    pub(crate) async fn next(&mut self) -> TerminalSignal {
         let [terminate, hang_up, interrupt] = &mut self.ends;
         tokio::select! {
-            _ = terminate.recv() => Notice::End,
-            _ = hang_up.recv() => Notice::End,
-            _ = interrupt.recv() => Notice::End,
-            _ = self.suspend.recv() => Notice::Suspend,
-            _ = self.continued.recv() => Notice::Continue,
+            _ = terminate.recv() => TerminalSignal::Terminate,
+            _ = hang_up.recv() => TerminalSignal::Terminate,
+            _ = interrupt.recv() => TerminalSignal::Terminate,
+            _ = self.suspend.recv() => TerminalSignal::Suspend,
+            _ = self.continued.recv() => TerminalSignal::Continue,
         }
     }
 }
 
 /// Stops this process until somebody lets it go on.
-pub(crate) fn stop() {
+pub(crate) fn suspend_process() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }

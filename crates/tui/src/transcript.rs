@@ -5,27 +5,30 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    Body, CallId, ErrorRaised, Event, FilesChanged, Message, Outcome, Part, Role, Seq, StopReason, TextKind,
+    CallId, ErrorRaised, EventBody, FilesChanged, Message, MessagePart, MessageRole, Seq, SessionEvent,
+    StopReason, TextKind, TurnOutcome,
 };
 use helve_widgets::Theme;
 use ratatui::text::Line;
 
-use crate::cards::Card;
-use crate::items::{Answer, Item, OWN_MARK, Remark, SAID_MARK, Thinking, Tone};
-use crate::kept::{Entry, Kept};
-use crate::words::{duration, one_line};
+use crate::cards::ToolCard;
+use crate::pager_entries::{PagerEntry, UnjournaledEntries};
+use crate::text_format::{duration, one_line};
+use crate::transcript_items::{
+    AnswerItem, RemarkItem, RemarkTone, ThinkingItem, TranscriptItem, USER_COMMAND_MARK, USER_TEXT_MARK,
+};
 
 /// So many files that somebody else changed are named.
-const MOST_OUTSIDE: usize = 10;
+const MAX_OUTSIDE_FILES: usize = 10;
 /// Of a long message of the user's, so many lines are printed.
-const MOST_SAID: usize = 12;
+const MAX_USER_TEXT_LINES: usize = 12;
 /// Thinking that is longer is not kept.
-const MOST_THOUGHT: usize = 256 << 10;
+const MAX_THINKING_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
 pub(crate) struct Transcript {
-    items: VecDeque<Item>,
-    pub(crate) kept: Kept,
+    items: VecDeque<TranscriptItem>,
+    pub(crate) kept: UnjournaledEntries,
     /// The last event.
     last: Seq,
     /// The last answer as it was written.
@@ -38,27 +41,33 @@ pub(crate) struct Transcript {
 
 impl Transcript {
     /// One line of ours.
-    pub(crate) fn remark(&mut self, tone: Tone, text: impl Into<String>) {
+    pub(crate) fn remark(&mut self, tone: RemarkTone, text: impl Into<String>) {
         let mark = match tone {
-            Tone::Said => SAID_MARK,
-            Tone::Note | Tone::Good => "· ",
-            Tone::Warning | Tone::Error => "! ",
+            RemarkTone::UserText => USER_TEXT_MARK,
+            RemarkTone::Note | RemarkTone::Success => "· ",
+            RemarkTone::Warning | RemarkTone::Error => "! ",
         };
         let lines = text.into().lines().map(|line| (line.to_owned(), tone)).collect();
-        self.items.push_back(Item::Remark(Remark { mark, lines }));
+        self.items.push_back(TranscriptItem::Remark(RemarkItem { mark, lines }));
     }
 
     /// A command of the user's, and the last of what it put out.
-    pub(crate) fn ran(&mut self, command: &str, shown: Vec<String>, tone: Tone, entry: Entry) {
+    pub(crate) fn add_user_command(
+        &mut self,
+        command: &str,
+        shown: Vec<String>,
+        tone: RemarkTone,
+        entry: PagerEntry,
+    ) {
         let output = shown.into_iter().map(|line| (line, tone));
-        let lines = std::iter::once((command.to_owned(), Tone::Said)).chain(output).collect();
-        self.items.push_back(Item::Remark(Remark { mark: OWN_MARK, lines }));
+        let lines = std::iter::once((command.to_owned(), RemarkTone::UserText)).chain(output).collect();
+        self.items.push_back(TranscriptItem::Remark(RemarkItem { mark: USER_COMMAND_MARK, lines }));
         // No journal has it.
-        self.kept.push(Entry { seq: self.last, ..entry });
+        self.kept.push(PagerEntry { seq: self.last, ..entry });
     }
 
     /// What was said before this process.
-    pub(crate) fn recall(&mut self, messages: &[Message]) {
+    pub(crate) fn add_messages(&mut self, messages: &[Message]) {
         for message in messages {
             for part in &message.parts {
                 self.recall_part(message.role, part);
@@ -66,69 +75,74 @@ impl Transcript {
         }
     }
 
-    fn recall_part(&mut self, role: Role, part: &Part) {
+    fn recall_part(&mut self, role: MessageRole, part: &MessagePart) {
         match (role, part) {
-            (_, Part::Text(text)) if text.kind == TextKind::Note => {}
-            (Role::User, Part::Text(text)) => self.said(&text.text),
-            (Role::User, Part::File(file)) => self.said(&format!("[{}]", one_line(&file.name))),
-            (Role::Assistant, Part::Text(text)) => {
-                let mut answer = Answer::default();
+            (_, MessagePart::Text(text)) if text.kind == TextKind::Note => {}
+            (MessageRole::User, MessagePart::Text(text)) => self.said(&text.text),
+            (MessageRole::User, MessagePart::File(file)) => self.said(&format!("[{}]", one_line(&file.name))),
+            (MessageRole::Assistant, MessagePart::Text(text)) => {
+                let mut answer = AnswerItem::default();
                 answer.push(&text.text);
                 answer.finish();
-                self.items.push_back(Item::Answer(Box::new(answer)));
+                self.items.push_back(TranscriptItem::Answer(Box::new(answer)));
             }
-            (_, Part::Tool(tool)) => self.items.push_back(Item::Card(Box::new(Card::recorded(tool)))),
+            (_, MessagePart::Tool(tool)) => {
+                self.items.push_back(TranscriptItem::Card(Box::new(ToolCard::recorded(tool))))
+            }
             _ => {}
         }
     }
 
     fn said(&mut self, text: &str) {
         let all: Vec<&str> = text.trim_end().lines().collect();
-        let mut shown = all.get(..all.len().min(MOST_SAID)).unwrap_or_default().join("\n");
-        if all.len() > MOST_SAID {
-            shown.push_str(&format!("\n… {} more lines", all.len() - MOST_SAID));
+        let mut shown = all.get(..all.len().min(MAX_USER_TEXT_LINES)).unwrap_or_default().join("\n");
+        if all.len() > MAX_USER_TEXT_LINES {
+            shown.push_str(&format!("\n… {} more lines", all.len() - MAX_USER_TEXT_LINES));
         }
-        self.remark(Tone::Said, shown);
+        self.remark(RemarkTone::UserText, shown);
     }
 
-    pub(crate) fn apply(&mut self, event: &Event, now: Instant) {
+    pub(crate) fn apply(&mut self, event: &SessionEvent, now: Instant) {
         self.last = event.seq;
         match &event.body {
-            Body::UserMessage(message) => {
-                message.parts.iter().for_each(|part| self.recall_part(Role::User, part));
+            EventBody::UserMessage(message) => {
+                message.parts.iter().for_each(|part| self.recall_part(MessageRole::User, part));
             }
-            Body::ThinkingStarted(_) => self.think("", now),
-            Body::ThinkingDelta(delta) => self.think(&delta.text, now),
-            Body::ThinkingEnded(_) => self.end_thinking(now),
-            Body::TextDelta(delta) => {
+            EventBody::ThinkingStarted(_) => self.think("", now),
+            EventBody::ThinkingDelta(delta) => self.think(&delta.text, now),
+            EventBody::ThinkingEnded(_) => self.end_thinking(now),
+            EventBody::TextDelta(delta) => {
                 self.end_thinking(now);
                 self.answer(&delta.text);
             }
-            Body::CallAnnounced(call) => {
+            EventBody::CallAnnounced(call) => {
                 self.end_thinking(now);
                 self.end_answer();
-                self.items.push_back(Item::Card(Box::new(Card::announced(call.call, &call.name))));
+                self.items
+                    .push_back(TranscriptItem::Card(Box::new(ToolCard::announced(call.call, &call.name))));
             }
-            Body::ResponseEnded(ended) => self.settle(&ended.parts, ended.stop, now),
-            Body::RetryScheduled(retry) => {
+            EventBody::ResponseEnded(ended) => self.settle(&ended.parts, ended.stop, now),
+            EventBody::RetryScheduled(retry) => {
                 let dropped = self.drop_answer(now);
                 let seconds = duration(Duration::from_millis(retry.delay_ms));
                 let dropped = if dropped { " What was said so far does not count." } else { "" };
                 let text = format!("trying again in {seconds}: {}.{dropped}", one_line(&retry.reason));
-                self.remark(Tone::Warning, text);
+                self.remark(RemarkTone::Warning, text);
             }
-            Body::ToolStarted(started) => {
+            EventBody::ToolStarted(started) => {
                 let time = event.time;
                 self.with_card(started.call, |card| card.begin(now, time));
             }
-            Body::ToolOutputDelta(delta) => self.with_card(delta.call, |card| card.add_output(&delta.text)),
-            Body::FilesChanged(files) => self.files_changed(files),
-            Body::ToolEnded(ended) => {
+            EventBody::ToolOutputDelta(delta) => {
+                self.with_card(delta.call, |card| card.add_output(&delta.text))
+            }
+            EventBody::FilesChanged(files) => self.files_changed(files),
+            EventBody::ToolEnded(ended) => {
                 let time = event.time;
                 self.with_card(ended.call, |card| card.finish(&ended.end, time));
             }
-            Body::StepEnded(_) => self.end_step(now),
-            Body::TurnEnded(ended) => {
+            EventBody::StepEnded(_) => self.end_step(now),
+            EventBody::TurnEnded(ended) => {
                 self.end_step(now);
                 self.turn_ended(ended.outcome);
             }
@@ -137,60 +151,62 @@ impl Transcript {
     }
 
     /// What is told in a line.
-    fn tell(&mut self, body: &Body) {
+    fn tell(&mut self, body: &EventBody) {
         match body {
-            Body::ModelSwitched(switch) if switch.reason == "chosen" => {
-                self.remark(Tone::Note, format!("{} answers from here on", switch.to));
+            EventBody::ModelSwitched(switch) if switch.reason == "chosen" => {
+                self.remark(RemarkTone::Note, format!("{} answers from here on", switch.to));
             }
-            Body::ModelSwitched(switch) => {
+            EventBody::ModelSwitched(switch) => {
                 let reason = one_line(&switch.reason);
                 self.remark(
-                    Tone::Warning,
+                    RemarkTone::Warning,
                     format!("{} takes over from {}: {reason}", switch.to, switch.from),
                 );
             }
-            Body::SessionRenamed(renamed) => {
-                self.remark(Tone::Note, format!("the session is called {}", one_line(&renamed.title)));
+            EventBody::SessionRenamed(renamed) => {
+                self.remark(RemarkTone::Note, format!("the session is called {}", one_line(&renamed.title)));
             }
-            Body::CompactionStarted(_) => self.remark(Tone::Note, "summing the conversation up"),
-            Body::CompactionEnded(ended) if ended.summary.is_some() => {
+            EventBody::CompactionStarted(_) => self.remark(RemarkTone::Note, "summing the conversation up"),
+            EventBody::CompactionEnded(ended) if ended.summary.is_some() => {
                 let (before, after) = (ended.tokens_before, ended.tokens_after);
                 let text = format!("the conversation was summed up: {before} tokens are {after} now");
-                self.remark(Tone::Note, text);
+                self.remark(RemarkTone::Note, text);
             }
-            Body::CompactionEnded(_) => self.remark(Tone::Warning, "the conversation could not be summed up"),
-            Body::OutputsPruned(pruned) => {
-                self.remark(Tone::Note, format!("{} old outputs were cleared", pruned.calls.len()));
+            EventBody::CompactionEnded(_) => {
+                self.remark(RemarkTone::Warning, "the conversation could not be summed up")
             }
-            Body::CommandRefused(refused) => {
+            EventBody::OutputsPruned(pruned) => {
+                self.remark(RemarkTone::Note, format!("{} old outputs were cleared", pruned.calls.len()));
+            }
+            EventBody::CommandRefused(refused) => {
                 let command = refused.command.replace('_', " ");
-                self.remark(Tone::Warning, format!("{command}: {}", one_line(&refused.why)));
+                self.remark(RemarkTone::Warning, format!("{command}: {}", one_line(&refused.why)));
             }
-            Body::LimitReached(limit) => {
+            EventBody::LimitReached(limit) => {
                 let text = format!("{} /continue goes on.", one_line(&limit.text));
-                self.remark(Tone::Warning, text);
+                self.remark(RemarkTone::Warning, text);
             }
-            Body::ErrorRaised(error) => self.error(error),
+            EventBody::ErrorRaised(error) => self.error(error),
             _ => {}
         }
     }
 
     fn error(&mut self, error: &ErrorRaised) {
         let lines = vec![
-            (one_line(&error.what), Tone::Error),
-            (format!("why: {}", one_line(&error.why)), Tone::Note),
-            (format!("do:  {}", one_line(&error.hint)), Tone::Note),
+            (one_line(&error.what), RemarkTone::Error),
+            (format!("why: {}", one_line(&error.why)), RemarkTone::Note),
+            (format!("do:  {}", one_line(&error.hint)), RemarkTone::Note),
         ];
-        self.items.push_back(Item::Remark(Remark { mark: "! ", lines }));
+        self.items.push_back(TranscriptItem::Remark(RemarkItem { mark: "! ", lines }));
     }
 
-    fn turn_ended(&mut self, outcome: Outcome) {
+    fn turn_ended(&mut self, outcome: TurnOutcome) {
         let text = match outcome {
-            Outcome::Cancelled => "stopped; say what to do instead",
-            Outcome::Denied => "something had to be asked, and nobody could answer",
+            TurnOutcome::Cancelled => "stopped; say what to do instead",
+            TurnOutcome::Denied => "something had to be asked, and nobody could answer",
             _ => return,
         };
-        self.remark(Tone::Warning, text);
+        self.remark(RemarkTone::Warning, text);
     }
 
     fn files_changed(&mut self, files: &FilesChanged) {
@@ -199,22 +215,22 @@ impl Transcript {
             None => {
                 // What is kept there, a person has just asked for.
                 let others = files.changes.iter().filter(|change| !change.path.starts_with(".helve/"));
-                for change in others.take(MOST_OUTSIDE) {
+                for change in others.take(MAX_OUTSIDE_FILES) {
                     let path = one_line(&change.path);
-                    self.remark(Tone::Note, format!("{path} was changed by somebody else"));
+                    self.remark(RemarkTone::Note, format!("{path} was changed by somebody else"));
                 }
             }
         }
         let lost = files.not_kept.iter().filter(|lost| !lost.why.contains("ignored"));
-        for lost in lost.take(MOST_OUTSIDE) {
+        for lost in lost.take(MAX_OUTSIDE_FILES) {
             let (path, why) = (one_line(&lost.path), one_line(&lost.why));
-            self.remark(Tone::Warning, format!("{path} changed, and can't be undone: {why}"));
+            self.remark(RemarkTone::Warning, format!("{path} changed, and can't be undone: {why}"));
         }
     }
 
-    fn with_card(&mut self, call: CallId, act: impl FnOnce(&mut Card)) {
+    fn with_card(&mut self, call: CallId, act: impl FnOnce(&mut ToolCard)) {
         let card = self.items.iter_mut().rev().find_map(|item| match item {
-            Item::Card(card) if card.call == call => Some(card),
+            TranscriptItem::Card(card) if card.call == call => Some(card),
             _ => None,
         });
         if let Some(card) = card {
@@ -224,21 +240,21 @@ impl Transcript {
 
     fn think(&mut self, text: &str, now: Instant) {
         match self.items.back_mut() {
-            Some(Item::Thinking(thinking)) if thinking.took.is_none() => {
-                if thinking.text.len() + text.len() < MOST_THOUGHT {
+            Some(TranscriptItem::Thinking(thinking)) if thinking.took.is_none() => {
+                if thinking.text.len() + text.len() < MAX_THINKING_BYTES {
                     thinking.text.push_str(text);
                 }
             }
             _ => {
-                let thinking = Thinking { text: text.to_owned(), since: now, took: None };
-                self.items.push_back(Item::Thinking(thinking));
+                let thinking = ThinkingItem { text: text.to_owned(), since: now, took: None };
+                self.items.push_back(TranscriptItem::Thinking(thinking));
             }
         }
     }
 
     fn end_thinking(&mut self, now: Instant) {
         for item in &mut self.items {
-            if let Item::Thinking(thinking) = item
+            if let TranscriptItem::Thinking(thinking) = item
                 && thinking.took.is_none()
             {
                 thinking.took = Some(now.saturating_duration_since(thinking.since));
@@ -249,28 +265,28 @@ impl Transcript {
     fn answer(&mut self, text: &str) {
         self.streamed.push_str(text);
         match self.items.back_mut() {
-            Some(Item::Answer(answer)) if !answer.is_over => answer.push(text),
+            Some(TranscriptItem::Answer(answer)) if !answer.is_over => answer.push(text),
             _ => {
-                let mut answer = Answer::default();
+                let mut answer = AnswerItem::default();
                 answer.push(text);
-                self.items.push_back(Item::Answer(Box::new(answer)));
+                self.items.push_back(TranscriptItem::Answer(Box::new(answer)));
             }
         }
     }
 
     fn end_answer(&mut self) {
         for item in &mut self.items {
-            if let Item::Answer(answer) = item {
+            if let TranscriptItem::Answer(answer) = item {
                 answer.finish();
             }
         }
     }
 
     /// The answer is whole: what was lost on the way is added.
-    fn settle(&mut self, parts: &[Part], stop: StopReason, now: Instant) {
+    fn settle(&mut self, parts: &[MessagePart], stop: StopReason, now: Instant) {
         self.end_thinking(now);
-        let text = |part: &Part| match part {
-            Part::Text(text) => Some(text.text.clone()),
+        let text = |part: &MessagePart| match part {
+            MessagePart::Text(text) => Some(text.text.clone()),
             _ => None,
         };
         let whole: String = parts.iter().filter_map(text).collect();
@@ -286,9 +302,11 @@ impl Transcript {
         }
         self.end_answer();
         for part in parts {
-            if let Part::Tool(tool) = part {
+            if let MessagePart::Tool(tool) = part {
                 if !self.items.iter().any(|item| item.is_card(tool.call)) {
-                    self.items.push_back(Item::Card(Box::new(Card::announced(tool.call, &tool.name))));
+                    self.items.push_back(TranscriptItem::Card(Box::new(ToolCard::announced(
+                        tool.call, &tool.name,
+                    ))));
                 }
                 self.with_card(tool.call, |card| card.complete(tool));
             }
@@ -296,9 +314,9 @@ impl Transcript {
         (self.last_answer, self.streamed) = (whole, String::new());
         match stop {
             StopReason::MaxTokens => {
-                self.remark(Tone::Warning, "the answer reached its limit of tokens and was cut");
+                self.remark(RemarkTone::Warning, "the answer reached its limit of tokens and was cut");
             }
-            StopReason::Refusal => self.remark(Tone::Warning, "the model refused to answer"),
+            StopReason::Refusal => self.remark(RemarkTone::Warning, "the model refused to answer"),
             _ => {}
         }
     }
@@ -315,7 +333,7 @@ impl Transcript {
         self.end_thinking(now);
         self.end_answer();
         self.streamed.clear();
-        self.items.retain(|item| !matches!(item, Item::Card(card) if !card.is_called()));
+        self.items.retain(|item| !matches!(item, TranscriptItem::Card(card) if !card.is_called()));
     }
 
     /// What can be printed now: everything before the first item that may still change.

@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use helve_widgets::{Choice, Edit, Editor, Markdown, Picker, Theme};
+use helve_widgets::{Editor, EditorCommand, MarkdownStream, Picker, PickerChoice, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -48,7 +48,7 @@ fn prose() -> String {
 
 /// Tokens of four bytes; the screen is drawn after each tenth of them.
 fn streamed(text: &str, theme: &Theme) -> usize {
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownStream::default();
     let mut lines = 0;
     for (number, token) in text.as_bytes().chunks(4).enumerate() {
         markdown.push(std::str::from_utf8(token).unwrap());
@@ -66,7 +66,7 @@ fn stream() {
     let theme = Theme::default();
     let text = prose();
     // Grammars are loaded once.
-    black_box(Markdown::render(&text[..2_000], 80, &theme));
+    black_box(MarkdownStream::render(&text[..2_000], 80, &theme));
     let quarter_text = &text[..text.len() / 4];
     // In turns, so that both meet the same machine.
     let runs: Vec<(Duration, Duration)> = (0..RUNS)
@@ -87,7 +87,7 @@ fn fuzzy() {
         )
     };
     let paths: Vec<String> = (0..100_000).map(path).collect();
-    let mut picker = Picker::new(paths.iter().map(|path| Choice::new(path, "")).collect());
+    let mut picker = Picker::new(paths.iter().map(|path| PickerChoice::new(path, "")).collect());
     let read = fastest(|| {
         black_box(paths.iter().map(|path| path.bytes().filter(|byte| *byte == b'm').count()).sum::<usize>());
     });
@@ -107,7 +107,7 @@ fn typing() {
     let mut editor = Editor::default();
     editor.set_text(&text);
     for _ in 0..1_000 {
-        editor.apply(Edit::Up);
+        editor.apply(EditorCommand::Up);
     }
     let area = Rect::new(0, 0, 80, 12);
     let copy = fastest(|| {

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use ratatui::text::Line;
 
 /// Where lines come from.
-pub trait Document {
+pub trait PagerDocument {
     fn count(&self) -> usize;
     fn line(&self, number: usize) -> Option<Cow<'_, Line<'_>>>;
     /// The text of a line, to search in.
     fn text(&self, number: usize) -> Option<Cow<'_, str>>;
 }
 
-impl Document for Vec<Line<'static>> {
+impl PagerDocument for Vec<Line<'static>> {
     fn count(&self) -> usize {
         self.len()
     }
@@ -56,7 +56,7 @@ impl PlainText {
     }
 }
 
-impl Document for PlainText {
+impl PagerDocument for PlainText {
     fn count(&self) -> usize {
         self.starts.len()
     }

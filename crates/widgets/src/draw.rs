@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use crate::width::glyphs;
 
 /// Writes a line into a row, at most `width` columns of it, and says how many it took. Outside of the buffer nothing happens.
-pub fn put(buffer: &mut Buffer, at: Position, width: u16, line: &Line<'_>) -> u16 {
+pub fn put_line(buffer: &mut Buffer, at: Position, width: u16, line: &Line<'_>) -> u16 {
     let room = width.min(buffer.area.right().saturating_sub(at.x));
     let mut used: u16 = 0;
     for span in &line.spans {

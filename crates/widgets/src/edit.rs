@@ -3,13 +3,13 @@
 macro_rules! edits {
     ($($(#[$about:meta])* $name:ident = $key:literal,)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Edit {
+        pub enum EditorCommand {
             $($(#[$about])* $name,)*
         }
 
-        impl Edit {
+        impl EditorCommand {
             /// Every edit with the name that key maps give it.
-            pub const ALL: &[(&str, Edit)] = &[$(($key, Edit::$name),)*];
+            pub const ALL: &[(&str, EditorCommand)] = &[$(($key, EditorCommand::$name),)*];
         }
     };
 }
@@ -47,7 +47,7 @@ edits! {
 
 /// What came of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum EditorOutcome {
     Changed,
     Moved,
     /// There was nothing to do: the cursor stands in the first row already, there is nothing to undo.

@@ -7,25 +7,27 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use crate::chips::{Chip, Content, Part};
-use crate::draw::put;
-use crate::edit::{Edit, Effect};
-use crate::motion::{after, before, is_of_word, snapped, word_after, word_before};
-use crate::rows::{Laid, column_of, lay, line_at, place_at, row_pieces};
+use crate::chips::{EditorChip, EditorContent, EditorPart};
+use crate::draw::put_line;
+use crate::edit::{EditorCommand, EditorOutcome};
+use crate::editor_rows::{EditorLineLayout, column_of, lay_out_line, line_at, offset_at_column, row_pieces};
+use crate::motion::{
+    is_word_char, next_boundary, previous_boundary, snap_to_boundary, word_after, word_before,
+};
 use crate::theme::Theme;
-use crate::undo::{Change, History};
+use crate::undo::{EditorChange, UndoHistory};
 use crate::width::grouped;
 
 /// A paste of more is a chip.
-const MOST_PASTED_CHARS: usize = 1_000;
-const MOST_PASTED_LINES: usize = 10;
-const MOST_KILLS: usize = 32;
+const MAX_PASTED_CHARS: usize = 1_000;
+const MAX_PASTED_LINES: usize = 10;
+const MAX_KILL_RING_ENTRIES: usize = 32;
 /// The width of rows before the first time it is drawn.
-const WIDTH: usize = 80;
+const DEFAULT_EDITOR_WIDTH: usize = 80;
 
 /// What the last edit was, as far as the next one cares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Last {
+enum LastEdit {
     #[default]
     Other,
     Typed,
@@ -36,12 +38,12 @@ enum Last {
 
 #[derive(Clone, Debug)]
 pub struct Editor {
-    content: Content,
+    content: EditorContent,
     /// Between clusters, always.
     cursor: usize,
-    history: History,
-    kills: VecDeque<Content>,
-    last: Last,
+    history: UndoHistory,
+    kills: VecDeque<EditorContent>,
+    last: LastEdit,
     /// The column that moving up and down keeps to.
     goal: Option<usize>,
     width: usize,
@@ -52,13 +54,13 @@ pub struct Editor {
 impl Default for Editor {
     fn default() -> Editor {
         Editor {
-            content: Content::default(),
+            content: EditorContent::default(),
             cursor: 0,
-            history: History::default(),
+            history: UndoHistory::default(),
             kills: VecDeque::new(),
-            last: Last::default(),
+            last: LastEdit::default(),
             goal: None,
-            width: WIDTH,
+            width: DEFAULT_EDITOR_WIDTH,
             top: 0,
         }
     }
@@ -74,7 +76,7 @@ impl Editor {
         self.content.expanded()
     }
 
-    pub fn parts(&self) -> Vec<Part<'_>> {
+    pub fn parts(&self) -> Vec<EditorPart<'_>> {
         self.content.parts()
     }
 
@@ -85,31 +87,31 @@ impl Editor {
 
     /// Replaces everything; can be undone.
     pub fn set_text(&mut self, text: &str) {
-        self.replace(0..self.content.len(), Content::plain(text));
+        self.replace(0..self.content.len(), EditorContent::plain(text));
     }
 
     /// What was typed. Goes on with the same undo step within a word.
     pub fn insert(&mut self, text: &str) {
-        let starts_word = !text.starts_with(is_of_word) || !self.content_before().ends_with(is_of_word);
-        let goes_on = self.last == Last::Typed && !starts_word;
-        let change = self.exchange(self.cursor..self.cursor, Content::plain(text));
+        let starts_word = !text.starts_with(is_word_char) || !self.content_before().ends_with(is_word_char);
+        let goes_on = self.last == LastEdit::Typed && !starts_word;
+        let change = self.exchange(self.cursor..self.cursor, EditorContent::plain(text));
         if goes_on {
             self.history.extend(change)
         } else {
             self.history.add(change)
         }
-        self.last = Last::Typed;
+        self.last = LastEdit::Typed;
     }
 
     /// What was pasted: a chip if it is long.
     pub fn paste(&mut self, text: &str) {
-        let content = Content::plain(text);
+        let content = EditorContent::plain(text);
         let lines = content.text().lines().count();
-        let is_long = lines > MOST_PASTED_LINES || content.text().chars().nth(MOST_PASTED_CHARS).is_some();
+        let is_long = lines > MAX_PASTED_LINES || content.text().chars().nth(MAX_PASTED_CHARS).is_some();
         if !is_long {
             return self.replace(self.cursor..self.cursor, content);
         }
-        let label = if lines > MOST_PASTED_LINES {
+        let label = if lines > MAX_PASTED_LINES {
             format!("pasted {} lines", grouped(lines))
         } else {
             format!("pasted {} characters", grouped(content.text().chars().count()))
@@ -119,52 +121,54 @@ impl Editor {
 
     /// One thing that stands for another.
     pub fn insert_chip(&mut self, label: &str, payload: &str) {
-        let chip = Chip { label: label.into(), payload: payload.into() };
-        self.replace(self.cursor..self.cursor, Content::chip(chip));
+        let chip = EditorChip { label: label.into(), payload: payload.into() };
+        self.replace(self.cursor..self.cursor, EditorContent::chip(chip));
     }
 
     /// Replaces a range of [`Editor::raw`], as a completion does. A range that tears a character changes nothing.
     pub fn complete(&mut self, range: Range<usize>, text: &str) {
         if self.content.text().get(range.clone()).is_some() {
-            self.replace(range, Content::plain(text));
+            self.replace(range, EditorContent::plain(text));
         }
     }
 
-    pub fn apply(&mut self, edit: Edit) -> Effect {
+    pub fn apply(&mut self, edit: EditorCommand) -> EditorOutcome {
         let last = std::mem::take(&mut self.last);
         let goal = self.goal.take();
         let (at, line) = (self.cursor, line_at(self.content.text(), self.cursor));
         match edit {
-            Edit::Left => self.go(before(self.content.text(), at)),
-            Edit::Right => self.go(after(self.content.text(), at)),
-            Edit::Up => self.go_vertically(goal, Direction::Up),
-            Edit::Down => self.go_vertically(goal, Direction::Down),
-            Edit::WordLeft => self.go(word_before(self.content.text(), at)),
-            Edit::WordRight => self.go(word_after(self.content.text(), at)),
-            Edit::LineStart => self.go(line.start),
-            Edit::LineEnd => self.go(line.end),
-            Edit::TextStart => self.go(0),
-            Edit::TextEnd => self.go(self.content.len()),
-            Edit::NewLine => self.delete(at..at, "\n"),
-            Edit::DeleteLeft => self.delete(before(self.content.text(), at)..at, ""),
-            Edit::DeleteRight => self.delete(at..after(self.content.text(), at), ""),
-            Edit::KillWordLeft => self.kill(word_before(self.content.text(), at)..at, &last),
-            Edit::KillWordRight => self.kill(at..word_after(self.content.text(), at), &last),
-            Edit::KillToStart => self.kill(line.start..at, &last),
-            Edit::KillToEnd if at == line.end => self.kill(at..after(self.content.text(), at), &last),
-            Edit::KillToEnd => self.kill(at..line.end, &last),
-            Edit::KillAll => self.kill(0..self.content.len(), &last),
-            Edit::Yank => self.yank(at..at, 0),
-            Edit::YankOlder => match last {
-                Last::Yanked(place, number) => self.yank(place, number + 1),
-                _ => Effect::Nothing,
+            EditorCommand::Left => self.go(previous_boundary(self.content.text(), at)),
+            EditorCommand::Right => self.go(next_boundary(self.content.text(), at)),
+            EditorCommand::Up => self.go_vertically(goal, VerticalDirection::Up),
+            EditorCommand::Down => self.go_vertically(goal, VerticalDirection::Down),
+            EditorCommand::WordLeft => self.go(word_before(self.content.text(), at)),
+            EditorCommand::WordRight => self.go(word_after(self.content.text(), at)),
+            EditorCommand::LineStart => self.go(line.start),
+            EditorCommand::LineEnd => self.go(line.end),
+            EditorCommand::TextStart => self.go(0),
+            EditorCommand::TextEnd => self.go(self.content.len()),
+            EditorCommand::NewLine => self.delete(at..at, "\n"),
+            EditorCommand::DeleteLeft => self.delete(previous_boundary(self.content.text(), at)..at, ""),
+            EditorCommand::DeleteRight => self.delete(at..next_boundary(self.content.text(), at), ""),
+            EditorCommand::KillWordLeft => self.kill(word_before(self.content.text(), at)..at, &last),
+            EditorCommand::KillWordRight => self.kill(at..word_after(self.content.text(), at), &last),
+            EditorCommand::KillToStart => self.kill(line.start..at, &last),
+            EditorCommand::KillToEnd if at == line.end => {
+                self.kill(at..next_boundary(self.content.text(), at), &last)
+            }
+            EditorCommand::KillToEnd => self.kill(at..line.end, &last),
+            EditorCommand::KillAll => self.kill(0..self.content.len(), &last),
+            EditorCommand::Yank => self.yank(at..at, 0),
+            EditorCommand::YankOlder => match last {
+                LastEdit::Yanked(place, number) => self.yank(place, number + 1),
+                _ => EditorOutcome::Nothing,
             },
-            Edit::Transpose => self.transpose(),
-            Edit::Undo => {
+            EditorCommand::Transpose => self.transpose(),
+            EditorCommand::Undo => {
                 let cursor = self.history.undo(&mut self.content);
                 self.restore(cursor)
             }
-            Edit::Redo => {
+            EditorCommand::Redo => {
                 let cursor = self.history.redo(&mut self.content);
                 self.restore(cursor)
             }
@@ -177,7 +181,7 @@ impl Editor {
         let mut rows = 0;
         let mut at = 0;
         while rows < most {
-            let laid = lay(&self.content, at, width.into());
+            let laid = lay_out_line(&self.content, at, width.into());
             rows += laid.rows.len();
             at = laid.line.end + 1;
             if at > self.content.len() {
@@ -212,17 +216,17 @@ impl Editor {
         let pieces = row_pieces(&self.content, row, self.width);
         let spans = pieces.map(|piece| Span::styled(piece.text, style(piece.is_chip)));
         let width = u16::try_from(self.width).unwrap_or(u16::MAX);
-        put(buffer, at, width, &Line::from_iter(spans));
+        put_line(buffer, at, width, &Line::from_iter(spans));
     }
 
     /// The line of the cursor, and the rows to draw: those that were drawn last if the cursor is among them.
-    fn visible_rows(&self, height: usize) -> (Laid, Vec<Range<usize>>) {
-        let laid = lay(&self.content, self.cursor, self.width);
+    fn visible_rows(&self, height: usize) -> (EditorLineLayout, Vec<Range<usize>>) {
+        let laid = lay_out_line(&self.content, self.cursor, self.width);
         let row = laid.row_of(self.cursor);
         let mut above: VecDeque<Range<usize>> = laid.rows.iter().take(row).cloned().collect();
         let mut start = laid.line.start;
         while above.len() < height && start > 0 {
-            let earlier = lay(&self.content, start - 1, self.width);
+            let earlier = lay_out_line(&self.content, start - 1, self.width);
             start = earlier.line.start;
             earlier.rows.into_iter().rev().for_each(|row| above.push_front(row));
         }
@@ -231,7 +235,7 @@ impl Editor {
         rows.extend(laid.rows.iter().skip(row).cloned());
         let mut end = laid.line.end;
         while rows.len() < of_cursor + height && end < self.content.len() {
-            let later = lay(&self.content, end + 1, self.width);
+            let later = lay_out_line(&self.content, end + 1, self.width);
             end = later.line.end;
             rows.extend(later.rows);
         }
@@ -247,68 +251,69 @@ impl Editor {
         self.content.text().get(..self.cursor).unwrap_or_default()
     }
 
-    fn go(&mut self, to: usize) -> Effect {
+    fn go(&mut self, to: usize) -> EditorOutcome {
         if to == self.cursor {
-            return Effect::Nothing;
+            return EditorOutcome::Nothing;
         }
         self.cursor = to;
-        Effect::Moved
+        EditorOutcome::Moved
     }
 
-    fn go_vertically(&mut self, goal: Option<usize>, direction: Direction) -> Effect {
-        let laid = lay(&self.content, self.cursor, self.width);
+    fn go_vertically(&mut self, goal: Option<usize>, direction: VerticalDirection) -> EditorOutcome {
+        let laid = lay_out_line(&self.content, self.cursor, self.width);
         let number = laid.row_of(self.cursor);
-        let Some(row) = laid.rows.get(number) else { return Effect::Nothing };
+        let Some(row) = laid.rows.get(number) else { return EditorOutcome::Nothing };
         let goal = goal.unwrap_or_else(|| column_of(&self.content, row, self.cursor, self.width));
         self.goal = Some(goal);
         let target = match direction {
-            Direction::Up if number > 0 => Some((laid, number - 1)),
-            Direction::Down if number + 1 < laid.rows.len() => Some((laid, number + 1)),
-            Direction::Up => laid.line.start.checked_sub(1).map(|end| {
-                let above = lay(&self.content, end, self.width);
+            VerticalDirection::Up if number > 0 => Some((laid, number - 1)),
+            VerticalDirection::Down if number + 1 < laid.rows.len() => Some((laid, number + 1)),
+            VerticalDirection::Up => laid.line.start.checked_sub(1).map(|end| {
+                let above = lay_out_line(&self.content, end, self.width);
                 let last = above.rows.len() - 1;
                 (above, last)
             }),
-            Direction::Down => Some(laid.line.end + 1)
+            VerticalDirection::Down => Some(laid.line.end + 1)
                 .filter(|start| *start <= self.content.len())
-                .map(|start| (lay(&self.content, start, self.width), 0)),
+                .map(|start| (lay_out_line(&self.content, start, self.width), 0)),
         };
-        let place = target.map(|(laid, number)| place_at(&self.content, &laid, number, goal, self.width));
-        place.map_or(Effect::Nothing, |place| self.go(snapped(self.content.text(), place)))
+        let place =
+            target.map(|(laid, number)| offset_at_column(&self.content, &laid, number, goal, self.width));
+        place.map_or(EditorOutcome::Nothing, |place| self.go(snap_to_boundary(self.content.text(), place)))
     }
 
     /// Replaces a range and puts the cursor behind what is new.
-    fn exchange(&mut self, range: Range<usize>, with: Content) -> Change {
+    fn exchange(&mut self, range: Range<usize>, with: EditorContent) -> EditorChange {
         let cursor_before = self.cursor;
-        let removed = self.content.cut(range.clone());
+        let removed = self.content.copy_range(range.clone());
         self.content.replace(range.clone(), &with);
-        self.cursor = snapped(self.content.text(), range.start + with.len());
+        self.cursor = snap_to_boundary(self.content.text(), range.start + with.len());
         self.goal = None;
-        Change { at: range.start, removed, inserted: with, cursor_before, cursor_after: self.cursor }
+        EditorChange { at: range.start, removed, inserted: with, cursor_before, cursor_after: self.cursor }
     }
 
-    fn replace(&mut self, range: Range<usize>, with: Content) {
+    fn replace(&mut self, range: Range<usize>, with: EditorContent) {
         let change = self.exchange(range, with);
         self.history.add(change);
-        self.last = Last::Other;
+        self.last = LastEdit::Other;
     }
 
-    fn delete(&mut self, range: Range<usize>, with: &str) -> Effect {
+    fn delete(&mut self, range: Range<usize>, with: &str) -> EditorOutcome {
         if range.is_empty() && with.is_empty() {
-            return Effect::Nothing;
+            return EditorOutcome::Nothing;
         }
-        self.replace(range, Content::plain(with));
-        Effect::Changed
+        self.replace(range, EditorContent::plain(with));
+        EditorOutcome::Changed
     }
 
     /// Kills that follow each other are one.
-    fn kill(&mut self, range: Range<usize>, last: &Last) -> Effect {
+    fn kill(&mut self, range: Range<usize>, last: &LastEdit) -> EditorOutcome {
         if range.is_empty() {
-            return Effect::Nothing;
+            return EditorOutcome::Nothing;
         }
         let is_before = range.end == self.cursor && range.start < self.cursor;
-        let mut killed = self.content.cut(range.clone());
-        if *last == Last::Killed
+        let mut killed = self.content.copy_range(range.clone());
+        if *last == LastEdit::Killed
             && let Some(mut earlier) = self.kills.pop_back()
         {
             if is_before {
@@ -319,47 +324,51 @@ impl Editor {
             }
         }
         self.kills.push_back(killed);
-        if self.kills.len() > MOST_KILLS {
+        if self.kills.len() > MAX_KILL_RING_ENTRIES {
             self.kills.pop_front();
         }
-        self.replace(range, Content::default());
-        self.last = Last::Killed;
-        Effect::Changed
+        self.replace(range, EditorContent::default());
+        self.last = LastEdit::Killed;
+        EditorOutcome::Changed
     }
 
-    fn yank(&mut self, place: Range<usize>, number: usize) -> Effect {
-        let Some(number) = number.checked_rem(self.kills.len()) else { return Effect::Nothing };
-        let Some(kill) = self.kills.iter().rev().nth(number).cloned() else { return Effect::Nothing };
+    fn yank(&mut self, place: Range<usize>, number: usize) -> EditorOutcome {
+        let Some(number) = number.checked_rem(self.kills.len()) else { return EditorOutcome::Nothing };
+        let Some(kill) = self.kills.iter().rev().nth(number).cloned() else { return EditorOutcome::Nothing };
         let start = place.start;
         let end = start + kill.len();
         self.replace(place, kill);
-        self.last = Last::Yanked(start..end, number);
-        Effect::Changed
+        self.last = LastEdit::Yanked(start..end, number);
+        EditorOutcome::Changed
     }
 
-    fn transpose(&mut self) -> Effect {
+    fn transpose(&mut self) -> EditorOutcome {
         let line = line_at(self.content.text(), self.cursor);
-        let middle =
-            if self.cursor == line.end { before(self.content.text(), self.cursor) } else { self.cursor };
+        let middle = if self.cursor == line.end {
+            previous_boundary(self.content.text(), self.cursor)
+        } else {
+            self.cursor
+        };
         if middle <= line.start {
-            return Effect::Nothing;
+            return EditorOutcome::Nothing;
         }
-        let (start, end) = (before(self.content.text(), middle), after(self.content.text(), middle));
-        let mut swapped = self.content.cut(middle..end);
-        swapped.append(&self.content.cut(start..middle));
+        let (start, end) =
+            (previous_boundary(self.content.text(), middle), next_boundary(self.content.text(), middle));
+        let mut swapped = self.content.copy_range(middle..end);
+        swapped.append(&self.content.copy_range(start..middle));
         self.replace(start..end, swapped);
-        Effect::Changed
+        EditorOutcome::Changed
     }
 
-    fn restore(&mut self, cursor: Option<usize>) -> Effect {
-        let Some(cursor) = cursor else { return Effect::Nothing };
+    fn restore(&mut self, cursor: Option<usize>) -> EditorOutcome {
+        let Some(cursor) = cursor else { return EditorOutcome::Nothing };
         self.cursor = cursor;
-        Effect::Changed
+        EditorOutcome::Changed
     }
 }
 
 #[derive(Clone, Copy)]
-enum Direction {
+enum VerticalDirection {
     Up,
     Down,
 }

@@ -10,40 +10,40 @@ use ratatui::layout::Position;
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
-use crate::width::harmless;
+use crate::width::sanitize_text;
 
 #[derive(Debug, Default)]
-pub(crate) struct Frame {
+pub(crate) struct TerminalFrame {
     bytes: Vec<u8>,
     /// Seen from the first row of what is drawn. The column is unknown after what terminals don't agree about.
     row: u16,
     column: Option<u16>,
-    look: Look,
+    look: CellStyle,
 }
 
 /// Everything about a cell but its symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Look {
+struct CellStyle {
     fg: Color,
     bg: Color,
     underline: Color,
     modifier: Modifier,
 }
 
-impl Look {
-    fn of(cell: &Cell) -> Look {
-        Look { fg: cell.fg, bg: cell.bg, underline: cell.underline_color, modifier: cell.modifier }
+impl CellStyle {
+    fn of(cell: &Cell) -> CellStyle {
+        CellStyle { fg: cell.fg, bg: cell.bg, underline: cell.underline_color, modifier: cell.modifier }
     }
 }
 
-impl Frame {
-    pub(crate) fn at(position: Position) -> Frame {
-        Frame { row: position.y, column: Some(position.x), ..Frame::default() }
+impl TerminalFrame {
+    pub(crate) fn at(position: Position) -> TerminalFrame {
+        TerminalFrame { row: position.y, column: Some(position.x), ..TerminalFrame::default() }
     }
 
     /// A frame whose first row is the one below the cursor.
-    pub(crate) fn after_row() -> Frame {
-        let mut frame = Frame::default();
+    pub(crate) fn after_row() -> TerminalFrame {
+        let mut frame = TerminalFrame::default();
         frame.newline();
         frame.begin_here();
         frame
@@ -144,10 +144,10 @@ impl Frame {
 
     fn put(&mut self, x: usize, y: u16, cell: &Cell, row_width: usize) {
         self.go(column(x), y);
-        self.wear(Look::of(cell));
+        self.set_style(CellStyle::of(cell));
         let width = cell_width(cell);
         let is_cut = x + usize::from(width) > row_width;
-        let symbol = if is_cut { " ".into() } else { harmless(cell.symbol()) };
+        let symbol = if is_cut { " ".into() } else { sanitize_text(cell.symbol()) };
         self.raw(&symbol);
         let next = column(x) + if is_cut { 1 } else { width };
         // At the edge, and after clusters, terminals differ.
@@ -156,10 +156,10 @@ impl Frame {
     }
 
     fn plain(&mut self) {
-        self.wear(Look::default());
+        self.set_style(CellStyle::default());
     }
 
-    fn wear(&mut self, look: Look) {
+    fn set_style(&mut self, look: CellStyle) {
         if self.look == look {
             return;
         }
@@ -245,7 +245,7 @@ fn column(x: usize) -> u16 {
 
 /// A control character is shown in one column, see [`harmless`].
 pub(crate) fn cell_width(cell: &Cell) -> u16 {
-    column(harmless(cell.symbol()).width()).max(1)
+    column(sanitize_text(cell.symbol()).width()).max(1)
 }
 
 /// How much of a row is more than blank.

@@ -7,26 +7,26 @@ use ratatui::text::Span;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::theme::Theme;
-use crate::wrap::push;
+use crate::wrap::push_styled;
 
 /// Longer lines are left plain: they are data, and grammars take long for them.
-const LONGEST_LINE: usize = 2_000;
+const MAX_HIGHLIGHTED_LINE_BYTES: usize = 2_000;
 /// What comes after so much of one block is left plain.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_HIGHLIGHTED_BYTES: usize = 256 << 10;
 
 static GRAMMARS: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
 /// What a piece of code is, by the beginning of its scope. The first that fits counts.
-static ROLES: LazyLock<Vec<(Scope, Role)>> = LazyLock::new(|| {
-    let of = |(name, role): &(&str, Role)| Some((Scope::new(name).ok()?, *role));
-    NAMES.iter().filter_map(of).collect()
+static SCOPE_ROLES: LazyLock<Vec<(Scope, SyntaxRole)>> = LazyLock::new(|| {
+    let of = |(name, role): &(&str, SyntaxRole)| Some((Scope::new(name).ok()?, *role));
+    SCOPE_NAMES.iter().filter_map(of).collect()
 });
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum SyntaxRole {
     Plain,
     Keyword,
-    Text,
+    StringLiteral,
     Comment,
     Number,
     Function,
@@ -36,37 +36,37 @@ enum Role {
     Removed,
 }
 
-const NAMES: [(&str, Role); 26] = [
-    ("comment", Role::Comment),
-    ("punctuation.definition.comment", Role::Comment),
-    ("constant.character.escape", Role::Number),
-    ("string", Role::Text),
-    ("constant", Role::Number),
-    ("keyword.operator.word", Role::Keyword),
-    ("keyword.operator", Role::Plain),
-    ("keyword", Role::Keyword),
-    ("storage.type.numeric", Role::Number),
-    ("storage", Role::Keyword),
-    ("entity.name.function", Role::Function),
-    ("entity.name.macro", Role::Function),
-    ("support.function", Role::Function),
-    ("support.macro", Role::Function),
-    ("variable.function", Role::Function),
-    ("variable.language", Role::Keyword),
-    ("entity.name.tag", Role::Keyword),
-    ("entity.other.attribute-name", Role::Function),
-    ("entity.name.section", Role::Heading),
-    ("entity.name", Role::Type),
-    ("support.type", Role::Type),
-    ("support.class", Role::Type),
-    ("markup.heading", Role::Heading),
-    ("markup.inserted", Role::Added),
-    ("markup.deleted", Role::Removed),
-    ("meta.diff.range", Role::Type),
+const SCOPE_NAMES: [(&str, SyntaxRole); 26] = [
+    ("comment", SyntaxRole::Comment),
+    ("punctuation.definition.comment", SyntaxRole::Comment),
+    ("constant.character.escape", SyntaxRole::Number),
+    ("string", SyntaxRole::StringLiteral),
+    ("constant", SyntaxRole::Number),
+    ("keyword.operator.word", SyntaxRole::Keyword),
+    ("keyword.operator", SyntaxRole::Plain),
+    ("keyword", SyntaxRole::Keyword),
+    ("storage.type.numeric", SyntaxRole::Number),
+    ("storage", SyntaxRole::Keyword),
+    ("entity.name.function", SyntaxRole::Function),
+    ("entity.name.macro", SyntaxRole::Function),
+    ("support.function", SyntaxRole::Function),
+    ("support.macro", SyntaxRole::Function),
+    ("variable.function", SyntaxRole::Function),
+    ("variable.language", SyntaxRole::Keyword),
+    ("entity.name.tag", SyntaxRole::Keyword),
+    ("entity.other.attribute-name", SyntaxRole::Function),
+    ("entity.name.section", SyntaxRole::Heading),
+    ("entity.name", SyntaxRole::Type),
+    ("support.type", SyntaxRole::Type),
+    ("support.class", SyntaxRole::Type),
+    ("markup.heading", SyntaxRole::Heading),
+    ("markup.inserted", SyntaxRole::Added),
+    ("markup.deleted", SyntaxRole::Removed),
+    ("meta.diff.range", SyntaxRole::Type),
 ];
 
 /// Names that people write and grammars don't know.
-const OTHER_NAMES: [(&str, &str); 10] = [
+const LANGUAGE_ALIASES: [(&str, &str); 10] = [
     ("console", "bash"),
     ("shell-session", "bash"),
     ("terminal", "bash"),
@@ -93,7 +93,7 @@ impl Highlighter {
         if matches!(&*name, "" | "text" | "txt" | "plain" | "plaintext" | "output") {
             return Highlighter::default();
         }
-        let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+        let other = LANGUAGE_ALIASES.iter().find(|(other, _)| *other == name);
         Highlighter::of(GRAMMARS.find_syntax_by_token(other.map_or(&*name, |(_, known)| known)))
     }
 
@@ -113,7 +113,7 @@ impl Highlighter {
     /// The next line, without its end.
     pub fn line(&mut self, line: &str, theme: &Theme) -> Vec<Span<'static>> {
         self.bytes = self.bytes.saturating_add(line.len());
-        let is_read = line.len() <= LONGEST_LINE && self.bytes <= MOST_BYTES;
+        let is_read = line.len() <= MAX_HIGHLIGHTED_LINE_BYTES && self.bytes <= MAX_HIGHLIGHTED_BYTES;
         let spans = if is_read { self.spans(line, theme) } else { None };
         spans.unwrap_or_else(|| vec![Span::styled(line.to_owned(), theme.text)])
     }
@@ -125,11 +125,15 @@ impl Highlighter {
         let mut spans = Vec::new();
         let mut at = 0;
         for (place, change) in changes {
-            push(&mut spans, line.get(at..place.min(line.len())).unwrap_or_default(), style(scopes, theme));
+            push_styled(
+                &mut spans,
+                line.get(at..place.min(line.len())).unwrap_or_default(),
+                style(scopes, theme),
+            );
             at = place;
             scopes.apply(&change).ok()?;
         }
-        push(&mut spans, line.get(at..).unwrap_or_default(), style(scopes, theme));
+        push_styled(&mut spans, line.get(at..).unwrap_or_default(), style(scopes, theme));
         spans.retain(|span| !span.content.is_empty());
         Some(spans)
     }
@@ -137,19 +141,20 @@ impl Highlighter {
 
 /// The innermost scope that means something decides.
 fn style(scopes: &ScopeStack, theme: &Theme) -> Style {
-    let role =
-        |scope: &Scope| ROLES.iter().find(|(prefix, _)| prefix.is_prefix_of(*scope)).map(|(_, role)| *role);
-    match scopes.as_slice().iter().rev().find_map(role).unwrap_or(Role::Plain) {
-        Role::Plain => theme.text,
-        Role::Keyword => theme.keyword,
-        Role::Text => theme.string,
-        Role::Comment => theme.comment,
-        Role::Number => theme.number,
-        Role::Function => theme.function,
-        Role::Type => theme.type_name,
-        Role::Heading => theme.heading,
-        Role::Added => theme.added,
-        Role::Removed => theme.removed,
+    let role = |scope: &Scope| {
+        SCOPE_ROLES.iter().find(|(prefix, _)| prefix.is_prefix_of(*scope)).map(|(_, role)| *role)
+    };
+    match scopes.as_slice().iter().rev().find_map(role).unwrap_or(SyntaxRole::Plain) {
+        SyntaxRole::Plain => theme.text,
+        SyntaxRole::Keyword => theme.keyword,
+        SyntaxRole::StringLiteral => theme.string,
+        SyntaxRole::Comment => theme.comment,
+        SyntaxRole::Number => theme.number,
+        SyntaxRole::Function => theme.function,
+        SyntaxRole::Type => theme.type_name,
+        SyntaxRole::Heading => theme.heading,
+        SyntaxRole::Added => theme.added,
+        SyntaxRole::Removed => theme.removed,
     }
 }
 
@@ -158,10 +163,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::theme::{Colours, Ground};
+    use crate::theme::{Background, ColorDepth};
 
     fn theme() -> Theme {
-        Theme::new(Colours::Ansi16, Ground::Dark)
+        Theme::new(ColorDepth::Ansi16, Background::Dark)
     }
 
     fn styles(mut highlighter: Highlighter, line: &str) -> Vec<(String, Style)> {
@@ -204,10 +209,10 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_left_plain() {
-        let long = "let ".repeat(LONGEST_LINE);
+        let long = "let ".repeat(MAX_HIGHLIGHTED_LINE_BYTES);
         assert_eq!(styles(Highlighter::for_language("rust"), &long), [(long, Style::new())]);
         let mut highlighter = Highlighter::for_language("rust");
-        highlighter.bytes = MOST_BYTES;
+        highlighter.bytes = MAX_HIGHLIGHTED_BYTES;
         assert_eq!(highlighter.line("let x", &theme()), [Span::raw("let x")]);
     }
 

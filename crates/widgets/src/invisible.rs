@@ -1,43 +1,47 @@
 //! Characters that a reader can't see, or that a terminal obeys: each is shown as another one. So `rm` with something
 //! hidden in it does not look like `rm`.
 
-const JOINER: char = '\u{200d}';
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 /// What may stand before a joiner or a selector, as far as they care.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
+enum PrecedingChar {
     Emoji,
     /// An emoji of which it is said how it looks.
-    Selected,
+    EmojiWithSelector,
     /// Of these and a frame, keycaps are made.
-    Key,
+    KeycapBase,
     Other,
 }
 
 /// The characters of a text: as they are shown, and as they are. Joiners and selectors stay where they make one emoji of
 /// several characters.
-pub(crate) fn shown(text: &str) -> impl Iterator<Item = (char, char)> {
-    let mut before = Before::Other;
+pub(crate) fn visible_chars(text: &str) -> impl Iterator<Item = (char, char)> {
+    let mut before = PrecedingChar::Other;
     let mut chars = text.chars().peekable();
     std::iter::from_fn(move || {
         let c = chars.next()?;
         let next = chars.peek().copied();
         let is_part = is_part_of_emoji(before, c, next);
         before = match (before, c) {
-            (Before::Emoji, _) if is_part && c != JOINER => Before::Selected,
-            _ if is_emoji(c) => Before::Emoji,
-            (_, '0'..='9' | '#' | '*') => Before::Key,
-            _ => Before::Other,
+            (PrecedingChar::Emoji, _) if is_part && c != ZERO_WIDTH_JOINER => {
+                PrecedingChar::EmojiWithSelector
+            }
+            _ if is_emoji(c) => PrecedingChar::Emoji,
+            (_, '0'..='9' | '#' | '*') => PrecedingChar::KeycapBase,
+            _ => PrecedingChar::Other,
         };
         Some((if is_part { c } else { visible(c) }, c))
     })
 }
 
-fn is_part_of_emoji(before: Before, c: char, next: Option<char>) -> bool {
+fn is_part_of_emoji(before: PrecedingChar, c: char, next: Option<char>) -> bool {
     match (before, c) {
-        (Before::Emoji | Before::Selected, JOINER) => next.is_some_and(is_emoji),
-        (Before::Emoji, '\u{fe0e}' | '\u{fe0f}') => true,
-        (Before::Key, '\u{fe0f}') => next == Some('\u{20e3}'),
+        (PrecedingChar::Emoji | PrecedingChar::EmojiWithSelector, ZERO_WIDTH_JOINER) => {
+            next.is_some_and(is_emoji)
+        }
+        (PrecedingChar::Emoji, '\u{fe0e}' | '\u{fe0f}') => true,
+        (PrecedingChar::KeycapBase, '\u{fe0f}') => next == Some('\u{20e3}'),
         _ => false,
     }
 }
@@ -84,7 +88,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> String {
-        shown(text).map(|(shown, _)| shown).collect()
+        visible_chars(text).map(|(shown, _)| shown).collect()
     }
 
     #[test]

@@ -2,43 +2,43 @@
 
 use ratatui::text::Line;
 
-use crate::blocks::{Gap, Kind, Splitter, Told};
 use crate::highlight::Highlighter;
-use crate::render::{code_line, render_block};
+use crate::markdown_blocks::{BlockGap, BlockSplitter, MarkdownBlockKind, MarkdownLine};
+use crate::markdown_render::{code_line, render_block};
 use crate::theme::Theme;
 
 /// A longer line is taken as several, so that no line is drawn anew for ever.
-const LONGEST_LINE: usize = 16 << 10;
+const MAX_MARKDOWN_LINE_BYTES: usize = 16 << 10;
 /// A longer block is taken as several.
-const LONGEST_BLOCK: usize = 32 << 10;
+const MAX_MARKDOWN_BLOCK_BYTES: usize = 32 << 10;
 
 /// A text that grows at its end.
 #[derive(Clone, Debug, Default)]
-pub struct Markdown {
-    reader: Reader,
+pub struct MarkdownStream {
+    reader: MarkdownReader,
     /// A line whose end has not come yet.
     partial: String,
     /// Finished, not taken yet.
-    ready: Vec<Piece>,
-    painter: Painter,
+    ready: Vec<MarkdownPiece>,
+    painter: MarkdownPainter,
 }
 
 /// What is drawn as a whole.
 #[derive(Clone, Debug)]
-enum Piece {
-    Block(Block),
-    CodeBegins(String, Gap),
+enum MarkdownPiece {
+    Block(MarkdownBlock),
+    CodeStart(String, BlockGap),
     CodeLine(String),
 }
 
 #[derive(Clone, Debug)]
-struct Block {
-    kind: Kind,
-    gap: Gap,
+struct MarkdownBlock {
+    kind: MarkdownBlockKind,
+    gap: BlockGap,
     source: String,
 }
 
-impl Markdown {
+impl MarkdownStream {
     pub fn push(&mut self, text: &str) {
         for part in text.split_inclusive('\n') {
             self.partial.push_str(part);
@@ -54,7 +54,7 @@ impl Markdown {
     pub fn finish(&mut self) {
         let line = std::mem::take(&mut self.partial);
         self.reader.end(&line, &mut self.ready);
-        self.reader = Reader::default();
+        self.reader = MarkdownReader::default();
     }
 
     /// What can never change any more, and was not taken before.
@@ -75,15 +75,15 @@ impl Markdown {
 
     /// A whole text.
     pub fn render(text: &str, width: usize, theme: &Theme) -> Vec<Line<'static>> {
-        let mut markdown = Markdown::default();
+        let mut markdown = MarkdownStream::default();
         markdown.push(text);
         markdown.finish();
         markdown.take_finished(width, theme)
     }
 
     fn cut_partial(&mut self) {
-        while self.partial.len() > LONGEST_LINE {
-            let rest = self.partial.split_off(self.partial.floor_char_boundary(LONGEST_LINE));
+        while self.partial.len() > MAX_MARKDOWN_LINE_BYTES {
+            let rest = self.partial.split_off(self.partial.floor_char_boundary(MAX_MARKDOWN_LINE_BYTES));
             let line = std::mem::replace(&mut self.partial, rest);
             self.reader.line(without_end(&line), &mut self.ready);
         }
@@ -97,76 +97,76 @@ fn without_end(line: &str) -> &str {
 
 /// Puts lines together to blocks.
 #[derive(Clone, Debug, Default)]
-struct Reader {
-    splitter: Splitter,
-    open: Option<Block>,
+struct MarkdownReader {
+    splitter: BlockSplitter,
+    open: Option<MarkdownBlock>,
 }
 
-impl Reader {
-    fn line(&mut self, line: &str, ready: &mut Vec<Piece>) {
-        if self.open.as_ref().is_some_and(|block| block.source.len() > LONGEST_BLOCK) {
-            self.splitter.tear();
+impl MarkdownReader {
+    fn line(&mut self, line: &str, ready: &mut Vec<MarkdownPiece>) {
+        if self.open.as_ref().is_some_and(|block| block.source.len() > MAX_MARKDOWN_BLOCK_BYTES) {
+            self.splitter.force_new_block();
         }
         match self.splitter.line(line) {
-            Told::GoesOn => {
+            MarkdownLine::Continuation => {
                 if let Some(block) = &mut self.open {
                     block.source.push_str(line);
                     block.source.push('\n');
                 }
             }
-            Told::Blank => self.close(ready),
-            Told::Begins(kind, gap) => {
+            MarkdownLine::Blank => self.close(ready),
+            MarkdownLine::BlockStart(kind, gap) => {
                 self.close(ready);
-                self.open = Some(Block { kind, gap, source: format!("{line}\n") });
-                if matches!(kind, Kind::Heading | Kind::Rule) {
+                self.open = Some(MarkdownBlock { kind, gap, source: format!("{line}\n") });
+                if matches!(kind, MarkdownBlockKind::Heading | MarkdownBlockKind::Rule) {
                     self.close(ready);
                 }
             }
-            Told::CodeBegins { language, gap } => {
+            MarkdownLine::CodeStart { language, gap } => {
                 self.close(ready);
-                ready.push(Piece::CodeBegins(language, gap));
+                ready.push(MarkdownPiece::CodeStart(language, gap));
             }
-            Told::Code(line) => ready.push(Piece::CodeLine(line.to_owned())),
-            Told::CodeEnds => {}
+            MarkdownLine::CodeLine(line) => ready.push(MarkdownPiece::CodeLine(line.to_owned())),
+            MarkdownLine::CodeEnd => {}
         }
     }
 
     /// The last line, if something stands in it, and the end.
-    fn end(&mut self, line: &str, ready: &mut Vec<Piece>) {
+    fn end(&mut self, line: &str, ready: &mut Vec<MarkdownPiece>) {
         if !line.is_empty() {
             self.line(without_end(line), ready);
         }
         self.close(ready);
     }
 
-    fn close(&mut self, ready: &mut Vec<Piece>) {
-        ready.extend(self.open.take().map(Piece::Block));
+    fn close(&mut self, ready: &mut Vec<MarkdownPiece>) {
+        ready.extend(self.open.take().map(MarkdownPiece::Block));
     }
 }
 
 /// Draws pieces in their order. Code is read on from line to line.
 #[derive(Clone, Debug, Default)]
-struct Painter {
+struct MarkdownPainter {
     highlighter: Highlighter,
     /// A blank row is due before the first line of the code.
-    gap: Option<Gap>,
+    gap: Option<BlockGap>,
 }
 
-impl Painter {
-    fn paint(&mut self, pieces: &[Piece], width: usize, theme: &Theme) -> Vec<Line<'static>> {
+impl MarkdownPainter {
+    fn paint(&mut self, pieces: &[MarkdownPiece], width: usize, theme: &Theme) -> Vec<Line<'static>> {
         let mut lines = Vec::new();
         for piece in pieces {
             match piece {
-                Piece::Block(block) => {
+                MarkdownPiece::Block(block) => {
                     lines.extend(row(block.gap));
-                    let number = if let Kind::Item(number) = block.kind { number } else { None };
+                    let number = if let MarkdownBlockKind::Item(number) = block.kind { number } else { None };
                     lines.extend(render_block(&block.source, number, width, theme));
                 }
-                Piece::CodeBegins(language, gap) => {
+                MarkdownPiece::CodeStart(language, gap) => {
                     self.highlighter = Highlighter::for_language(language);
                     self.gap = Some(*gap);
                 }
-                Piece::CodeLine(line) => {
+                MarkdownPiece::CodeLine(line) => {
                     lines.extend(self.gap.take().and_then(row));
                     let spans = self.highlighter.line(line, theme);
                     lines.extend(code_line(spans, width, Line::default(), Line::default()));
@@ -177,6 +177,6 @@ impl Painter {
     }
 }
 
-fn row(gap: Gap) -> Option<Line<'static>> {
-    (gap == Gap::Row).then(Line::default)
+fn row(gap: BlockGap) -> Option<Line<'static>> {
+    (gap == BlockGap::BlankRow).then(Line::default)
 }

@@ -4,15 +4,15 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 
-use crate::document::Document;
-use crate::draw::put;
-use crate::find::Needle;
-use crate::layout::Layout;
+use crate::document::PagerDocument;
+use crate::draw::put_line;
+use crate::pager_layout::PagerLayout;
+use crate::text_search::SearchNeedle;
 use crate::theme::Theme;
 use crate::width::{grouped, truncate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scroll {
+pub enum ScrollStep {
     Up,
     Down,
     HalfUp,
@@ -25,14 +25,14 @@ pub enum Scroll {
 
 /// Which way to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Towards {
+pub enum SearchDirection {
     Next,
     Previous,
 }
 
 /// A row: of which line, and the how-manieth of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct PagerPosition {
     line: usize,
     row: usize,
 }
@@ -41,24 +41,24 @@ struct Place {
 pub struct Pager<D> {
     document: D,
     pub title: String,
-    top: Place,
+    top: PagerPosition,
     height: usize,
-    layout: Layout,
-    needle: Option<Needle>,
+    layout: PagerLayout,
+    needle: Option<SearchNeedle>,
     /// What was found last: its line, and where in it.
     hit: Option<(usize, usize)>,
     /// The last search found nothing.
     is_missing: bool,
 }
 
-impl<D: Document> Pager<D> {
+impl<D: PagerDocument> Pager<D> {
     pub fn new(title: impl Into<String>, document: D) -> Pager<D> {
         Pager {
             document,
             title: title.into(),
-            top: Place::default(),
+            top: PagerPosition::default(),
             height: 24,
-            layout: Layout::new(80),
+            layout: PagerLayout::new(80),
             needle: None,
             hit: None,
             is_missing: false,
@@ -75,44 +75,44 @@ impl<D: Document> Pager<D> {
     }
 
     pub fn go_to_line(&mut self, line: usize) {
-        self.top = Place { line: line.min(self.document.count().saturating_sub(1)), row: 0 };
-        self.keep_full();
+        self.top = PagerPosition { line: line.min(self.document.count().saturating_sub(1)), row: 0 };
+        self.clamp_to_last_page();
     }
 
-    pub fn scroll(&mut self, scroll: Scroll) {
+    pub fn scroll(&mut self, scroll: ScrollStep) {
         let page = self.height.max(1);
         match scroll {
-            Scroll::Up => self.go_up(1),
-            Scroll::Down => self.go_down(1),
-            Scroll::HalfUp => self.go_up(page.div_ceil(2)),
-            Scroll::HalfDown => self.go_down(page.div_ceil(2)),
-            Scroll::PageUp => self.go_up(page),
-            Scroll::PageDown => self.go_down(page),
-            Scroll::Home => self.top = Place::default(),
-            Scroll::End => self.top = self.last_top(),
+            ScrollStep::Up => self.go_up(1),
+            ScrollStep::Down => self.go_down(1),
+            ScrollStep::HalfUp => self.go_up(page.div_ceil(2)),
+            ScrollStep::HalfDown => self.go_down(page.div_ceil(2)),
+            ScrollStep::PageUp => self.go_up(page),
+            ScrollStep::PageDown => self.go_down(page),
+            ScrollStep::Home => self.top = PagerPosition::default(),
+            ScrollStep::End => self.top = self.last_top(),
         }
     }
 
     /// Looks for a text from the first shown row on; capitals count if there are any. An empty one ends the search.
     pub fn search(&mut self, text: &str) -> bool {
-        self.needle = Needle::new(text);
+        self.needle = SearchNeedle::new(text);
         self.hit = None;
         self.is_missing = false;
-        self.needle.is_some() && self.find(self.top, Towards::Next)
+        self.needle.is_some() && self.find(self.top, SearchDirection::Next)
     }
 
     /// The next row in which it is found, or the one before; at the end it goes on at the beginning.
-    pub fn find_again(&mut self, towards: Towards) -> bool {
+    pub fn find_again(&mut self, towards: SearchDirection) -> bool {
         let here = self.hit.map_or(self.top, |(line, offset)| self.place(line, offset));
         let from = match towards {
-            Towards::Next => Place { row: here.row + 1, ..here },
-            Towards::Previous => here,
+            SearchDirection::Next => PagerPosition { row: here.row + 1, ..here },
+            SearchDirection::Previous => here,
         };
         self.find(from, towards)
     }
 
     /// Looks for it from the beginning of a row on, or for the last one before it.
-    fn find(&mut self, from: Place, towards: Towards) -> bool {
+    fn find(&mut self, from: PagerPosition, towards: SearchDirection) -> bool {
         let offset = self.layout.offset(&self.document, from.line, from.row).unwrap_or(usize::MAX);
         let hit = self.found(from.line, offset, towards);
         self.is_missing = hit.is_none();
@@ -124,7 +124,7 @@ impl<D: Document> Pager<D> {
         hit.is_some()
     }
 
-    fn found(&self, from: usize, offset: usize, towards: Towards) -> Option<(usize, usize)> {
+    fn found(&self, from: usize, offset: usize, towards: SearchDirection) -> Option<(usize, usize)> {
         let needle = self.needle.as_ref()?;
         let count = self.document.count();
         // The first line comes again at the end, for what is on the other side of the offset.
@@ -132,12 +132,12 @@ impl<D: Document> Pager<D> {
         steps.into_iter().find_map(|step| {
             let is_first = step == 0;
             let (line, place) = match towards {
-                Towards::Next => {
+                SearchDirection::Next => {
                     let line = (from + step) % count;
                     let text = self.document.text(line)?;
-                    (line, needle.places_from(&text, if is_first { offset } else { 0 }).next())
+                    (line, needle.matches_from(&text, if is_first { offset } else { 0 }).next())
                 }
-                Towards::Previous => {
+                SearchDirection::Previous => {
                     let line = (from + count - step) % count;
                     let text = self.document.text(line)?;
                     let most = if is_first { offset } else { usize::MAX };
@@ -148,12 +148,12 @@ impl<D: Document> Pager<D> {
         })
     }
 
-    fn place(&mut self, line: usize, offset: usize) -> Place {
-        Place { line, row: self.layout.row(&self.document, line, offset) }
+    fn place(&mut self, line: usize, offset: usize) -> PagerPosition {
+        PagerPosition { line, row: self.layout.row(&self.document, line, offset) }
     }
 
     /// Scrolls to a row, unless it is there already.
-    fn show(&mut self, place: Place) {
+    fn show(&mut self, place: PagerPosition) {
         let mut bottom = self.top;
         for _ in 1..self.height.max(1) {
             bottom = self.after(bottom).unwrap_or(bottom);
@@ -162,7 +162,7 @@ impl<D: Document> Pager<D> {
             // A little of what is before says where it is.
             self.top = place;
             self.go_up(self.height / 4);
-            self.keep_full();
+            self.clamp_to_last_page();
         }
     }
 
@@ -170,19 +170,19 @@ impl<D: Document> Pager<D> {
         self.layout.count(&self.document, line).saturating_sub(1)
     }
 
-    fn before(&mut self, place: Place) -> Option<Place> {
+    fn before(&mut self, place: PagerPosition) -> Option<PagerPosition> {
         if let Some(row) = place.row.checked_sub(1) {
-            return Some(Place { row, ..place });
+            return Some(PagerPosition { row, ..place });
         }
         let line = place.line.checked_sub(1)?;
-        Some(Place { line, row: self.last_row_of(line) })
+        Some(PagerPosition { line, row: self.last_row_of(line) })
     }
 
-    fn after(&mut self, place: Place) -> Option<Place> {
+    fn after(&mut self, place: PagerPosition) -> Option<PagerPosition> {
         if place.row < self.last_row_of(place.line) {
-            return Some(Place { row: place.row + 1, ..place });
+            return Some(PagerPosition { row: place.row + 1, ..place });
         }
-        (place.line + 1 < self.document.count()).then_some(Place { line: place.line + 1, row: 0 })
+        (place.line + 1 < self.document.count()).then_some(PagerPosition { line: place.line + 1, row: 0 })
     }
 
     fn go_up(&mut self, rows: usize) {
@@ -195,20 +195,20 @@ impl<D: Document> Pager<D> {
         for _ in 0..rows {
             self.top = self.after(self.top).unwrap_or(self.top);
         }
-        self.keep_full();
+        self.clamp_to_last_page();
     }
 
     /// The first row of the last page.
-    fn last_top(&mut self) -> Place {
+    fn last_top(&mut self) -> PagerPosition {
         let line = self.document.count().saturating_sub(1);
-        let mut place = Place { line, row: self.last_row_of(line) };
+        let mut place = PagerPosition { line, row: self.last_row_of(line) };
         for _ in 1..self.height.max(1) {
             place = self.before(place).unwrap_or(place);
         }
         place
     }
 
-    fn keep_full(&mut self) {
+    fn clamp_to_last_page(&mut self) {
         self.top = self.top.min(self.last_top());
     }
 
@@ -221,7 +221,7 @@ impl<D: Document> Pager<D> {
         let page = Rect { height: area.height - status, ..area };
         self.height = page.height.into();
         self.set_width(page.width.into());
-        self.keep_full();
+        self.clamp_to_last_page();
         let shown = self.draw_page(page, buffer, theme);
         if status > 0 {
             self.draw_status(Rect { y: page.bottom(), height: 1, ..area }, shown, buffer, theme);
@@ -232,7 +232,7 @@ impl<D: Document> Pager<D> {
     fn set_width(&mut self, width: usize) {
         if self.layout.width() != width {
             let offset = self.layout.offset(&self.document, self.top.line, self.top.row);
-            self.layout = Layout::new(width);
+            self.layout = PagerLayout::new(width);
             self.top = self.place(self.top.line, offset.unwrap_or(0));
         }
     }
@@ -245,10 +245,10 @@ impl<D: Document> Pager<D> {
         while y < area.bottom() && next.line < self.document.count() {
             let room = (area.bottom() - y).into();
             for row in self.layout.rows(&self.document, next.line, next.row, room, needle) {
-                put(buffer, Position::new(area.x, y), area.width, &row);
+                put_line(buffer, Position::new(area.x, y), area.width, &row);
                 y += 1;
             }
-            next = Place { line: next.line + 1, row: 0 };
+            next = PagerPosition { line: next.line + 1, row: 0 };
         }
         next.line.saturating_sub(1)
     }
@@ -270,7 +270,7 @@ impl<D: Document> Pager<D> {
                 if self.is_missing { (" not found", theme.warning) } else { ("", theme.muted) };
             spans.push(Span::styled(format!("  /{}{note}", needle.text()), style));
         }
-        put(buffer, area.as_position(), area.width, &truncate(&Line::from(spans), area.width.into()));
+        put_line(buffer, area.as_position(), area.width, &truncate(&Line::from(spans), area.width.into()));
     }
 }
 
@@ -278,7 +278,7 @@ impl<D: Document> Pager<D> {
 mod tests {
     use super::*;
     use crate::document::PlainText;
-    use crate::source::READ;
+    use crate::glyph_source::READ;
 
     const AREA: Rect = Rect::new(0, 0, 80, 24);
 
@@ -298,19 +298,19 @@ mod tests {
             read(&mut pager, |_| {});
             read(&mut pager, |pager| _ = pager.search("longone"));
             let all = [
-                Scroll::Down,
-                Scroll::PageDown,
-                Scroll::End,
-                Scroll::Up,
-                Scroll::PageUp,
-                Scroll::HalfUp,
-                Scroll::Home,
+                ScrollStep::Down,
+                ScrollStep::PageDown,
+                ScrollStep::End,
+                ScrollStep::Up,
+                ScrollStep::PageUp,
+                ScrollStep::HalfUp,
+                ScrollStep::Home,
             ];
             for scroll in all {
                 let count = read(&mut pager, |pager| pager.scroll(scroll));
                 assert!(count < 20_000, "{scroll:?} reads {count}");
             }
-            let count = read(&mut pager, |pager| _ = pager.find_again(Towards::Next));
+            let count = read(&mut pager, |pager| _ = pager.find_again(SearchDirection::Next));
             assert!(count < 40_000, "the next place reads {count}");
         }
     }

@@ -7,25 +7,26 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 
-use crate::draw::put;
-use crate::frame::Frame;
-use crate::lost::{Lost, Top};
+use crate::draw::put_line;
+use crate::frame::TerminalFrame;
 use crate::modes::{
-    BEGIN_FRAME, CLEAR_FULL, CLOSE_FULL, DONT_WRAP, END_FRAME, ENTER, Keys, LEAVE, OPEN_FULL, POP_KEYS,
-    PUSH_KEYS, RESET_KEYS, SET_KEYS, WRAP,
+    BEGIN_FRAME, CLEAR_ALTERNATE_SCREEN, DISABLE_LINE_WRAP, ENABLE_LINE_WRAP, END_FRAME,
+    ENTER_ALTERNATE_SCREEN, ENTER_SCREEN, KeyboardProtocol, LEAVE_ALTERNATE_SCREEN, LEAVE_SCREEN,
+    POP_KEY_PROTOCOL, PUSH_KEY_PROTOCOL, RESET_KEY_PROTOCOL, SET_KEY_PROTOCOL,
 };
-use crate::width::harmless;
+use crate::scrolled_off::{LiveAreaTop, ScrolledOffRows};
+use crate::width::sanitize_text;
 use crate::wrap::wrap;
 
 /// Larger windows are used in part: a terminal that lies can't make us ask for gigabytes.
-const MOST: Size = Size::new(1_000, 500);
+const MAX_SCREEN_SIZE: Size = Size::new(1_000, 500);
 
 /// So many finished lines wait for the full screen to be left; then they are written behind it.
-const MOST_WAITING: usize = 10_000;
+const MAX_WAITING_LINES: usize = 10_000;
 
 /// What a terminal does with long rows when its window becomes narrower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Narrowing {
+pub enum ReflowMode {
     /// It wraps them anew, as nearly all do.
     #[default]
     Wraps,
@@ -34,16 +35,16 @@ pub enum Narrowing {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    pub keys: Keys,
-    pub narrowing: Narrowing,
+pub struct ScreenOptions {
+    pub keys: KeyboardProtocol,
+    pub narrowing: ReflowMode,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum CursorShape {
     /// As the user has set it.
     #[default]
-    Usual,
+    UserDefault,
     Block,
     Underline,
     Bar,
@@ -51,26 +52,26 @@ pub enum Shape {
 
 /// Where the cursor stands in what was drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub struct ScreenCursor {
     pub position: Position,
-    pub shape: Shape,
+    pub shape: CursorShape,
 }
 
-impl Cursor {
-    pub fn at(position: Position) -> Cursor {
-        Cursor { position, shape: Shape::default() }
+impl ScreenCursor {
+    pub fn at(position: Position) -> ScreenCursor {
+        ScreenCursor { position, shape: CursorShape::default() }
     }
 }
 
 /// What the terminal shows of us: the live area, or the full screen.
 #[derive(Debug, Default)]
-struct Shown {
+struct ScreenArea {
     window: Size,
     buffer: Buffer,
     /// Where the cursor was left, seen from the first row.
     at: Position,
-    cursor: Option<Cursor>,
-    lost: Lost,
+    cursor: Option<ScreenCursor>,
+    lost: ScrolledOffRows,
     /// The window changed while it was drawn: nobody knows at which width.
     is_torn: bool,
     /// The window was resized since it was drawn, perhaps there and back.
@@ -79,40 +80,40 @@ struct Shown {
 
 /// A terminal: `W` takes the bytes, `S` says how large the window is.
 #[derive(Debug)]
-pub struct Screen<W, S> {
+pub struct TerminalScreen<W, S> {
     out: W,
     size: S,
-    options: Options,
+    options: ScreenOptions,
     waiting: Vec<Line<'static>>,
-    live: Shown,
-    full: Option<Shown>,
+    live: ScreenArea,
+    full: Option<ScreenArea>,
 }
 
-impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
+impl<W: io::Write, S: FnMut() -> Size> TerminalScreen<W, S> {
     /// Nothing is written yet. The cursor should stand at the beginning of an empty line.
-    pub fn new(out: W, size: S, options: Options) -> Screen<W, S> {
-        Screen { out, size, options, waiting: Vec::new(), live: Shown::default(), full: None }
+    pub fn new(out: W, size: S, options: ScreenOptions) -> TerminalScreen<W, S> {
+        TerminalScreen { out, size, options, waiting: Vec::new(), live: ScreenArea::default(), full: None }
     }
 
     /// Asks for marked pastes, focus, and keys. Raw mode is the caller's to set.
     pub fn enter(&mut self) -> io::Result<()> {
-        self.live = Shown::default();
-        let keys = if self.options.keys == Keys::Enhanced { PUSH_KEYS } else { "" };
-        self.send(&[ENTER.as_bytes(), keys.as_bytes(), b"\r"])
+        self.live = ScreenArea::default();
+        let keys = if self.options.keys == KeyboardProtocol::Enhanced { PUSH_KEY_PROTOCOL } else { "" };
+        self.send(&[ENTER_SCREEN.as_bytes(), keys.as_bytes(), b"\r"])
     }
 
-    /// Prints what waits, takes the live area away, and puts back what [`Screen::enter`] changed.
+    /// Prints what waits, takes the live area away, and puts back what [`TerminalScreen::enter`] changed.
     pub fn leave(&mut self) -> io::Result<()> {
         self.close_full()?;
         self.draw(0, |_| None)?;
-        let keys = if self.options.keys == Keys::Enhanced { POP_KEYS } else { "" };
-        self.send(&[keys.as_bytes(), LEAVE.as_bytes()])
+        let keys = if self.options.keys == KeyboardProtocol::Enhanced { POP_KEY_PROTOCOL } else { "" };
+        self.send(&[keys.as_bytes(), LEAVE_SCREEN.as_bytes()])
     }
 
     /// How large the window is now: at least 1×1.
     pub fn size(&mut self) -> Size {
         let Size { width, height } = (self.size)();
-        Size::new(width.clamp(1, MOST.width), height.clamp(1, MOST.height))
+        Size::new(width.clamp(1, MAX_SCREEN_SIZE.width), height.clamp(1, MAX_SCREEN_SIZE.height))
     }
 
     /// To be called when the terminal says that its window was resized, though it may have the old size again: rows at the
@@ -132,7 +133,11 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
 
     /// One frame. The live area gets the wanted height, or that of the window if it is smaller; a full screen is as
     /// large as the window.
-    pub fn draw(&mut self, height: u16, fill: impl FnOnce(&mut Buffer) -> Option<Cursor>) -> io::Result<()> {
+    pub fn draw(
+        &mut self,
+        height: u16,
+        fill: impl FnOnce(&mut Buffer) -> Option<ScreenCursor>,
+    ) -> io::Result<()> {
         let window = self.size();
         let height = if self.full.is_some() { window.height } else { height.min(window.height) };
         let mut buffer = blank(window, height);
@@ -145,7 +150,7 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
                 self.live.is_torn = self.size() != window;
                 Ok(())
             }
-            Some(_) if self.waiting.len() > MOST_WAITING => {
+            Some(_) if self.waiting.len() > MAX_WAITING_LINES => {
                 self.print_behind(window)?;
                 self.end_full(window, buffer, cursor)
             }
@@ -153,14 +158,14 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
         }
     }
 
-    /// Until [`Screen::close_full`], frames fill the window, and what is printed waits.
+    /// Until [`TerminalScreen::close_full`], frames fill the window, and what is printed waits.
     pub fn open_full(&mut self) -> io::Result<()> {
         if self.full.is_some() {
             return Ok(());
         }
-        self.full = Some(Shown::default());
-        let keys = if self.options.keys == Keys::Enhanced { SET_KEYS } else { "" };
-        self.send(&[OPEN_FULL.as_bytes(), keys.as_bytes()])
+        self.full = Some(ScreenArea::default());
+        let keys = if self.options.keys == KeyboardProtocol::Enhanced { SET_KEY_PROTOCOL } else { "" };
+        self.send(&[ENTER_ALTERNATE_SCREEN.as_bytes(), keys.as_bytes()])
     }
 
     /// Back to the live area, which stands as it was left.
@@ -169,13 +174,13 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
             return Ok(());
         }
         self.live.cursor = None;
-        let keys = if self.options.keys == Keys::Enhanced { RESET_KEYS } else { "" };
-        self.send(&[keys.as_bytes(), CLOSE_FULL.as_bytes(), b"\x1b[0 q"])
+        let keys = if self.options.keys == KeyboardProtocol::Enhanced { RESET_KEY_PROTOCOL } else { "" };
+        self.send(&[keys.as_bytes(), LEAVE_ALTERNATE_SCREEN.as_bytes(), b"\x1b[0 q"])
     }
 
     /// A notification of the desktop, where the terminal knows how; a bell otherwise.
     pub fn notify(&mut self, text: &str) -> io::Result<()> {
-        self.send(&[b"\x1b]9;", harmless(text).as_bytes(), b"\x07\x07"])
+        self.send(&[b"\x1b]9;", sanitize_text(text).as_bytes(), b"\x07\x07"])
     }
 
     /// Puts something into the clipboard, where the terminal allows it. It must be in base64; nothing else goes out.
@@ -185,7 +190,7 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
         self.send(&[b"\x1b]52;c;", &clean, b"\x07"])
     }
 
-    fn end_full(&mut self, window: Size, buffer: Buffer, cursor: Option<Cursor>) -> io::Result<()> {
+    fn end_full(&mut self, window: Size, buffer: Buffer, cursor: Option<ScreenCursor>) -> io::Result<()> {
         let frame = self.full.get_or_insert_default().whole(window, buffer);
         self.end_frame(frame, cursor)
     }
@@ -203,7 +208,7 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
     }
 
     /// Puts the cursor where it belongs, and sends the frame if anything changes by it.
-    fn end_frame(&mut self, mut frame: Frame, cursor: Option<Cursor>) -> io::Result<()> {
+    fn end_frame(&mut self, mut frame: TerminalFrame, cursor: Option<ScreenCursor>) -> io::Result<()> {
         let shown = self.full.as_mut().unwrap_or(&mut self.live);
         if frame.is_empty() && shown.cursor == cursor {
             return Ok(());
@@ -226,20 +231,29 @@ impl<W: io::Write, S: FnMut() -> Size> Screen<W, S> {
     }
 }
 
-impl Shown {
+impl ScreenArea {
     /// The last row, so that what others print comes below.
     fn resting_place(&self) -> Position {
         Position::new(0, self.buffer.area.height.saturating_sub(1))
     }
 
     /// A frame in which lines are printed, and the live area follows them.
-    fn below(&mut self, lines: &[Line<'_>], window: Size, buffer: Buffer, narrowing: Narrowing) -> Frame {
+    fn below(
+        &mut self,
+        lines: &[Line<'_>],
+        window: Size,
+        buffer: Buffer,
+        narrowing: ReflowMode,
+    ) -> TerminalFrame {
         let is_resized = std::mem::take(&mut self.was_resized) || self.window != window;
-        let top =
-            if is_resized { self.top_after_resize(window, narrowing) } else { Top::RowsAbove(self.at.y) };
+        let top = if is_resized {
+            self.top_after_resize(window, narrowing)
+        } else {
+            LiveAreaTop::RowsAbove(self.at.y)
+        };
         let mut frame = match top {
-            Top::RowsAbove(rows) => Frame::at(Position { y: rows, ..self.at }),
-            Top::NextRow => Frame::after_row(),
+            LiveAreaTop::RowsAbove(rows) => TerminalFrame::at(Position { y: rows, ..self.at }),
+            LiveAreaTop::NextRow => TerminalFrame::after_row(),
         };
         if is_resized || !lines.is_empty() {
             frame.go(0, 0);
@@ -249,7 +263,7 @@ impl Shown {
             self.buffer = Buffer::empty(Rect::ZERO);
         }
         if !lines.is_empty() {
-            self.lost = Lost::default();
+            self.lost = ScrolledOffRows::default();
         }
         self.fit(&mut frame, buffer.area.height, window);
         frame.change(&self.buffer, &buffer);
@@ -258,11 +272,11 @@ impl Shown {
     }
 
     /// A frame of a full screen.
-    fn whole(&mut self, window: Size, buffer: Buffer) -> Frame {
-        let mut frame = Frame::at(self.at);
+    fn whole(&mut self, window: Size, buffer: Buffer) -> TerminalFrame {
+        let mut frame = TerminalFrame::at(self.at);
         if std::mem::take(&mut self.was_resized) || self.window != window {
-            frame = Frame::at(Position::ORIGIN);
-            frame.raw(CLEAR_FULL);
+            frame = TerminalFrame::at(Position::ORIGIN);
+            frame.raw(CLEAR_ALTERNATE_SCREEN);
             self.buffer = Buffer::empty(Rect::ZERO);
         }
         frame.change(&self.buffer, &buffer);
@@ -271,7 +285,7 @@ impl Shown {
     }
 
     /// Makes room for a higher live area, or takes away what a lower one does not cover.
-    fn fit(&mut self, frame: &mut Frame, height: u16, window: Size) {
+    fn fit(&mut self, frame: &mut TerminalFrame, height: u16, window: Size) {
         let old = self.buffer.area.height;
         if height < old {
             frame.go(0, height);
@@ -287,14 +301,14 @@ impl Shown {
     }
 
     /// Where the live area begins now; not above the window, for what left it can't be reached until it comes back.
-    fn top_after_resize(&mut self, window: Size, narrowing: Narrowing) -> Top {
+    fn top_after_resize(&mut self, window: Size, narrowing: ReflowMode) -> LiveAreaTop {
         let most = window.height - 1;
         if self.is_torn {
             // In doubt a ghost stays, rather than that a finished line goes.
-            self.lost = Lost::default();
-            return Top::RowsAbove(self.at.y.min(most));
+            self.lost = ScrolledOffRows::default();
+            return LiveAreaTop::RowsAbove(self.at.y.min(most));
         }
-        let width = if narrowing == Narrowing::Wraps { window.width } else { u16::MAX };
+        let width = if narrowing == ReflowMode::Wraps { window.width } else { u16::MAX };
         self.lost.resize(&self.buffer, self.at, width, most)
     }
 }
@@ -303,26 +317,26 @@ fn blank(window: Size, height: u16) -> Buffer {
     Buffer::empty(Rect::new(0, 0, window.width, height))
 }
 
-fn print(frame: &mut Frame, lines: &[Line<'_>], width: u16) {
+fn print(frame: &mut TerminalFrame, lines: &[Line<'_>], width: u16) {
     if lines.is_empty() {
         return;
     }
-    frame.raw(WRAP);
+    frame.raw(ENABLE_LINE_WRAP);
     for row in lines.iter().flat_map(|line| wrap(line, width.into())) {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, 1));
-        put(&mut buffer, Position::ORIGIN, width, &row);
+        put_line(&mut buffer, Position::ORIGIN, width, &row);
         frame.begin_here();
         frame.change_row(0, &[], &buffer.content);
         frame.newline();
     }
-    frame.raw(DONT_WRAP);
+    frame.raw(DISABLE_LINE_WRAP);
 }
 
-fn shape(shape: Shape) -> &'static str {
+fn shape(shape: CursorShape) -> &'static str {
     match shape {
-        Shape::Usual => "\x1b[0 q",
-        Shape::Block => "\x1b[2 q",
-        Shape::Underline => "\x1b[4 q",
-        Shape::Bar => "\x1b[6 q",
+        CursorShape::UserDefault => "\x1b[0 q",
+        CursorShape::Block => "\x1b[2 q",
+        CursorShape::Underline => "\x1b[4 q",
+        CursorShape::Bar => "\x1b[6 q",
     }
 }

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 /// What the terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Colours {
+pub enum ColorDepth {
     /// Bold, underlined and reversed text only.
     None,
     /// The sixteen that users choose themselves.
@@ -16,7 +16,7 @@ pub enum Colours {
 
 /// What the text stands on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ground {
+pub enum Background {
     #[default]
     Dark,
     Light,
@@ -63,68 +63,68 @@ pub struct Theme {
 
 impl Default for Theme {
     fn default() -> Theme {
-        Theme::new(Colours::default(), Ground::default())
+        Theme::new(ColorDepth::default(), Background::default())
     }
 }
 
-const PLAIN: Modifier = Modifier::empty();
+const NO_MODIFIER: Modifier = Modifier::empty();
 const BOLD: Modifier = Modifier::BOLD;
 const UNDERLINED: Modifier = Modifier::UNDERLINED;
 
 impl Theme {
-    pub fn new(colours: Colours, ground: Ground) -> Theme {
-        let palette = Palette { colours, ground };
+    pub fn new(colours: ColorDepth, ground: Background) -> Theme {
+        let palette = ThemePalette { colours, ground };
         let of = |dark, light, named, plain| palette.foreground(dark, light, named, plain);
         let only = |modifier: Modifier, plain| palette.modified(modifier, plain);
         Theme {
             text: Style::new(),
-            muted: of(0x8a_8f98, 0x6e_7781, Color::DarkGray, PLAIN),
+            muted: of(0x8a_8f98, 0x6e_7781, Color::DarkGray, NO_MODIFIER),
             accent: of(0x7a_a2f7, 0x2a_5db0, Color::Cyan, BOLD),
             heading: of(0x7a_a2f7, 0x2a_5db0, Color::Blue, UNDERLINED).add_modifier(BOLD),
             strong: only(BOLD, BOLD),
             emphasis: only(Modifier::ITALIC, UNDERLINED),
-            struck: only(Modifier::CROSSED_OUT, PLAIN),
+            struck: only(Modifier::CROSSED_OUT, NO_MODIFIER),
             link: of(0x73_daca, 0x0f_766e, Color::Cyan, UNDERLINED).add_modifier(UNDERLINED),
             code: of(0xe0_af68, 0x9a_6700, Color::Yellow, BOLD),
-            quote: of(0xa9_b1d6, 0x57_606a, Color::DarkGray, PLAIN),
-            border: of(0x5a_5f6b, 0xb0_b6be, Color::DarkGray, PLAIN),
-            success: of(0x9e_ce6a, 0x1a_7f37, Color::Green, PLAIN),
+            quote: of(0xa9_b1d6, 0x57_606a, Color::DarkGray, NO_MODIFIER),
+            border: of(0x5a_5f6b, 0xb0_b6be, Color::DarkGray, NO_MODIFIER),
+            success: of(0x9e_ce6a, 0x1a_7f37, Color::Green, NO_MODIFIER),
             warning: of(0xe0_af68, 0x9a_6700, Color::Yellow, BOLD),
             error: of(0xf7_768e, 0xc1_2f3b, Color::Red, BOLD),
-            added: of(0x9e_ce6a, 0x1a_7f37, Color::Green, PLAIN),
-            removed: of(0xf7_768e, 0xc1_2f3b, Color::Red, PLAIN),
+            added: of(0x9e_ce6a, 0x1a_7f37, Color::Green, NO_MODIFIER),
+            removed: of(0xf7_768e, 0xc1_2f3b, Color::Red, NO_MODIFIER),
             added_part: palette.marked(0x2b_4a2f, 0xab_f2bc, Color::Green),
             removed_part: palette.marked(0x5a_2a33, 0xff_c1c0, Color::Red),
             selected: palette.background(0x2d_3650, 0xdd_e7fb),
             found: of(0xff_9e64, 0xb3_5900, Color::Yellow, UNDERLINED).add_modifier(BOLD),
             chip: of(0xbb_9af7, 0x82_50df, Color::Magenta, BOLD),
             keyword: of(0xbb_9af7, 0x82_50df, Color::Magenta, BOLD),
-            string: of(0x9e_ce6a, 0x11_6329, Color::Green, PLAIN),
-            comment: of(0x7a_8099, 0x6e_7781, Color::DarkGray, PLAIN),
-            number: of(0xff_9e64, 0x95_3800, Color::Yellow, PLAIN),
-            function: of(0x7a_a2f7, 0x2a_5db0, Color::Blue, PLAIN),
-            type_name: of(0x2a_c3de, 0x0b_7285, Color::Cyan, PLAIN),
+            string: of(0x9e_ce6a, 0x11_6329, Color::Green, NO_MODIFIER),
+            comment: of(0x7a_8099, 0x6e_7781, Color::DarkGray, NO_MODIFIER),
+            number: of(0xff_9e64, 0x95_3800, Color::Yellow, NO_MODIFIER),
+            function: of(0x7a_a2f7, 0x2a_5db0, Color::Blue, NO_MODIFIER),
+            type_name: of(0x2a_c3de, 0x0b_7285, Color::Cyan, NO_MODIFIER),
         }
     }
 }
 
-struct Palette {
-    colours: Colours,
-    ground: Ground,
+struct ThemePalette {
+    colours: ColorDepth,
+    ground: Background,
 }
 
-impl Palette {
+impl ThemePalette {
     fn foreground(&self, dark: u32, light: u32, named: Color, plain: Modifier) -> Style {
         match self.colours {
-            Colours::None => Style::new().add_modifier(plain),
-            Colours::Ansi16 => Style::new().fg(named),
+            ColorDepth::None => Style::new().add_modifier(plain),
+            ColorDepth::Ansi16 => Style::new().fg(named),
             _ => Style::new().fg(self.mixed(dark, light)),
         }
     }
 
     fn background(&self, dark: u32, light: u32) -> Style {
         match self.colours {
-            Colours::None | Colours::Ansi16 => Style::new().add_modifier(Modifier::REVERSED),
+            ColorDepth::None | ColorDepth::Ansi16 => Style::new().add_modifier(Modifier::REVERSED),
             _ => Style::new().bg(self.mixed(dark, light)),
         }
     }
@@ -132,19 +132,19 @@ impl Palette {
     /// Part of a line whose other parts have the same colour.
     fn marked(&self, dark: u32, light: u32, named: Color) -> Style {
         match self.colours {
-            Colours::None => Style::new().add_modifier(Modifier::REVERSED),
-            Colours::Ansi16 => Style::new().fg(named).add_modifier(Modifier::REVERSED),
+            ColorDepth::None => Style::new().add_modifier(Modifier::REVERSED),
+            ColorDepth::Ansi16 => Style::new().fg(named).add_modifier(Modifier::REVERSED),
             _ => Style::new().bg(self.mixed(dark, light)),
         }
     }
 
     fn modified(&self, modifier: Modifier, plain: Modifier) -> Style {
-        Style::new().add_modifier(if self.colours == Colours::None { plain } else { modifier })
+        Style::new().add_modifier(if self.colours == ColorDepth::None { plain } else { modifier })
     }
 
     fn mixed(&self, dark: u32, light: u32) -> Color {
-        let [_, r, g, b] = if self.ground == Ground::Dark { dark } else { light }.to_be_bytes();
-        if self.colours == Colours::True { Color::Rgb(r, g, b) } else { Color::Indexed(nearest(r, g, b)) }
+        let [_, r, g, b] = if self.ground == Background::Dark { dark } else { light }.to_be_bytes();
+        if self.colours == ColorDepth::True { Color::Rgb(r, g, b) } else { Color::Indexed(nearest(r, g, b)) }
     }
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn without_colours_there_are_only_modifiers_that_every_terminal_has() {
-        let told = format!("{:?}", Theme::new(Colours::None, Ground::Dark));
+        let told = format!("{:?}", Theme::new(ColorDepth::None, Background::Dark));
         for unwanted in ["fg", "bg", "Color", "italic", "dim", "crossed", "blink"] {
             assert!(!told.to_lowercase().contains(&unwanted.to_lowercase()), "{unwanted} in {told}");
         }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn sixteen_colours_are_those_of_the_user() {
-        let told = format!("{:?}", Theme::new(Colours::Ansi16, Ground::Light));
+        let told = format!("{:?}", Theme::new(ColorDepth::Ansi16, Background::Light));
         assert!(!told.contains("Rgb") && !told.contains("Indexed"), "{told}");
     }
 }

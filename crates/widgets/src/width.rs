@@ -8,22 +8,22 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::invisible;
-use crate::wrap::push;
+use crate::wrap::push_styled;
 
 /// How far apart the tab stops are.
-pub(crate) const TAB: usize = 4;
+pub(crate) const TAB_WIDTH: usize = 4;
 
 /// What is more than this in one cluster is marks upon marks.
-const MOST_OF_CLUSTER: usize = 64;
+const MAX_CLUSTER_BYTES: usize = 64;
 
 /// A cluster may be as long as the text: this many bytes are read for its end.
-const MOST_TO_LOOK_AT: usize = 1_024;
+const MAX_CLUSTER_SCAN_BYTES: usize = 1_024;
 
-const SPACES: &str = "    ";
+const TAB_SPACES: &str = "    ";
 
 /// What stands in one place of the screen: a cluster as the reader sees it, and how many columns it takes, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Glyph<'a> {
+pub struct TextGlyph<'a> {
     pub text: Cow<'a, str>,
     pub width: usize,
     /// How many bytes of the source it stands for.
@@ -31,7 +31,7 @@ pub struct Glyph<'a> {
 }
 
 /// The glyphs of a text that begins at a column, which decides how wide its tabs are. What has no width is left out.
-pub fn glyphs(text: &str, column: usize) -> impl Iterator<Item = Glyph<'_>> {
+pub fn glyphs(text: &str, column: usize) -> impl Iterator<Item = TextGlyph<'_>> {
     let mut rest = text;
     let mut column = column;
     let mut skipped = 0;
@@ -39,7 +39,7 @@ pub fn glyphs(text: &str, column: usize) -> impl Iterator<Item = Glyph<'_>> {
         loop {
             let (cluster, after) = split_cluster(rest)?;
             rest = after;
-            let (text, width) = shown(cluster, column);
+            let (text, width) = visible_cluster(cluster, column);
             if width == 0 {
                 skipped += cluster.len();
                 continue;
@@ -47,7 +47,7 @@ pub fn glyphs(text: &str, column: usize) -> impl Iterator<Item = Glyph<'_>> {
             column += width;
             let bytes = cluster.len() + skipped;
             skipped = 0;
-            return Some(Glyph { text, width, bytes });
+            return Some(TextGlyph { text, width, bytes });
         }
     })
 }
@@ -63,10 +63,10 @@ fn split_cluster(text: &str) -> Option<(&str, &str)> {
 }
 
 fn cluster_end(text: &str) -> Option<usize> {
-    let near = text.get(..text.floor_char_boundary(MOST_TO_LOOK_AT))?;
+    let near = text.get(..text.floor_char_boundary(MAX_CLUSTER_SCAN_BYTES))?;
     let cluster = near.graphemes(true).next()?;
     let mut at = 0;
-    for (shown, c) in invisible::shown(cluster) {
+    for (shown, c) in invisible::visible_chars(cluster) {
         if shown != c {
             return Some(if at == 0 { c.len_utf8() } else { at });
         }
@@ -76,23 +76,23 @@ fn cluster_end(text: &str) -> Option<usize> {
 }
 
 /// What is shown of a cluster, and its width.
-fn shown(cluster: &str, column: usize) -> (Cow<'_, str>, usize) {
+fn visible_cluster(cluster: &str, column: usize) -> (Cow<'_, str>, usize) {
     if cluster == "\t" {
-        let width = TAB - column % TAB;
-        return (SPACES.get(..width).unwrap_or(" ").into(), width);
+        let width = TAB_WIDTH - column % TAB_WIDTH;
+        return (TAB_SPACES.get(..width).unwrap_or(" ").into(), width);
     }
-    let cluster = cluster.get(..cluster.floor_char_boundary(MOST_OF_CLUSTER)).unwrap_or(cluster);
-    let text = harmless(cluster);
+    let cluster = cluster.get(..cluster.floor_char_boundary(MAX_CLUSTER_BYTES)).unwrap_or(cluster);
+    let text = sanitize_text(cluster);
     let width = text.width();
     (text, width)
 }
 
 /// The text with every character made visible that could steer a terminal, or hide in it; a tab too.
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    if invisible::shown(text).all(|(shown, c)| shown == c) {
+pub fn sanitize_text(text: &str) -> Cow<'_, str> {
+    if invisible::visible_chars(text).all(|(shown, c)| shown == c) {
         return text.into();
     }
-    invisible::shown(text).map(|(shown, _)| shown).collect::<String>().into()
+    invisible::visible_chars(text).map(|(shown, _)| shown).collect::<String>().into()
 }
 
 /// How many columns a text takes that begins at column zero.
@@ -120,12 +120,12 @@ pub fn truncate(line: &Line<'_>, most: usize) -> Line<'static> {
                 break 'line;
             }
             column += glyph.width;
-            push(&mut spans, &glyph.text, style);
+            push_styled(&mut spans, &glyph.text, style);
         }
     }
     if !fits && most > 0 {
         let style = spans.last().map_or(line.style, |span: &Span<'_>| span.style);
-        push(&mut spans, "…", style);
+        push_styled(&mut spans, "…", style);
     }
     Line::from(spans)
 }
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn marks_upon_marks_are_cut() {
         let text = format!("a{}b", "\u{301}".repeat(10_000));
-        assert!(told(&text).len() <= MOST_OF_CLUSTER + 1);
+        assert!(told(&text).len() <= MAX_CLUSTER_BYTES + 1);
         assert_eq!(width(&text), 2);
     }
 
@@ -216,7 +216,7 @@ mod tests {
         fn nothing_that_is_shown_steers_a_terminal(text in any::<String>()) {
             let told = told(&text);
             prop_assert!(!told.chars().any(char::is_control));
-            prop_assert_eq!(&*harmless(&told), told.as_str());
+            prop_assert_eq!(&*sanitize_text(&told), told.as_str());
         }
 
         #[test]

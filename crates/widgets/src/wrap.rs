@@ -5,23 +5,28 @@ use std::collections::VecDeque;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use crate::source::{Place, Source};
-use crate::width::{Glyph, line_width, truncate};
+use crate::glyph_source::{GlyphPosition, GlyphSource};
+use crate::width::{TextGlyph, line_width, truncate};
 
 /// Stands for what is wider than a whole row.
-const TOO_WIDE: &str = "…";
+const TOO_WIDE_MARK: &str = "…";
 
 /// The rows of a line, none wider than `width`.
 pub fn wrap(line: &Line<'_>, width: usize) -> Vec<Line<'static>> {
-    Wrapping::new(line, width).map(|(_, row)| row).collect()
+    LineWrapper::new(line, width).map(|(_, row)| row).collect()
 }
 
 /// The rows of a line: `first` stands before the first of them, `rest` before all others. At least half of the width is
 /// left for the line.
-pub fn wrap_after(line: &Line<'_>, width: usize, first: &Line<'_>, rest: &Line<'_>) -> Vec<Line<'static>> {
-    let mut rows = Wrapping::new(line, width);
+pub fn wrap_with_prefix(
+    line: &Line<'_>,
+    width: usize,
+    first: &Line<'_>,
+    rest: &Line<'_>,
+) -> Vec<Line<'static>> {
+    let mut rows = LineWrapper::new(line, width);
     let most = rows.width / 2;
-    rows.row = Row::after(&truncate_prefix(first, most));
+    rows.row = WrapRow::after(&truncate_prefix(first, most));
     rows.rest = truncate_prefix(rest, most);
     rows.map(|(_, row)| row).collect()
 }
@@ -32,7 +37,7 @@ fn truncate_prefix(prefix: &Line<'_>, most: usize) -> Line<'static> {
 }
 
 /// Adds text to the spans of a row, to the last one if the style is the same.
-pub(crate) fn push(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
+pub(crate) fn push_styled(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
     match spans.last_mut() {
         Some(last) if last.style == style => last.content.to_mut().push_str(text),
         _ => spans.push(Span::styled(text.to_owned(), style)),
@@ -40,42 +45,42 @@ pub(crate) fn push(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
 }
 
 /// A glyph, its style, and where it is.
-type Styled<'a> = (Glyph<'a>, Style, Place);
+type StyledGlyph<'a> = (TextGlyph<'a>, Style, GlyphPosition);
 
 /// What may not be torn unless it is wider than a row, with the spaces before it.
 #[derive(Default)]
-struct Word<'a> {
+struct WrapWord<'a> {
     /// As many as a row has room for.
-    spaces: Vec<Styled<'a>>,
+    spaces: Vec<StyledGlyph<'a>>,
     spaces_width: usize,
-    glyphs: Vec<Styled<'a>>,
+    glyphs: Vec<StyledGlyph<'a>>,
     width: usize,
     last_width: Option<usize>,
     /// It is wider than a row, and its beginning is placed already.
     is_torn: bool,
 }
 
-impl Word<'_> {
+impl WrapWord<'_> {
     /// Wide characters stand for themselves: their languages put no spaces between words.
-    fn ends_before(&self, next: &Glyph<'_>) -> bool {
+    fn ends_before(&self, next: &TextGlyph<'_>) -> bool {
         self.last_width.is_some_and(|last| last > 1 || next.width > 1)
     }
 }
 
-struct Row {
+struct WrapRow {
     spans: Vec<Span<'static>>,
     width: usize,
     /// Where its first glyph is; none if nothing but the prefix stands in it.
-    start: Option<Place>,
+    start: Option<GlyphPosition>,
 }
 
-impl Row {
-    fn after(prefix: &Line<'static>) -> Row {
-        Row { spans: prefix.spans.clone(), width: line_width(prefix), start: None }
+impl WrapRow {
+    fn after(prefix: &Line<'static>) -> WrapRow {
+        WrapRow { spans: prefix.spans.clone(), width: line_width(prefix), start: None }
     }
 
-    fn add(&mut self, text: &str, width: usize, style: Style, place: Place) {
-        push(&mut self.spans, text, style);
+    fn add(&mut self, text: &str, width: usize, style: Style, place: GlyphPosition) {
+        push_styled(&mut self.spans, text, style);
         self.width += width;
         self.start.get_or_insert(place);
     }
@@ -83,36 +88,36 @@ impl Row {
 
 /// The rows of a line, each with the place where it begins. No more is read than the rows need, and to begin at the place
 /// of a row makes the same rows from there on.
-pub(crate) struct Wrapping<'a> {
-    source: Source<'a>,
+pub(crate) struct LineWrapper<'a> {
+    source: GlyphSource<'a>,
     width: usize,
     rest: Line<'static>,
-    word: Word<'a>,
-    row: Row,
+    word: WrapWord<'a>,
+    row: WrapRow,
     is_first: bool,
-    done: VecDeque<(Place, Line<'static>)>,
+    done: VecDeque<(GlyphPosition, Line<'static>)>,
     is_finished: bool,
 }
 
-impl<'a> Wrapping<'a> {
-    pub(crate) fn new(line: &'a Line<'_>, width: usize) -> Wrapping<'a> {
-        Wrapping::of(Source::new(line), width)
+impl<'a> LineWrapper<'a> {
+    pub(crate) fn new(line: &'a Line<'_>, width: usize) -> LineWrapper<'a> {
+        LineWrapper::of(GlyphSource::new(line), width)
     }
 
-    pub(crate) fn of(source: Source<'a>, width: usize) -> Wrapping<'a> {
-        Wrapping {
+    pub(crate) fn of(source: GlyphSource<'a>, width: usize) -> LineWrapper<'a> {
+        LineWrapper {
             is_first: source.is_at_beginning(),
             source,
             width: width.max(1),
             rest: Line::default(),
-            word: Word::default(),
-            row: Row::after(&Line::default()),
+            word: WrapWord::default(),
+            row: WrapRow::after(&Line::default()),
             done: VecDeque::new(),
             is_finished: false,
         }
     }
 
-    fn take(&mut self, styled: Styled<'a>) {
+    fn take(&mut self, styled: StyledGlyph<'a>) {
         let glyph = &styled.0;
         let is_space = glyph.text.starts_with(' ');
         if is_space || self.word.ends_before(glyph) {
@@ -141,7 +146,7 @@ impl<'a> Wrapping<'a> {
     }
 
     fn end_row(&mut self) {
-        let row = std::mem::replace(&mut self.row, Row::after(&self.rest));
+        let row = std::mem::replace(&mut self.row, WrapRow::after(&self.rest));
         self.is_first = false;
         self.done.push_back((row.start.unwrap_or_default(), Line::from(row.spans)));
     }
@@ -154,7 +159,7 @@ impl<'a> Wrapping<'a> {
     fn end_word(&mut self) {
         if self.word.last_width.is_some() {
             self.place_word();
-            self.word = Word::default();
+            self.word = WrapWord::default();
         }
     }
 
@@ -180,14 +185,14 @@ impl<'a> Wrapping<'a> {
     }
 
     /// Adds a glyph, in the next row if this one is full.
-    fn add(&mut self, (glyph, style, place): &Styled<'_>) {
+    fn add(&mut self, (glyph, style, place): &StyledGlyph<'_>) {
         if glyph.width > self.room() && self.row.start.is_some() {
             self.end_row();
         }
         if glyph.width <= self.room() {
             self.row.add(&glyph.text, glyph.width, *style, *place);
         } else {
-            self.row.add(TOO_WIDE, 1, *style, *place);
+            self.row.add(TOO_WIDE_MARK, 1, *style, *place);
         }
     }
 
@@ -205,8 +210,8 @@ impl<'a> Wrapping<'a> {
     }
 }
 
-impl Iterator for Wrapping<'_> {
-    type Item = (Place, Line<'static>);
+impl Iterator for LineWrapper<'_> {
+    type Item = (GlyphPosition, Line<'static>);
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.done.is_empty() && !self.is_finished {
@@ -299,7 +304,7 @@ mod tests {
     #[test]
     fn prefixes_hang() {
         let line = Line::from("one two three");
-        let rows = wrap_after(&line, 9, &Line::from("• "), &Line::from("  "));
+        let rows = wrap_with_prefix(&line, 9, &Line::from("• "), &Line::from("  "));
         assert_eq!(texts(&rows), ["• one two", "  three"]);
     }
 
@@ -319,9 +324,9 @@ mod tests {
         #[test]
         fn rows_are_the_same_from_any_of_them_on(texts in prop::collection::vec("[ \t]{0,3}[a-d 日\t\u{301}]{0,20}|\u{301}?", 0..5), width in 1usize..12) {
             let line = Line::from(texts.into_iter().map(Span::raw).collect::<Vec<_>>());
-            let rows: Vec<_> = Wrapping::new(&line, width).collect();
+            let rows: Vec<_> = LineWrapper::new(&line, width).collect();
             for (number, (place, _)) in rows.iter().enumerate() {
-                let rest: Vec<_> = Wrapping::of(Source::at(&line, *place), width).collect();
+                let rest: Vec<_> = LineWrapper::of(GlyphSource::at(&line, *place), width).collect();
                 prop_assert_eq!(&rest[..], &rows[number..]);
             }
         }
@@ -329,7 +334,7 @@ mod tests {
         #[test]
         fn rows_fit_and_no_word_is_lost(text in "[a-d 日\t]{0,60}", width in 1usize..12, hang in 0usize..8) {
             let prefix = Line::from(" ".repeat(hang));
-            let rows = wrap_after(&Line::from(text.clone()), width, &prefix, &prefix);
+            let rows = wrap_with_prefix(&Line::from(text.clone()), width, &prefix, &prefix);
             prop_assert!(rows.iter().all(|row| line_width(row) <= width));
             let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
             if width > 3 {

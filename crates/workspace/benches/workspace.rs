@@ -11,9 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use helve_journal::{FileJournal, Journal};
-use helve_protocol::{Blobs, Clock, Timestamp};
-use helve_testkit::id;
-use helve_workspace::{GitProgram, Limits, Root, Setup, Workspace};
+use helve_protocol::{BlobStore, Clock, Timestamp};
+use helve_testkit::sample_id;
+use helve_workspace::{GitProgram, Workspace, WorkspaceLimits, WorkspaceRoot, WorkspaceSetup};
 
 const FILES: usize = 100_000;
 const FILES_PER_FOLDER: usize = 100;
@@ -31,7 +31,7 @@ fn main() {
     let base = tempfile::tempdir().unwrap();
     // A session as sessions are: what is kept goes where it always goes.
     let journal = FileJournal::new(base.path());
-    let log = journal.create(id(1)).unwrap();
+    let log = journal.create(sample_id(1)).unwrap();
     let place = Place { tree: base.path().join("tree"), blobs: log.blobs() };
     place.generate();
     quiet();
@@ -73,7 +73,7 @@ fn unjailed() -> Vec<std::ffi::OsString> {
 
 struct Place {
     tree: PathBuf,
-    blobs: Arc<dyn Blobs>,
+    blobs: Arc<dyn BlobStore>,
 }
 
 impl Place {
@@ -107,8 +107,8 @@ impl Place {
     fn workspace(&self) -> Workspace {
         let environment =
             ["PATH", "HOME"].map(|name| (name.into(), std::env::var_os(name).unwrap_or_default()));
-        Workspace::new(Setup {
-            root: Root::named(&self.tree).unwrap(),
+        Workspace::new(WorkspaceSetup {
+            root: WorkspaceRoot::named(&self.tree).unwrap(),
             blobs: self.blobs.clone(),
             clock: Arc::new(RealClock),
             git: Some(GitProgram {
@@ -116,7 +116,7 @@ impl Place {
                 leading: unjailed(),
                 environment: environment.into(),
             }),
-            limits: Limits::default(),
+            limits: WorkspaceLimits::default(),
             notes: None,
         })
     }

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use similar::{DiffTag, TextDiff};
 
-use crate::stat::{FileMode, Kind};
+use crate::stat::{FileMode, PathKind};
 
 /// Above this, lines are counted and not compared.
-const MAX_COMPARED_BYTES: usize = 4 << 20;
+const MAX_DIFFED_BYTES: usize = 4 << 20;
 /// Where git looks for a zero byte, too.
 const BINARY_PROBE_BYTES: usize = 8_000;
 const CONTEXT_LINES: usize = 3;
 /// How long two texts are compared.
-const LONGEST: Duration = Duration::from_millis(300);
+const LINE_DIFF_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A path's content at one time.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Side<'c> {
+pub(crate) struct DiffSide<'c> {
     pub(crate) mode: FileMode,
     pub(crate) content: &'c [u8],
 }
@@ -28,17 +28,17 @@ pub(crate) fn is_binary(content: &[u8]) -> bool {
 
 /// How much is compared in one look. What comes after is only counted: whoever waits for it waits for thousands of files.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct DiffBudget {
     bytes: usize,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { bytes: 32 << 20 }
+impl Default for DiffBudget {
+    fn default() -> DiffBudget {
+        DiffBudget { bytes: 32 << 20 }
     }
 }
 
-impl Patience {
+impl DiffBudget {
     fn lasts_for(&mut self, bytes: usize) -> bool {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.bytes > 0
@@ -46,17 +46,17 @@ impl Patience {
 }
 
 /// How many lines were added and removed. Those of a binary content do not count.
-pub(crate) fn count_lines(before: &[u8], after: &[u8], patience: &mut Patience) -> (u64, u64) {
+pub(crate) fn count_lines(before: &[u8], after: &[u8], patience: &mut DiffBudget) -> (u64, u64) {
     if is_binary(before) || is_binary(after) {
         return (0, 0);
     }
     let is_one_empty = before.is_empty() || after.is_empty();
-    let is_large = before.len().max(after.len()) > MAX_COMPARED_BYTES;
+    let is_large = before.len().max(after.len()) > MAX_DIFFED_BYTES;
     if is_one_empty || is_large || !patience.lasts_for(before.len() + after.len()) {
         return (lines_in(after), lines_in(before));
     }
     let (before, after) = (String::from_utf8_lossy(before), String::from_utf8_lossy(after));
-    let diff = compared(&before, &after);
+    let diff = diff_with_timeout(&before, &after);
     let changes = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
     changes.fold((0, 0), |(added, removed), op| {
         (added + as_u64(op.new_range().len()), removed + as_u64(op.old_range().len()))
@@ -64,8 +64,8 @@ pub(crate) fn count_lines(before: &[u8], after: &[u8], patience: &mut Patience) 
 }
 
 /// Lines that have nothing in common take for ever to compare: then what is left counts as removed and added.
-fn compared<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
-    TextDiff::configure().timeout(LONGEST).diff_lines(before, after)
+fn diff_with_timeout<'t>(before: &'t str, after: &'t str) -> TextDiff<'t, 't, str> {
+    TextDiff::configure().timeout(LINE_DIFF_TIMEOUT).diff_lines(before, after)
 }
 
 fn lines_in(content: &[u8]) -> u64 {
@@ -80,13 +80,13 @@ fn as_u64(count: usize) -> u64 {
 /// A unified diff as git writes it, cut after whole lines so that it has at most `max_bytes` and a line that says so.
 pub(crate) fn unified(
     path: &str,
-    before: Option<Side<'_>>,
-    after: Option<Side<'_>>,
+    before: Option<DiffSide<'_>>,
+    after: Option<DiffSide<'_>>,
     max_bytes: usize,
 ) -> String {
-    let path = &one_line(path);
+    let path = &escape_control_chars(path);
     let mut text = heading(path, before, after);
-    let content = |side: Option<Side<'_>>| side.map_or(&[][..], |side| side.content).to_vec();
+    let content = |side: Option<DiffSide<'_>>| side.map_or(&[][..], |side| side.content).to_vec();
     let (old, new) = (content(before), content(after));
     if old == new {
         return text;
@@ -95,11 +95,11 @@ pub(crate) fn unified(
     let new_name = after.map_or("/dev/null".to_owned(), |_| format!("b/{path}"));
     if is_binary(&old) || is_binary(&new) {
         let _ = writeln!(text, "Binary files {old_name} and {new_name} differ");
-    } else if old.len().max(new.len()) > MAX_COMPARED_BYTES {
+    } else if old.len().max(new.len()) > MAX_DIFFED_BYTES {
         let _ = writeln!(text, "Files {old_name} and {new_name} differ, too large to be compared");
     } else {
         let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
-        let diff = compared(&old, &new);
+        let diff = diff_with_timeout(&old, &new);
         let mut unified = diff.unified_diff();
         let unified = unified.context_radius(CONTEXT_LINES).header(&old_name, &new_name);
         push_bounded(&mut text, &unified.to_string(), max_bytes);
@@ -108,13 +108,13 @@ pub(crate) fn unified(
 }
 
 /// A name can have line breaks in it, and must not pass for more than a name.
-pub fn one_line(name: &str) -> String {
+pub fn escape_control_chars(name: &str) -> String {
     name.chars()
         .flat_map(|letter| if letter.is_control() { letter.escape_debug().collect() } else { vec![letter] })
         .collect()
 }
 
-fn heading(path: &str, before: Option<Side<'_>>, after: Option<Side<'_>>) -> String {
+fn heading(path: &str, before: Option<DiffSide<'_>>, after: Option<DiffSide<'_>>) -> String {
     let mut text = format!("diff --git a/{path} b/{path}\n");
     let _ = match (before.map(|side| side.mode), after.map(|side| side.mode)) {
         (None, Some(mode)) => writeln!(text, "new file mode {}", octal(mode)),
@@ -129,7 +129,7 @@ fn heading(path: &str, before: Option<Side<'_>>, after: Option<Side<'_>>) -> Str
 
 /// Of a link the permissions mean nothing.
 fn octal(mode: FileMode) -> String {
-    let bits = if mode.kind() == Kind::Link { 0o120_000 } else { mode.bits() };
+    let bits = if mode.kind() == PathKind::Link { 0o120_000 } else { mode.bits() };
     format!("{bits:06o}")
 }
 
@@ -171,18 +171,18 @@ mod tests {
     }
 
     fn counted(before: &[u8], after: &[u8]) -> (u64, u64) {
-        count_lines(before, after, &mut Patience::default())
+        count_lines(before, after, &mut DiffBudget::default())
     }
 
     #[test]
     fn what_is_too_much_to_compare_is_counted() {
-        let mut patience = Patience { bytes: 8 };
+        let mut patience = DiffBudget { bytes: 8 };
         assert_eq!(count_lines(b"a\nb\n", b"a\nc", &mut patience), (1, 1));
         assert_eq!(count_lines(b"a\nb\n", b"a\nc\n", &mut patience), (2, 2));
     }
 
-    fn file(content: &str) -> Option<Side<'_>> {
-        Some(Side { mode: FileMode::from_bits(0o100_644), content: content.as_bytes() })
+    fn file(content: &str) -> Option<DiffSide<'_>> {
+        Some(DiffSide { mode: FileMode::from_bits(0o100_644), content: content.as_bytes() })
     }
 
     #[test]
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_change_of_the_mode_alone_is_shown() {
-        let runs = Side { mode: FileMode::from_bits(0o100_755), content: b"a" };
+        let runs = DiffSide { mode: FileMode::from_bits(0o100_755), content: b"a" };
         let text = unified("f", file("a"), Some(runs), 1_000);
         assert_eq!(text, "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n");
     }

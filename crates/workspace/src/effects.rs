@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use helve_protocol::{BlobId, Change, FileChange};
+use helve_protocol::{BlobId, FileChange, FileChangeKind};
 
 use crate::stat::FileMode;
-use crate::walk::Unseen;
+use crate::walk::UnseenFolder;
 
 /// What a path held: a file, or a link with its target as content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct PathSnapshot {
     pub mode: FileMode,
     /// None if it could not be kept.
     pub content: Option<BlobId>,
@@ -17,26 +17,26 @@ pub struct Image {
 
 /// One path that was created, changed or deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effect {
+pub struct PathEffect {
     /// Relative to the root, with `/`; absolute if outside.
     pub path: String,
     /// None if there was nothing.
-    pub before: Option<Image>,
+    pub before: Option<PathSnapshot>,
     /// None if there is nothing any more.
-    pub after: Option<Image>,
+    pub after: Option<PathSnapshot>,
     pub added_lines: u64,
     pub removed_lines: u64,
 }
 
-impl Effect {
+impl PathEffect {
     /// As it is written down.
     pub fn to_file_change(&self) -> FileChange {
         let change = match (self.before, self.after) {
-            (None, _) => Change::Added,
-            (Some(_), Some(_)) => Change::Modified,
-            (Some(_), None) => Change::Deleted,
+            (None, _) => FileChangeKind::Added,
+            (Some(_), Some(_)) => FileChangeKind::Modified,
+            (Some(_), None) => FileChangeKind::Deleted,
         };
-        let content = |image: Option<Image>| image.and_then(|image| image.content);
+        let content = |image: Option<PathSnapshot>| image.and_then(|image| image.content);
         FileChange {
             path: self.path.clone(),
             change,
@@ -52,35 +52,35 @@ impl Effect {
 
 /// Everything that a call did, and what of it can't be undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
+pub struct WorkspaceEffects {
     /// In the order of their paths.
-    pub changes: Vec<Effect>,
+    pub changes: Vec<PathEffect>,
     /// What was changed or deleted and can't be brought back.
-    pub not_recoverable: Vec<NotKept>,
+    pub not_recoverable: Vec<UnkeptPath>,
     /// Folders that could not be looked into: what happened there is not known.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<UnseenFolder>,
 }
 
-impl Effects {
+impl WorkspaceEffects {
     pub fn file_changes(&self) -> Vec<FileChange> {
-        self.changes.iter().map(Effect::to_file_change).collect()
+        self.changes.iter().map(PathEffect::to_file_change).collect()
     }
 }
 
 /// A path whose content is not kept, so that a change of it can't be undone. A folder's path ends with `/`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NotKept {
+pub struct UnkeptPath {
     pub path: String,
-    pub why: WhyNotKept,
+    pub why: UnkeptReason,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WhyNotKept {
+pub enum UnkeptReason {
     TooLarge,
     /// The workspace as a whole has more than is kept.
-    TooMuch,
+    WorkspaceTooLarge,
     /// Nobody wants anything to be kept.
-    NotWanted,
+    KeepingDisabled,
     Ignored,
     Unreadable,
     /// A pipe, a socket, a device.
@@ -91,22 +91,22 @@ pub enum WhyNotKept {
     /// It was in git's objects, and they were removed.
     GoneFromGit,
     /// It is git's own.
-    OfGit,
+    GitInternal,
 }
 
-impl fmt::Display for WhyNotKept {
+impl fmt::Display for UnkeptReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            WhyNotKept::TooLarge => "it is too large to be kept",
-            WhyNotKept::TooMuch => "the workspace has more than can be kept",
-            WhyNotKept::NotWanted => "nothing is kept outside of a session",
-            WhyNotKept::Ignored => "it is ignored",
-            WhyNotKept::Unreadable => "it could not be read",
-            WhyNotKept::Special => "it is neither a file nor a link",
-            WhyNotKept::NotUnicode => "its name is not Unicode",
-            WhyNotKept::NotReadBefore => "it had not been read before",
-            WhyNotKept::OfGit => "it is git's own",
-            WhyNotKept::GoneFromGit => "git does not have its content any more",
+            UnkeptReason::TooLarge => "it is too large to be kept",
+            UnkeptReason::WorkspaceTooLarge => "the workspace has more than can be kept",
+            UnkeptReason::KeepingDisabled => "nothing is kept outside of a session",
+            UnkeptReason::Ignored => "it is ignored",
+            UnkeptReason::Unreadable => "it could not be read",
+            UnkeptReason::Special => "it is neither a file nor a link",
+            UnkeptReason::NotUnicode => "its name is not Unicode",
+            UnkeptReason::NotReadBefore => "it had not been read before",
+            UnkeptReason::GitInternal => "it is git's own",
+            UnkeptReason::GoneFromGit => "git does not have its content any more",
         })
     }
 }

@@ -8,7 +8,7 @@ use helve_protocol::BlobError;
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error("{} is the root of all files, and is not looked through unasked", .0.display())]
-    RootOfAll(PathBuf),
+    FileSystemRoot(PathBuf),
     #[error("{} is your home folder or above it, and is not looked through unasked", .0.display())]
     Home(PathBuf),
     #[error("{} is not a folder", .0.display())]
@@ -35,7 +35,7 @@ impl WorkspaceError {
     /// What a person can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            WorkspaceError::RootOfAll(_) | WorkspaceError::Home(_) => {
+            WorkspaceError::FileSystemRoot(_) | WorkspaceError::Home(_) => {
                 "Start Helve in the folder of a project, or name the folder if you mean it: `--cwd DIR`."
             }
             WorkspaceError::NotAFolder(_) => "Choose a folder that exists.",
@@ -53,15 +53,15 @@ impl WorkspaceError {
     }
 }
 
-pub(crate) type Result<T> = std::result::Result<T, WorkspaceError>;
+pub(crate) type WorkspaceResult<T> = Result<T, WorkspaceError>;
 
 /// Says which path an error is about.
-pub(crate) trait At<T> {
-    fn at(self, path: impl AsRef<Path>) -> Result<T>;
+pub(crate) trait PathContext<T> {
+    fn at(self, path: impl AsRef<Path>) -> WorkspaceResult<T>;
 }
 
-impl<T, E: Into<io::Error>> At<T> for std::result::Result<T, E> {
-    fn at(self, path: impl AsRef<Path>) -> Result<T> {
+impl<T, E: Into<io::Error>> PathContext<T> for Result<T, E> {
+    fn at(self, path: impl AsRef<Path>) -> WorkspaceResult<T> {
         let disk = |error: E| WorkspaceError::Disk { path: path.as_ref().to_owned(), source: error.into() };
         self.map_err(disk)
     }

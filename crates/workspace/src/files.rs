@@ -8,17 +8,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, OFlags};
 use rustix::io::Errno;
 
-use crate::beneath::{CONTENT, OpenedPath, open_exactly, open_in};
-use crate::error::{Result, WorkspaceError};
-use crate::stat::{Kind, Stat};
+use crate::error::{WorkspaceError, WorkspaceResult};
+use crate::resolved_path::{OpenedPath, READ_FILE_FLAGS, open_exactly, open_in};
+use crate::stat::{FileStat, PathKind};
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const READ_FOLDER_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What reading a path gave.
-pub(crate) enum Content {
+pub(crate) enum FileReadOutcome {
     /// The bytes of a file or the target of a link, with the stat that it had when reading began: what changes while
     /// it is read shows the next time.
-    Read(Stat, Vec<u8>),
+    Read(FileStat, Vec<u8>),
     Gone,
     TooLarge,
     Special,
@@ -27,13 +28,13 @@ pub(crate) enum Content {
 
 /// The files below a folder. Paths are relative to it, with `/`; an absolute one (a tool wrote outside) is taken as it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Files {
+pub(crate) struct RootFiles {
     root: PathBuf,
 }
 
-impl Files {
-    pub(crate) fn new(root: &Path) -> Files {
-        Files { root: root.to_owned() }
+impl RootFiles {
+    pub(crate) fn new(root: &Path) -> RootFiles {
+        RootFiles { root: root.to_owned() }
     }
 
     pub(crate) fn is_whole_machine(&self) -> bool {
@@ -45,7 +46,7 @@ impl Files {
     }
 
     /// A path as the index has it.
-    pub(crate) fn key(&self, path: impl AsRef<Path>) -> Result<String> {
+    pub(crate) fn key(&self, path: impl AsRef<Path>) -> WorkspaceResult<String> {
         let path = path.as_ref();
         let bad = || WorkspaceError::BadPath(path.to_string_lossy().into_owned());
         let inside = path.strip_prefix(&self.root).unwrap_or(path).to_str().ok_or_else(bad)?;
@@ -66,11 +67,11 @@ impl Files {
 
     /// Opens a folder, unless a link is on the way: it would lead elsewhere.
     pub(crate) fn open_folder(&self, folder: &str) -> io::Result<OwnedFd> {
-        open_exactly(&self.absolute(folder), FOLDER)
+        open_exactly(&self.absolute(folder), READ_FOLDER_FLAGS)
     }
 
     /// What is there now; nothing if there is none, or a folder on the way is no folder any more.
-    pub(crate) fn stat(&self, path: &str) -> io::Result<Option<Stat>> {
+    pub(crate) fn stat(&self, path: &str) -> io::Result<Option<FileStat>> {
         let look = self.open_parent(path).and_then(|(folder, name)| stat_in(&folder, name));
         match look {
             Ok(stat) => Ok(Some(stat)),
@@ -80,37 +81,36 @@ impl Files {
     }
 
     /// Reads a file or a link.
-    pub(crate) fn read(&self, path: &str, stat: &Stat, max_bytes: u64) -> Content {
+    pub(crate) fn read(&self, path: &str, stat: &FileStat, max_bytes: u64) -> FileReadOutcome {
         let read = match stat.kind() {
-            Kind::File => {
-                open_exactly(&self.absolute(path), CONTENT).and_then(|file| read_file(file, max_bytes))
-            }
-            Kind::Link => self.open_parent(path).and_then(|(folder, name)| read_link(&folder, name)),
-            Kind::Folder | Kind::Special => Ok(Content::Special),
+            PathKind::File => open_exactly(&self.absolute(path), READ_FILE_FLAGS)
+                .and_then(|file| read_file(file, max_bytes)),
+            PathKind::Link => self.open_parent(path).and_then(|(folder, name)| read_link(&folder, name)),
+            PathKind::Folder | PathKind::Special => Ok(FileReadOutcome::Special),
         };
         read.unwrap_or_else(content_of_failure)
     }
 }
 
 /// Reads a file or a link in a folder that is open.
-pub(crate) fn read_in(folder: &OwnedFd, name: &OsStr, stat: &Stat, max_bytes: u64) -> Content {
+pub(crate) fn read_in(folder: &OwnedFd, name: &OsStr, stat: &FileStat, max_bytes: u64) -> FileReadOutcome {
     let read = match stat.kind() {
-        Kind::File => match open_in(folder, name) {
+        PathKind::File => match open_in(folder, name) {
             Ok(OpenedPath::File(file)) => read_file(file.into(), max_bytes),
-            Ok(_) => Ok(Content::Special),
+            Ok(_) => Ok(FileReadOutcome::Special),
             Err(error) => Err(error),
         },
-        Kind::Link => read_link(folder, name),
-        Kind::Folder | Kind::Special => Ok(Content::Special),
+        PathKind::Link => read_link(folder, name),
+        PathKind::Folder | PathKind::Special => Ok(FileReadOutcome::Special),
     };
     read.unwrap_or_else(content_of_failure)
 }
 
-fn content_of_failure(error: io::Error) -> Content {
-    if is_absence(&error) { Content::Gone } else { Content::Unreadable }
+fn content_of_failure(error: io::Error) -> FileReadOutcome {
+    if is_absence(&error) { FileReadOutcome::Gone } else { FileReadOutcome::Unreadable }
 }
 
-pub(crate) fn stat_in(folder: &OwnedFd, name: impl rustix::path::Arg) -> io::Result<Stat> {
+pub(crate) fn stat_in(folder: &OwnedFd, name: impl rustix::path::Arg) -> io::Result<FileStat> {
     Ok(fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
 }
 
@@ -119,30 +119,30 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
 }
 
-fn read_file(file: OwnedFd, max_bytes: u64) -> io::Result<Content> {
+fn read_file(file: OwnedFd, max_bytes: u64) -> io::Result<FileReadOutcome> {
     let file = std::fs::File::from(file);
-    let stat = Stat::from(fs::fstat(&file)?);
-    if stat.kind() != Kind::File {
-        return Ok(Content::Special);
+    let stat = FileStat::from(fs::fstat(&file)?);
+    if stat.kind() != PathKind::File {
+        return Ok(FileReadOutcome::Special);
     }
     if stat.size > max_bytes {
-        return Ok(Content::TooLarge);
+        return Ok(FileReadOutcome::TooLarge);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(stat.size).unwrap_or(0).saturating_add(1));
     // It may grow while it is read.
     file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     let is_within = u64::try_from(bytes.len()).is_ok_and(|length| length <= max_bytes);
-    Ok(if is_within { Content::Read(stat, bytes) } else { Content::TooLarge })
+    Ok(if is_within { FileReadOutcome::Read(stat, bytes) } else { FileReadOutcome::TooLarge })
 }
 
-fn read_link(folder: &OwnedFd, name: impl rustix::path::Arg + Copy) -> io::Result<Content> {
+fn read_link(folder: &OwnedFd, name: impl rustix::path::Arg + Copy) -> io::Result<FileReadOutcome> {
     let stat = stat_in(folder, name)?;
     let target = fs::readlinkat(folder, name, Vec::new())?;
-    Ok(Content::Read(stat, target.into_bytes()))
+    Ok(FileReadOutcome::Read(stat, target.into_bytes()))
 }
 
 /// A name as a string, if it can be one; else one that is like it, and like no other.
-pub(crate) fn name_of(bytes: &[u8]) -> std::result::Result<&str, String> {
+pub(crate) fn name_of(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|_| {
         let mut like = String::new();
         for chunk in bytes.utf8_chunks() {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn keys_are_relative_to_the_root_and_clean() {
-        let files = Files::new(Path::new("/project"));
+        let files = RootFiles::new(Path::new("/project"));
         let key = |path: &str| files.key(path).ok();
         assert_eq!(key("/project/a/b").as_deref(), Some("a/b"));
         assert_eq!(key("./a//b/").as_deref(), Some("a/b"));
@@ -194,7 +194,7 @@ mod tests {
         std::fs::create_dir(base.path().join("real")).unwrap();
         std::fs::write(base.path().join("real/file"), "x").unwrap();
         std::os::unix::fs::symlink("real", base.path().join("link")).unwrap();
-        let files = Files::new(base.path());
+        let files = RootFiles::new(base.path());
         assert!(files.stat("real/file").unwrap().is_some());
         assert!(files.stat("link/file").unwrap().is_none());
         assert!(files.stat("link").unwrap().is_some());
@@ -203,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_key_is_its_own_key_and_never_climbs(path in "[a./\\x00é]{0,12}") {
-            let files = Files::new(Path::new("/project"));
+            let files = RootFiles::new(Path::new("/project"));
             if let Ok(key) = files.key(&path) {
                 prop_assert_eq!(files.key(&key).ok(), Some(key.clone()));
                 prop_assert!(key.split('/').all(|name| name != ".." && name != "."));

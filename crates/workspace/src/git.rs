@@ -16,25 +16,25 @@ use std::time::Duration;
 
 use rustix::fs as unix;
 
-use crate::bounded::{Bounded, is_timeout};
+use crate::bounded_command::{BoundedCommand, is_timeout};
 use crate::files::join;
-use crate::held::HeldReferences;
-use crate::root::{Root, common_folder, git_folder, open_file};
-use crate::stat::{Kind, Moment, Stat};
-use crate::tracked::{ObjectId, Tracked, TrackedFile};
+use crate::git_index::{ObjectId, TrackedFile, TrackedFiles};
+use crate::held_references::HeldReferences;
+use crate::root::{WorkspaceRoot, common_folder, git_folder, open_file};
+use crate::stat::{FileStat, FileTime, PathKind};
 
 /// The files by which git may convert others between its objects and the folder.
-pub(crate) const ATTRIBUTES: &str = ".gitattributes";
+pub(crate) const GITATTRIBUTES: &str = ".gitattributes";
 /// Where trees are held, by the name that git has for [`HeldReferences`].
-const HELD_IN_TABLE: &str = "refs/worktree/helve";
+const HELD_REFERENCE_PREFIX: &str = "refs/worktree/helve";
 /// Of millions of files.
 const MAX_INDEX_BYTES: u64 = 512 << 20;
 /// Of the names of millions of files.
-const MAX_OUTPUT_BYTES: u64 = 512 << 20;
+const MAX_GIT_OUTPUT_BYTES: u64 = 512 << 20;
 /// How long git may be silent while it works through all files or objects.
-const WORK_TIMEOUT: Duration = Duration::from_secs(10);
+const GIT_WORK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for what git knows without looking at files.
-const FACT_TIMEOUT: Duration = Duration::from_secs(3);
+const GIT_FACT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How git is run: by a launcher that jails it, so that it can start no other program and write only what it is given.
 ///
@@ -53,20 +53,21 @@ impl GitProgram {
         command.args(&self.leading).args(["--", "--version"]).current_dir("/");
         let environment = self.environment.iter().map(|(name, value)| (name, value));
         command.env_clear().envs(environment);
-        let version = Bounded { command, timeout: FACT_TIMEOUT, input: &[] }.run(all_of).ok()?;
+        let version =
+            BoundedCommand { command, timeout: GIT_FACT_TIMEOUT, input: &[] }.run(read_whole_output).ok()?;
         Some(String::from_utf8_lossy(&version).trim().to_owned())
     }
 }
 
 /// What asking git for an object gave.
-pub(crate) enum Object {
+pub(crate) enum GitObject {
     Bytes(Vec<u8>),
     TooLarge,
     Missing,
 }
 
 #[derive(Debug)]
-pub(crate) struct Git {
+pub(crate) struct GitRepository {
     program: GitProgram,
     folder: PathBuf,
     /// The way from the top of the repository to the folder.
@@ -74,40 +75,40 @@ pub(crate) struct Git {
     /// Where git keeps what it knows of this worktree.
     git_folder: PathBuf,
     /// The index when it was last read.
-    index: Option<Stat>,
-    tracked: Tracked,
+    index: Option<FileStat>,
+    tracked: TrackedFiles,
     /// Whether git was asked which of the tracked files it converts.
     knows_converted: bool,
     /// The index whose tree is held, and the reference that holds it.
-    held: Option<Stat>,
+    held: Option<FileStat>,
     holder: String,
     /// Why git is not asked any more.
     gave_up: OnceLock<String>,
 }
 
 /// How many workspaces of this process held something.
-static HOLDERS: AtomicU32 = AtomicU32::new(0);
+static HOLDER_COUNT: AtomicU32 = AtomicU32::new(0);
 
-impl Git {
-    pub(crate) fn open(root: &Root, program: GitProgram) -> Option<Git> {
+impl GitRepository {
+    pub(crate) fn open(root: &WorkspaceRoot, program: GitProgram) -> Option<GitRepository> {
         let top = root.repository()?;
         let git_folder = git_folder(top)?;
         let prefix = root.folder().strip_prefix(top).ok()?.to_str()?.to_owned();
-        Some(Git {
+        Some(GitRepository {
             program,
             folder: root.folder().to_owned(),
             prefix,
             git_folder,
             index: None,
-            tracked: Tracked::default(),
+            tracked: TrackedFiles::default(),
             knows_converted: false,
             held: None,
-            holder: format!("{}-{}", std::process::id(), HOLDERS.fetch_add(1, Ordering::Relaxed)),
+            holder: format!("{}-{}", std::process::id(), HOLDER_COUNT.fetch_add(1, Ordering::Relaxed)),
             gave_up: OnceLock::new(),
         })
     }
 
-    pub(crate) fn tracked(&self) -> &Tracked {
+    pub(crate) fn tracked(&self) -> &TrackedFiles {
         &self.tracked
     }
 
@@ -115,8 +116,8 @@ impl Git {
         self.git_folder.join("index")
     }
 
-    fn index_stat(&self) -> Option<Stat> {
-        unix::lstat(self.index_file()).ok().map(Stat::from)
+    fn index_stat(&self) -> Option<FileStat> {
+        unix::lstat(self.index_file()).ok().map(FileStat::from)
     }
 
     /// Reads git's index if it was written since the last time, and says whether it was. If it can't be read, nothing is
@@ -127,13 +128,13 @@ impl Git {
             return Ok(false);
         }
         self.index = index;
-        self.tracked = Tracked::default();
+        self.tracked = TrackedFiles::default();
         self.knows_converted = false;
         // A new repository has no index.
         if let Some(index) = index {
             let tracked = self.read_index(index.modified)?;
             // Asked first: if git does not answer this, it answers nothing.
-            let may_convert = self.may_convert()? || tracked.has_name(ATTRIBUTES);
+            let may_convert = self.may_convert()? || tracked.has_name(GITATTRIBUTES);
             self.tracked = tracked;
             if may_convert {
                 self.learn_converted()?;
@@ -163,13 +164,13 @@ impl Git {
         Ok(())
     }
 
-    fn read_index(&self, written: Moment) -> io::Result<Tracked> {
+    fn read_index(&self, written: FileTime) -> io::Result<TrackedFiles> {
         let mut file = open_file(&self.index_file())?;
         if file.metadata()?.len() > MAX_INDEX_BYTES {
             return Err(io::Error::other("git's index is too large to be read"));
         }
         let strange = || io::Error::other("git's index is of a kind that Helve can't read");
-        Tracked::read(&mut file, &self.prefix, written)?.ok_or_else(strange)
+        TrackedFiles::read(&mut file, &self.prefix, written)?.ok_or_else(strange)
     }
 
     /// Whether something besides the files named `.gitattributes` below the root could make git convert files.
@@ -179,7 +180,7 @@ impl Git {
             return Ok(true);
         }
         let exists = |path: &Path| std::fs::exists(path).unwrap_or(true);
-        let variables = self.fact(&["var", "-l"])?;
+        let variables = self.quick_output(&["var", "-l"])?;
         let variables = String::from_utf8_lossy(&variables);
         // A value may have several lines that look like other variables: all that speaks for a conversion counts.
         let lines = || variables.lines().map(|line| line.split_once('=').unwrap_or((line, "true")));
@@ -202,12 +203,13 @@ impl Git {
 
     /// Marks the files whose bytes may differ from their object's. A filter may do anything; other line ends change
     /// the size.
-    fn mark_converted(&self, tracked: &mut Tracked) -> io::Result<Vec<String>> {
+    fn mark_converted(&self, tracked: &mut TrackedFiles) -> io::Result<Vec<String>> {
         const FILTERS: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
         const LINE_ENDS: [&str; 3] = ["text", "eol", "crlf"];
         self.check_attributes(tracked)?;
-        let mut ended = self.with_any_of(&[FILTERS, LINE_ENDS].concat())?;
-        let mut converted = if ended.is_empty() { Vec::new() } else { self.with_any_of(&FILTERS)? };
+        let mut ended = self.paths_with_any_attribute(&[FILTERS, LINE_ENDS].concat())?;
+        let mut converted =
+            if ended.is_empty() { Vec::new() } else { self.paths_with_any_attribute(&FILTERS)? };
         if self.changes_line_ends()? {
             ended = tracked.paths().collect();
         }
@@ -217,19 +219,19 @@ impl Git {
     }
 
     /// Git reads what has their name beside the files that it tracks, and waits for ever where that is a pipe.
-    fn check_attributes(&self, tracked: &Tracked) -> io::Result<()> {
+    fn check_attributes(&self, tracked: &TrackedFiles) -> io::Result<()> {
         let is_special = |folder: &str| {
-            let stat = unix::lstat(self.folder.join(folder).join(ATTRIBUTES)).map(Stat::from);
-            stat.is_ok_and(|stat| stat.kind() == Kind::Special)
+            let stat = unix::lstat(self.folder.join(folder).join(GITATTRIBUTES)).map(FileStat::from);
+            stat.is_ok_and(|stat| stat.kind() == PathKind::Special)
         };
         match tracked.folders().find(|folder| is_special(folder)) {
-            Some(folder) => Err(io::Error::other(format!("{} is not a file", join(folder, ATTRIBUTES)))),
+            Some(folder) => Err(io::Error::other(format!("{} is not a file", join(folder, GITATTRIBUTES)))),
             None => Ok(()),
         }
     }
 
     /// The tracked files for which at least one of these attributes says something.
-    fn with_any_of(&self, attributes: &[&str]) -> io::Result<Vec<String>> {
+    fn paths_with_any_attribute(&self, attributes: &[&str]) -> io::Result<Vec<String>> {
         let none: Vec<String> = attributes.iter().map(|name| format!("!{name}")).collect();
         let but_those_without = format!(":(exclude,attr:{})", none.join(" "));
         let list = self.output(&["ls-files", "-z", "--", &but_those_without])?;
@@ -238,12 +240,12 @@ impl Git {
     }
 
     fn changes_line_ends(&self) -> io::Result<bool> {
-        let value = self.fact(&["config", "--get", "--default", "false", "core.autocrlf"])?;
+        let value = self.quick_output(&["config", "--get", "--default", "false", "core.autocrlf"])?;
         Ok(String::from_utf8_lossy(&value).trim() != "false")
     }
 
     /// Those of the files whose object has another size.
-    fn resized(&self, tracked: &Tracked, paths: &[String]) -> io::Result<Vec<String>> {
+    fn resized(&self, tracked: &TrackedFiles, paths: &[String]) -> io::Result<Vec<String>> {
         let named = paths.iter().filter_map(|path| Some((path, tracked.get(path)?)));
         let (paths, files): (Vec<&String>, Vec<&TrackedFile>) = named.unzip();
         if files.is_empty() {
@@ -270,7 +272,7 @@ impl Git {
         &self,
         objects: &[ObjectId],
         max_bytes: u64,
-        mut tell: impl FnMut(Object),
+        mut tell: impl FnMut(GitObject),
     ) -> io::Result<()> {
         if objects.is_empty() {
             return Ok(());
@@ -304,14 +306,14 @@ impl Git {
         let tree = tree.ok_or_else(|| io::Error::other("git made no tree"))?;
         match self.reference_table() {
             Some(table) => {
-                let holder = format!("{HELD_IN_TABLE}/{}", self.holder);
+                let holder = format!("{HELD_REFERENCE_PREFIX}/{}", self.holder);
                 let update = ["update-ref", &holder, &tree.to_string()];
-                self.bounded(self.command(&update, &[&table]), WORK_TIMEOUT, &[], all_of)?;
+                self.run_bounded(self.command(&update, &[&table]), GIT_WORK_TIMEOUT, &[], read_whole_output)?;
             }
             None => {
                 let references = HeldReferences::of(&self.git_folder)?;
                 if self.held.is_none() {
-                    references.remove_those_of_the_dead();
+                    references.remove_stale();
                 }
                 references.set(&self.holder, tree)?;
             }
@@ -342,9 +344,9 @@ impl Git {
             return;
         }
         if let Some(table) = self.reference_table() {
-            let holder = format!("{HELD_IN_TABLE}/{}", self.holder);
+            let holder = format!("{HELD_REFERENCE_PREFIX}/{}", self.holder);
             let delete = self.command(&["update-ref", "-d", &holder], &[&table]);
-            let _ = self.bounded(delete, FACT_TIMEOUT, &[], all_of);
+            let _ = self.run_bounded(delete, GIT_FACT_TIMEOUT, &[], read_whole_output);
         } else if let Ok(references) = HeldReferences::of(&self.git_folder) {
             references.remove(&self.holder);
         }
@@ -374,12 +376,12 @@ impl Git {
 
     /// What git says, if it says it in time and ends well.
     fn output(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
-        self.bounded(self.command(arguments, &[]), WORK_TIMEOUT, &[], all_of)
+        self.run_bounded(self.command(arguments, &[]), GIT_WORK_TIMEOUT, &[], read_whole_output)
     }
 
     /// The same for what needs no look at files.
-    fn fact(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
-        self.bounded(self.command(arguments, &[]), FACT_TIMEOUT, &[], all_of)
+    fn quick_output(&self, arguments: &[&str]) -> io::Result<Vec<u8>> {
+        self.run_bounded(self.command(arguments, &[]), GIT_FACT_TIMEOUT, &[], read_whole_output)
     }
 
     /// The same with another index, places to write, and something to read.
@@ -392,7 +394,7 @@ impl Git {
     ) -> io::Result<Vec<u8>> {
         let mut command = self.command(arguments, writable);
         command.env("GIT_INDEX_FILE", index);
-        self.bounded(command, WORK_TIMEOUT, input, all_of)
+        self.run_bounded(command, GIT_WORK_TIMEOUT, input, read_whole_output)
     }
 
     /// Asks for many objects at once and reads the answers as they come.
@@ -403,11 +405,11 @@ impl Git {
         read: impl FnOnce(&mut dyn BufRead) -> io::Result<()>,
     ) -> io::Result<()> {
         let lines: String = objects.iter().map(|object| format!("{object}\n")).collect();
-        self.bounded(self.command(arguments, &[]), WORK_TIMEOUT, lines.as_bytes(), read)
+        self.run_bounded(self.command(arguments, &[]), GIT_WORK_TIMEOUT, lines.as_bytes(), read)
     }
 
     /// Runs git, unless it did not answer before: whatever has the names that git reads, such as a pipe, is still there.
-    fn bounded<T>(
+    fn run_bounded<T>(
         &self,
         command: Command,
         timeout: Duration,
@@ -417,7 +419,7 @@ impl Git {
         if let Some(why) = self.gave_up.get() {
             return Err(io::Error::other(why.clone()));
         }
-        let done = Bounded { command, timeout, input }.run(read);
+        let done = BoundedCommand { command, timeout, input }.run(read);
         if let Err(error) = &done
             && is_timeout(error)
         {
@@ -428,7 +430,7 @@ impl Git {
 
     /// The branch that is checked out, where only git can tell.
     pub(crate) fn current_branch(&self) -> io::Result<String> {
-        let name = self.fact(&["branch", "--show-current"])?;
+        let name = self.quick_output(&["branch", "--show-current"])?;
         Ok(String::from_utf8_lossy(&name).trim().to_owned())
     }
 
@@ -436,24 +438,24 @@ impl Git {
     pub(crate) fn has_staged(&self) -> io::Result<bool> {
         // What differs is listed; an exit code could not be told from others.
         let arguments = ["diff-index", "--cached", "--name-only", "--no-ext-diff", "--no-renames"];
-        let list = self.fact(&[&arguments[..], &["HEAD", "--", "."]].concat())?;
+        let list = self.quick_output(&[&arguments[..], &["HEAD", "--", "."]].concat())?;
         Ok(!list.is_empty())
     }
 }
 
-fn all_of(answers: &mut dyn BufRead) -> io::Result<Vec<u8>> {
+fn read_whole_output(answers: &mut dyn BufRead) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
-    answers.take(MAX_OUTPUT_BYTES).read_to_end(&mut all)?;
+    answers.take(MAX_GIT_OUTPUT_BYTES).read_to_end(&mut all)?;
     Ok(all)
 }
 
-impl Drop for Git {
+impl Drop for GitRepository {
     fn drop(&mut self) {
         self.release();
     }
 }
 
-fn mark(tracked: &mut Tracked, paths: &[String]) {
+fn mark(tracked: &mut TrackedFiles, paths: &[String]) {
     for path in paths {
         if let Some(file) = tracked.get_mut(path) {
             file.is_converted = true;
@@ -462,20 +464,20 @@ fn mark(tracked: &mut Tracked, paths: &[String]) {
 }
 
 /// An answer of `cat-file --batch`: `<object> blob <size>`, the bytes, a line end; or `<object> missing`.
-fn read_object(answers: &mut dyn BufRead, max_bytes: u64) -> io::Result<Object> {
+fn read_object(answers: &mut dyn BufRead, max_bytes: u64) -> io::Result<GitObject> {
     let mut head = String::new();
     if answers.read_line(&mut head)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     let size = head.trim_end().rsplit_once(' ').and_then(|(_, size)| size.parse::<u64>().ok());
-    let Some(size) = size else { return Ok(Object::Missing) };
+    let Some(size) = size else { return Ok(GitObject::Missing) };
     let object = if size > max_bytes {
         io::copy(&mut answers.take(size), &mut io::sink())?;
-        Object::TooLarge
+        GitObject::TooLarge
     } else {
         let mut bytes = Vec::new();
         answers.take(size).read_to_end(&mut bytes)?;
-        Object::Bytes(bytes)
+        GitObject::Bytes(bytes)
     };
     answers.read_exact(&mut [0])?;
     Ok(object)
@@ -491,10 +493,10 @@ mod tests {
     fn answers_are_read_one_by_one() {
         let mut answers = &b"aa blob 3\nabc\nbb missing\ncc blob 5\n12345\ndd blob 0\n\n"[..];
         let mut next = || read_object(&mut answers, 4).unwrap();
-        assert!(matches!(next(), Object::Bytes(bytes) if bytes == b"abc"));
-        assert!(matches!(next(), Object::Missing));
-        assert!(matches!(next(), Object::TooLarge));
-        assert!(matches!(next(), Object::Bytes(bytes) if bytes.is_empty()));
+        assert!(matches!(next(), GitObject::Bytes(bytes) if bytes == b"abc"));
+        assert!(matches!(next(), GitObject::Missing));
+        assert!(matches!(next(), GitObject::TooLarge));
+        assert!(matches!(next(), GitObject::Bytes(bytes) if bytes.is_empty()));
         assert!(read_object(&mut answers, 4).is_err());
     }
 

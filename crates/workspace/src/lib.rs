@@ -1,7 +1,7 @@
 //! What is worked on: the files of a project.
 //!
 //! - [`TextFile`] is a file as text, and [`merge`] brings together what several hands did to one.
-//! - [`Root`] is the folder that is worked on.
+//! - [`WorkspaceRoot`] is the folder that is worked on.
 //! - [`Workspace`] knows what changed in it. [`Workspace::begin`] keeps everything that a command could change,
 //!   [`Workspace::end`] says what it did change. [`Workspace::about_to_write`] and [`Workspace::note_written`] are the
 //!   same for one path, without a walk.
@@ -15,49 +15,52 @@
 //! part of a workspace, as with git.
 //!
 //! What is kept: a file that is as in git's objects stays there, held by a private reference for as long as a call
-//! could make git forget it; every other file is put into the blobs, up to [`Limits`]. What is not kept is known, and said
+//! could make git forget it; every other file is put into the blobs, up to [`WorkspaceLimits`]. What is not kept is known, and said
 //! when it changes.
 
-mod beneath;
-mod bounded;
+mod bounded_command;
+mod contents;
 mod diff;
 mod effects;
 mod error;
 mod files;
 mod git;
-mod held;
+mod git_index;
+mod held_references;
+mod ignore_rules;
 mod index;
-mod keep;
-mod look;
+mod index_notes;
 mod merge;
-mod notes;
 mod outside;
+mod resolved_path;
 mod restore;
 mod root;
-mod rules;
+mod scan;
 mod stat;
 mod status;
 mod text;
-mod tracked;
 mod walk;
 mod workspace;
 
-#[doc(hidden)]
-pub use beneath::do_without_openat2;
-pub use beneath::{
-    OpenedPath, ResolvedPath, metadata_without_links, names_in, open_without_links, read_link_without_links,
-};
-pub use diff::one_line;
-pub use effects::{Effect, Effects, Image, NotKept, WhyNotKept};
+pub use diff::escape_control_chars;
+pub use effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
 pub use error::WorkspaceError;
 pub use git::GitProgram;
-pub use merge::{Conflict, Hunk, Merged, NumberedLines, merge};
-pub use outside::{NoDiff, Outside, OutsideChange};
-pub use restore::Guard;
-pub use root::Root;
-pub use rules::can_read_ignore_files;
-pub use stat::{FileMode, Kind};
-pub use status::{GitStatus, StatusQuestion};
-pub use text::{Encoding, Endings, Line, NotText, Sheet, TextFile, lines, main_ending, read_lossily};
-pub use walk::Unseen;
-pub use workspace::{Limits, Setup, Watch, Workspace, Writing};
+pub use ignore_rules::can_read_ignore_files;
+pub use merge::{MergeConflict, MergeHunk, MergeOutcome, NumberedLines, merge};
+pub use outside::{NoDiffReason, OutsideChange, OutsideReport};
+#[doc(hidden)]
+pub use resolved_path::disable_openat2;
+pub use resolved_path::{
+    OpenedPath, ResolvedPath, metadata_without_links, names_in, open_without_links, read_link_without_links,
+};
+pub use restore::RestoreGuard;
+pub use root::WorkspaceRoot;
+pub use stat::{FileMode, PathKind};
+pub use status::{GitStatus, GitStatusRequest};
+pub use text::{
+    FileLine, FileTextBuilder, LineEndings, NotTextError, TextEncoding, TextFile, lines, main_ending,
+    read_lossily,
+};
+pub use walk::UnseenFolder;
+pub use workspace::{ChangeWatch, PendingWrite, Workspace, WorkspaceLimits, WorkspaceSetup};

@@ -10,30 +10,30 @@ use std::time::Duration;
 
 use similar::{DiffOp, TextDiff};
 
-use crate::text::{Endings, Line, Sheet, lines, main_ending};
+use crate::text::{FileLine, FileTextBuilder, LineEndings, lines, main_ending};
 
 /// How long two texts are compared.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MERGE_DIFF_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What came of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergeOutcome {
     /// Both sides are in the text. The hunks are what the user did, where it stands now.
-    Clean { text: String, by_user: Vec<Hunk> },
+    Clean { text: String, by_user: Vec<MergeHunk> },
     /// Nothing is merged: both sides changed the same places.
-    Conflict(Vec<Conflict>),
+    Conflict(Vec<MergeConflict>),
 }
 
 /// Lines in the place of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hunk {
+pub struct MergeHunk {
     pub before: Vec<String>,
     pub after: NumberedLines,
 }
 
 /// A place that both sides changed, each in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
+pub struct MergeConflict {
     pub seen: NumberedLines,
     pub wanted: NumberedLines,
     pub there: NumberedLines,
@@ -47,147 +47,159 @@ pub struct NumberedLines {
 }
 
 /// Merges what the agent wants with what is there now, both made from what the agent had seen.
-pub fn merge(seen: &str, wanted: &str, there: &str) -> Merged {
+pub fn merge(seen: &str, wanted: &str, there: &str) -> MergeOutcome {
     let [base, agent, user] = [seen, wanted, there].map(|text| lines(text).collect::<Vec<_>>());
     let stretches = stretches(&base, &agent, &user);
-    let conflicts: Vec<Conflict> = stretches
+    let conflicts: Vec<MergeConflict> = stretches
         .iter()
-        .filter(|stretch| stretch.by == By::Rivals)
-        .map(|stretch| Conflict {
+        .filter(|stretch| stretch.by == ChangedBy::Conflicting)
+        .map(|stretch| MergeConflict {
             seen: numbered(&base, &stretch.base),
             wanted: numbered(&agent, &stretch.agent),
             there: numbered(&user, &stretch.user),
         })
         .collect();
     if !conflicts.is_empty() {
-        return Merged::Conflict(conflicts);
+        return MergeOutcome::Conflict(conflicts);
     }
-    let mut merged = Assembly::new(seen, there);
+    let mut merged = MergedText::new(seen, there);
     for stretch in &stretches {
         merged.add(stretch, &base, &agent, &user);
     }
-    Merged::Clean { text: merged.sheet.into_text(), by_user: merged.by_user }
+    MergeOutcome::Clean { text: merged.sheet.into_text(), by_user: merged.by_user }
 }
 
 /// Who changed a stretch of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
+enum ChangedBy {
     Nobody,
     Agent,
     User,
     /// In the same way.
     Both,
     /// In different ways.
-    Rivals,
+    Conflicting,
 }
 
 /// The same place in the three texts.
-struct Stretch {
-    by: By,
+struct MergeRegion {
+    by: ChangedBy,
     base: Range<usize>,
     agent: Range<usize>,
     user: Range<usize>,
 }
 
 /// The merged text as it grows.
-struct Assembly {
-    sheet: Sheet<'static>,
+struct MergedText {
+    sheet: FileTextBuilder<'static>,
     /// The user turned all line endings from the one to the other.
     turned: Option<(&'static str, &'static str)>,
-    by_user: Vec<Hunk>,
+    by_user: Vec<MergeHunk>,
 }
 
-impl Assembly {
-    fn new(seen: &str, there: &str) -> Assembly {
-        let turned = match (Endings::of(seen), Endings::of(there)) {
-            (Endings::Lf, Endings::CrLf) => Some(("\n", "\r\n")),
-            (Endings::CrLf, Endings::Lf) => Some(("\r\n", "\n")),
+impl MergedText {
+    fn new(seen: &str, there: &str) -> MergedText {
+        let turned = match (LineEndings::of(seen), LineEndings::of(there)) {
+            (LineEndings::Lf, LineEndings::CrLf) => Some(("\n", "\r\n")),
+            (LineEndings::CrLf, LineEndings::Lf) => Some(("\r\n", "\n")),
             _ => None,
         };
-        Assembly { sheet: Sheet::new(main_ending(there)), turned, by_user: Vec::new() }
+        MergedText { sheet: FileTextBuilder::new(main_ending(there)), turned, by_user: Vec::new() }
     }
 
-    fn add(&mut self, stretch: &Stretch, base: &[Line<'_>], agent: &[Line<'_>], user: &[Line<'_>]) {
+    fn add(
+        &mut self,
+        stretch: &MergeRegion,
+        base: &[FileLine<'_>],
+        agent: &[FileLine<'_>],
+        user: &[FileLine<'_>],
+    ) {
         let [base, agent, user] = [(base, &stretch.base), (agent, &stretch.agent), (user, &stretch.user)]
             .map(|(all, range)| part(all, range));
         match stretch.by {
-            By::Nobody => {
+            ChangedBy::Nobody => {
                 for ((base, agent), user) in base.iter().zip(agent).zip(user) {
                     let ending = if user.ending == base.ending { agent.ending } else { user.ending };
                     self.sheet.push(user.content, ending);
                 }
             }
-            By::Agent => {
+            ChangedBy::Agent => {
                 for line in agent {
                     let turned = self.turned.filter(|(from, _)| *from == line.ending);
                     self.sheet.push(line.content, turned.map_or(line.ending, |(_, to)| to));
                 }
             }
-            By::User => {
+            ChangedBy::User => {
                 let after = NumberedLines { first: self.sheet.lines() + 1, lines: contents(user) };
-                self.by_user.push(Hunk { before: contents(base), after });
+                self.by_user.push(MergeHunk { before: contents(base), after });
                 user.iter().for_each(|line| self.sheet.push(line.content, line.ending));
             }
-            By::Both | By::Rivals => user.iter().for_each(|line| self.sheet.push(line.content, line.ending)),
+            ChangedBy::Both | ChangedBy::Conflicting => {
+                user.iter().for_each(|line| self.sheet.push(line.content, line.ending))
+            }
         }
     }
 }
 
-fn part<'a, 'b>(lines: &'b [Line<'a>], range: &Range<usize>) -> &'b [Line<'a>] {
+fn part<'a, 'b>(lines: &'b [FileLine<'a>], range: &Range<usize>) -> &'b [FileLine<'a>] {
     lines.get(range.clone()).unwrap_or_default()
 }
 
-fn contents(lines: &[Line<'_>]) -> Vec<String> {
+fn contents(lines: &[FileLine<'_>]) -> Vec<String> {
     lines.iter().map(|line| line.content.to_owned()).collect()
 }
 
-fn numbered(lines: &[Line<'_>], range: &Range<usize>) -> NumberedLines {
+fn numbered(lines: &[FileLine<'_>], range: &Range<usize>) -> NumberedLines {
     NumberedLines { first: range.start + 1, lines: contents(part(lines, range)) }
 }
 
 /// The three texts, cut into the places where nobody changed anything and those where somebody did.
-fn stretches(base: &[Line<'_>], agent: &[Line<'_>], user: &[Line<'_>]) -> Vec<Stretch> {
-    let mut sides = [Side::new(base, agent), Side::new(base, user)];
+fn stretches(base: &[FileLine<'_>], agent: &[FileLine<'_>], user: &[FileLine<'_>]) -> Vec<MergeRegion> {
+    let mut sides = [MergeSide::new(base, agent), MergeSide::new(base, user)];
     let mut stretches = Vec::new();
     let mut cursor = 0;
-    while let Some(start) = sides.iter().filter_map(Side::next_start).min() {
+    while let Some(start) = sides.iter().filter_map(MergeSide::next_start).min() {
         stretches.push(stretch(
-            By::Nobody,
+            ChangedBy::Nobody,
             cursor..start,
             sides.each_mut().map(|side| side.keep(start - cursor)),
         ));
         let mut end = start;
-        let mut grown = sides.each_ref().map(|_| Grown::default());
+        let mut grown = sides.each_ref().map(|_| RegionGrowth::default());
         // Each side's next change may reach further, and then touch the next one of the other.
         while sides.iter_mut().zip(&mut grown).any(|(side, grown)| side.take(&mut end, grown)) {}
         let by = match grown.each_ref().map(|grown| grown.changes) {
-            [_, 0] => By::Agent,
-            [0, _] => By::User,
-            _ => By::Rivals,
+            [_, 0] => ChangedBy::Agent,
+            [0, _] => ChangedBy::User,
+            _ => ChangedBy::Conflicting,
         };
         let [of_agent, of_user] = &mut sides;
         let [by_agent, by_user] = &grown;
         let ranges = [of_agent.go_on(end - start, by_agent), of_user.go_on(end - start, by_user)];
         stretches.push(stretch(by, start..end, ranges));
         if let Some(last) = stretches.last_mut()
-            && last.by == By::Rivals
+            && last.by == ChangedBy::Conflicting
             && contents(part(agent, &last.agent)) == contents(part(user, &last.user))
         {
-            last.by = By::Both;
+            last.by = ChangedBy::Both;
         }
         cursor = end;
     }
     let rest = base.len() - cursor;
-    stretches.push(stretch(By::Nobody, cursor..base.len(), sides.each_mut().map(|side| side.keep(rest))));
+    stretches.push(stretch(
+        ChangedBy::Nobody,
+        cursor..base.len(),
+        sides.each_mut().map(|side| side.keep(rest)),
+    ));
     stretches
 }
 
-fn stretch(by: By, base: Range<usize>, [agent, user]: [Range<usize>; 2]) -> Stretch {
-    Stretch { by, base, agent, user }
+fn stretch(by: ChangedBy, base: Range<usize>, [agent, user]: [Range<usize>; 2]) -> MergeRegion {
+    MergeRegion { by, base, agent, user }
 }
 
 /// One side's changes, walked along the base.
-struct Side {
+struct MergeSide {
     changes: VecDeque<(Range<usize>, Range<usize>)>,
     /// Where we are in this side's text.
     at: usize,
@@ -195,20 +207,20 @@ struct Side {
 
 /// What one side did in a stretch.
 #[derive(Default)]
-struct Grown {
+struct RegionGrowth {
     changes: usize,
     removed: usize,
     added: usize,
 }
 
-impl Side {
-    fn new(base: &[Line<'_>], side: &[Line<'_>]) -> Side {
+impl MergeSide {
+    fn new(base: &[FileLine<'_>], side: &[FileLine<'_>]) -> MergeSide {
         // Where the time is over, the rest counts as changed: that may make a conflict, and loses nothing.
         let [base, side] =
             [base, side].map(|lines| lines.iter().map(|line| line.content).collect::<Vec<_>>());
-        let ops = TextDiff::configure().timeout(PATIENCE).diff_slices(&base, &side).ops().to_vec();
+        let ops = TextDiff::configure().timeout(MERGE_DIFF_TIMEOUT).diff_slices(&base, &side).ops().to_vec();
         let changes = ops.into_iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
-        Side { changes: changes.map(|op| (op.old_range(), op.new_range())).collect(), at: 0 }
+        MergeSide { changes: changes.map(|op| (op.old_range(), op.new_range())).collect(), at: 0 }
     }
 
     fn next_start(&self) -> Option<usize> {
@@ -216,17 +228,17 @@ impl Side {
     }
 
     fn keep(&mut self, lines: usize) -> Range<usize> {
-        self.go_on(lines, &Grown::default())
+        self.go_on(lines, &RegionGrowth::default())
     }
 
-    fn go_on(&mut self, base_lines: usize, grown: &Grown) -> Range<usize> {
+    fn go_on(&mut self, base_lines: usize, grown: &RegionGrowth) -> Range<usize> {
         let start = self.at;
         self.at = start + base_lines + grown.added - grown.removed;
         start..self.at
     }
 
     /// Takes the next change if it touches the stretch.
-    fn take(&mut self, end: &mut usize, grown: &mut Grown) -> bool {
+    fn take(&mut self, end: &mut usize, grown: &mut RegionGrowth) -> bool {
         let Some((base, side)) = self.changes.pop_front_if(|(base, _)| base.start <= *end) else {
             return false;
         };

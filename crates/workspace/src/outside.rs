@@ -4,19 +4,19 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-use crate::diff::{is_binary, one_line};
-use crate::effects::{Effect, Image};
-use crate::error::Result;
+use crate::diff::{escape_control_chars, is_binary};
+use crate::effects::{PathEffect, PathSnapshot};
+use crate::error::WorkspaceResult;
 use crate::workspace::{Workspace, is_content_known};
 
 /// All diffs together.
-const MAX_DIFF_BYTES: usize = 100 * 1024;
+const MAX_OUTSIDE_DIFF_BYTES: usize = 100 * 1024;
 /// So many changes are named; of the others, how many there are.
-const MAX_NAMED: usize = 200;
+const MAX_OUTSIDE_CHANGES_NAMED: usize = 200;
 /// So many changes wait to be told. Of more, the oldest are only written down.
-const MAX_WAITING: usize = 10_000;
+const MAX_WAITING_CHANGES: usize = 10_000;
 /// Nobody writes lines like this by hand.
-const MAX_LINE_BYTES: usize = 5_000;
+const MAX_HANDWRITTEN_LINE_BYTES: usize = 5_000;
 
 /// Files that programs write for programs: that they changed says enough.
 const GENERATED_NAMES: [&str; 6] = [
@@ -27,12 +27,12 @@ const GENERATED_NAMES: [&str; 6] = [
     "packages.lock.json",
     "Package.resolved",
 ];
-const GENERATED_ENDS: [&str; 10] =
+const GENERATED_SUFFIXES: [&str; 10] =
     [".lock", ".lockb", ".min.js", ".min.css", ".min.mjs", ".map", ".snap", ".svg", ".pbxproj", ".ipynb"];
 
 /// What others changed since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutsideReport {
     pub changes: Vec<OutsideChange>,
     /// How many more there are than are named.
     pub left_out: usize,
@@ -40,13 +40,13 @@ pub struct Outside {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideChange {
-    pub effect: Effect,
-    pub diff: std::result::Result<String, NoDiff>,
+    pub effect: PathEffect,
+    pub diff: Result<String, NoDiffReason>,
 }
 
 /// Why the diff of a change is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoDiff {
+pub enum NoDiffReason {
     Generated,
     Binary,
     /// It may hold secrets.
@@ -57,14 +57,14 @@ pub enum NoDiff {
     NoRoom,
 }
 
-impl fmt::Display for NoDiff {
+impl fmt::Display for NoDiffReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoDiff::Generated => "generated",
-            NoDiff::Binary => "binary",
-            NoDiff::Hidden => "it may hold secrets",
-            NoDiff::Unknown => "its content before is not known",
-            NoDiff::NoRoom => "too much to show",
+            NoDiffReason::Generated => "generated",
+            NoDiffReason::Binary => "binary",
+            NoDiffReason::Hidden => "it may hold secrets",
+            NoDiffReason::Unknown => "its content before is not known",
+            NoDiffReason::NoRoom => "too much to show",
         })
     }
 }
@@ -79,12 +79,12 @@ impl fmt::Display for OutsideChange {
         };
         match &self.diff {
             Ok(diff) => f.write_str(diff),
-            Err(why) => writeln!(f, "{} was {verb} ({why})", one_line(&self.effect.path)),
+            Err(why) => writeln!(f, "{} was {verb} ({why})", escape_control_chars(&self.effect.path)),
         }
     }
 }
 
-impl fmt::Display for Outside {
+impl fmt::Display for OutsideReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.changes.iter().try_for_each(|change| change.fmt(f))?;
         match self.left_out {
@@ -97,68 +97,74 @@ impl fmt::Display for Outside {
 impl Workspace {
     /// What others changed since this was last asked, as far as somebody has looked: whatever changed between the calls that
     /// may change something. Of what is hidden only the names are told.
-    pub fn outside_to_tell(&mut self, hides: &dyn Fn(&Path) -> bool) -> Outside {
+    pub fn take_outside_report(&mut self, hides: &dyn Fn(&Path) -> bool) -> OutsideReport {
         self.note();
         let changes = std::mem::take(&mut self.outside);
         let forgotten = std::mem::take(&mut self.outside_forgotten);
-        let left_out = changes.len().saturating_sub(MAX_NAMED) + forgotten;
-        let mut room = MAX_DIFF_BYTES;
+        let left_out = changes.len().saturating_sub(MAX_OUTSIDE_CHANGES_NAMED) + forgotten;
+        let mut room = MAX_OUTSIDE_DIFF_BYTES;
         let mut told = Vec::new();
-        for effect in changes.into_iter().take(MAX_NAMED) {
+        for effect in changes.into_iter().take(MAX_OUTSIDE_CHANGES_NAMED) {
             // A content that can't be had any more leaves the rest to tell.
             let diff = match hides(&self.files.absolute(&effect.path)) {
-                true => Err(NoDiff::Hidden),
-                false => self.diff_to_tell(&effect, room).unwrap_or(Err(NoDiff::Unknown)),
+                true => Err(NoDiffReason::Hidden),
+                false => self.diff_to_tell(&effect, room).unwrap_or(Err(NoDiffReason::Unknown)),
             };
             room = room.saturating_sub(diff.as_ref().map_or(0, String::len));
             told.push(OutsideChange { effect, diff });
         }
-        Outside { changes: told, left_out }
+        OutsideReport { changes: told, left_out }
     }
 
-    fn diff_to_tell(&self, effect: &Effect, room: usize) -> Result<std::result::Result<String, NoDiff>> {
+    fn diff_to_tell(
+        &self,
+        effect: &PathEffect,
+        room: usize,
+    ) -> WorkspaceResult<Result<String, NoDiffReason>> {
         if is_generated(&effect.path) {
-            return Ok(Err(NoDiff::Generated));
+            return Ok(Err(NoDiffReason::Generated));
         }
         if !is_content_known(effect.before) || !is_content_known(effect.after) {
-            return Ok(Err(NoDiff::Unknown));
+            return Ok(Err(NoDiffReason::Unknown));
         }
-        for blob in
-            [effect.before, effect.after].into_iter().flatten().filter_map(|image: Image| image.content)
+        for blob in [effect.before, effect.after]
+            .into_iter()
+            .flatten()
+            .filter_map(|image: PathSnapshot| image.content)
         {
             let content = self.blobs.get(blob)?;
             if is_binary(&content) {
-                return Ok(Err(NoDiff::Binary));
+                return Ok(Err(NoDiffReason::Binary));
             }
-            if content.split(|byte| *byte == b'\n').any(|line| line.len() > MAX_LINE_BYTES) {
-                return Ok(Err(NoDiff::Generated));
+            if content.split(|byte| *byte == b'\n').any(|line| line.len() > MAX_HANDWRITTEN_LINE_BYTES) {
+                return Ok(Err(NoDiffReason::Generated));
             }
         }
         let diff = self.diff(effect, room)?;
-        Ok(if diff.len() > room { Err(NoDiff::NoRoom) } else { Ok(diff) })
+        Ok(if diff.len() > room { Err(NoDiffReason::NoRoom) } else { Ok(diff) })
     }
 
     /// What others changed since this was last asked, to be written down before what the next call did: its story begins
     /// where theirs ends.
-    pub fn outside_to_write_down(&mut self) -> Vec<Effect> {
+    pub fn take_outside_effects(&mut self) -> Vec<PathEffect> {
         std::mem::take(&mut self.unwritten)
     }
 
     /// Remembers changes by others until they are told and written down.
-    pub(crate) fn note_outside(&mut self, changes: Vec<Effect>) {
+    pub(crate) fn note_outside(&mut self, changes: Vec<PathEffect>) {
         if changes.is_empty() {
             return;
         }
-        wait(&mut self.unwritten, changes.clone());
-        wait(&mut self.outside, changes);
-        let surplus = self.outside.len().saturating_sub(MAX_WAITING);
+        add_to_waiting(&mut self.unwritten, changes.clone());
+        add_to_waiting(&mut self.outside, changes);
+        let surplus = self.outside.len().saturating_sub(MAX_WAITING_CHANGES);
         self.outside.drain(..surplus);
         self.outside_forgotten += surplus;
     }
 }
 
 /// Adds changes to those that wait. Two of one path are one, if nothing of ours is between them.
-fn wait(waiting: &mut Vec<Effect>, changes: Vec<Effect>) {
+fn add_to_waiting(waiting: &mut Vec<PathEffect>, changes: Vec<PathEffect>) {
     let mut places: HashMap<String, usize> =
         waiting.iter().enumerate().map(|(at, waits)| (waits.path.clone(), at)).collect();
     for change in changes {
@@ -180,7 +186,7 @@ fn wait(waiting: &mut Vec<Effect>, changes: Vec<Effect>) {
 
 fn is_generated(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    GENERATED_NAMES.contains(&name) || GENERATED_ENDS.iter().any(|end| name.ends_with(end))
+    GENERATED_NAMES.contains(&name) || GENERATED_SUFFIXES.iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]

@@ -8,29 +8,34 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::effects::{Effects, Image};
-use crate::error::{At, Result, WorkspaceError};
-use crate::files::{Files, folders_of, join};
-use crate::stat::{FileMode, Kind};
+use crate::effects::{PathSnapshot, WorkspaceEffects};
+use crate::error::{PathContext, WorkspaceError, WorkspaceResult};
+use crate::files::{RootFiles, folders_of, join};
+use crate::stat::{FileMode, PathKind};
 use crate::workspace::Workspace;
 
 /// How many names are tried for the file that becomes the new one.
-const MAX_NAMES: u32 = 100;
+const MAX_TEMPORARY_NAMES: u32 = 100;
 /// How deep folders without files may lie in each other to be removed.
 const MAX_EMPTY_DEPTH: usize = 64;
 
 /// When a path may be put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
+pub enum RestoreGuard {
     /// Only if it is what was last seen there.
-    IfAsSeen,
+    IfUnchanged,
     /// Whatever is there now. It is kept first.
     Always,
 }
 
 impl Workspace {
     /// Puts a path back: to a file or a link, or to nothing. The mode is the image's; the owner stays, if there is a file.
-    pub fn restore(&mut self, path: &str, image: Option<Image>, guard: Guard) -> Result<Effects> {
+    pub fn restore(
+        &mut self,
+        path: &str,
+        image: Option<PathSnapshot>,
+        guard: RestoreGuard,
+    ) -> WorkspaceResult<WorkspaceEffects> {
         let key = self.files.key(path)?;
         self.check(&key, guard)?;
         let content = self.content_of(&key, image)?;
@@ -50,9 +55,13 @@ impl Workspace {
 
     /// Puts many paths back, such as all that one call changed. All are checked before the first is touched; what has
     /// to go goes first, so that files and folders can change places.
-    pub fn restore_all(&mut self, wanted: &[(String, Option<Image>)], guard: Guard) -> Result<Effects> {
+    pub fn restore_all(
+        &mut self,
+        wanted: &[(String, Option<PathSnapshot>)],
+        guard: RestoreGuard,
+    ) -> WorkspaceResult<WorkspaceEffects> {
         let keyed = wanted.iter().map(|(path, image)| Ok((self.files.key(path)?, *image)));
-        let mut wanted: Vec<(String, Option<Image>)> = keyed.collect::<Result<_>>()?;
+        let mut wanted: Vec<(String, Option<PathSnapshot>)> = keyed.collect::<WorkspaceResult<_>>()?;
         wanted.sort_by(|(a, _), (b, _)| a.cmp(b));
         let (to_put, to_remove): (Vec<_>, Vec<_>) = wanted.iter().partition(|(_, image)| image.is_some());
         let going: HashSet<&str> = to_remove.iter().map(|(path, _)| path.as_str()).collect();
@@ -61,7 +70,7 @@ impl Workspace {
             self.content_of(path, *image)?;
         }
         to_put.iter().try_for_each(|(path, _)| self.check_way(path, &going))?;
-        let mut all = Effects::default();
+        let mut all = WorkspaceEffects::default();
         for (path, image) in to_remove.into_iter().rev().chain(to_put) {
             let effects = self.restore(path, *image, guard)?;
             all.changes.extend(effects.changes);
@@ -71,10 +80,10 @@ impl Workspace {
     }
 
     /// Whether a path can be put, once those that are going have gone.
-    fn check_way(&self, path: &str, going: &HashSet<&str>) -> Result<()> {
+    fn check_way(&self, path: &str, going: &HashSet<&str>) -> WorkspaceResult<()> {
         for folder in folders_of(path).filter(|folder| !going.contains(folder)) {
             let stat = self.files.stat(folder).at(folder)?;
-            if stat.is_some_and(|stat| stat.kind() != Kind::Folder) {
+            if stat.is_some_and(|stat| stat.kind() != PathKind::Folder) {
                 return Err(WorkspaceError::InTheWay(folder.to_owned()));
             }
         }
@@ -86,9 +95,9 @@ impl Workspace {
         }
     }
 
-    fn check(&self, key: &str, guard: Guard) -> Result<()> {
-        let is_as_seen = || -> Result<bool> {
-            let now = self.see(key)?;
+    fn check(&self, key: &str, guard: RestoreGuard) -> WorkspaceResult<()> {
+        let is_as_seen = || -> WorkspaceResult<bool> {
+            let now = self.read_path(key)?;
             let last = self.index.entries.get(key);
             let is_unseen = last.is_none() && now.is_some();
             let has_ignored_changed = match (last, &now) {
@@ -98,15 +107,19 @@ impl Workspace {
             Ok(!is_unseen && !has_ignored_changed && self.difference_to_index(key, now.as_ref()).is_none())
         };
         match guard {
-            Guard::Always => Ok(()),
-            Guard::IfAsSeen if is_as_seen()? => Ok(()),
-            Guard::IfAsSeen => Err(WorkspaceError::Changed(key.to_owned())),
+            RestoreGuard::Always => Ok(()),
+            RestoreGuard::IfUnchanged if is_as_seen()? => Ok(()),
+            RestoreGuard::IfUnchanged => Err(WorkspaceError::Changed(key.to_owned())),
         }
     }
 
-    fn content_of(&self, key: &str, image: Option<Image>) -> Result<Option<(FileMode, Vec<u8>)>> {
-        let Some(Image { mode, content }) = image else { return Ok(None) };
-        let can_be_made = matches!(mode.kind(), Kind::File | Kind::Link);
+    fn content_of(
+        &self,
+        key: &str,
+        image: Option<PathSnapshot>,
+    ) -> WorkspaceResult<Option<(FileMode, Vec<u8>)>> {
+        let Some(PathSnapshot { mode, content }) = image else { return Ok(None) };
+        let can_be_made = matches!(mode.kind(), PathKind::File | PathKind::Link);
         match content.filter(|_| can_be_made) {
             Some(blob) => Ok(Some((mode, self.blobs.get(blob)?))),
             None => Err(WorkspaceError::NotKept(key.to_owned())),
@@ -115,7 +128,7 @@ impl Workspace {
 }
 
 /// The folder that a path is in; none if there is none.
-fn open_parent(files: &Files, path: &str) -> Result<Option<OwnedFd>> {
+fn open_parent(files: &RootFiles, path: &str) -> WorkspaceResult<Option<OwnedFd>> {
     match files.open_parent(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => opened.map(|(folder, _)| Some(folder)).at(path),
@@ -123,7 +136,7 @@ fn open_parent(files: &Files, path: &str) -> Result<Option<OwnedFd>> {
 }
 
 /// Takes a file or a link away, and the folders that have nothing in them then.
-fn remove(files: &Files, folder: &OwnedFd, path: &str) -> Result<()> {
+fn remove(files: &RootFiles, folder: &OwnedFd, path: &str) -> WorkspaceResult<()> {
     match fs::unlinkat(folder, name_of(path), AtFlags::empty()) {
         // Nothing is there, or a folder: what was to go has gone.
         Ok(()) | Err(Errno::NOENT | Errno::ISDIR) => {}
@@ -138,7 +151,7 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn remove_empty_parents(files: &Files, path: &str) {
+fn remove_empty_parents(files: &RootFiles, path: &str) {
     let folders: Vec<&str> = folders_of(path).filter(|_| !path.starts_with('/')).collect();
     for folder in folders.into_iter().rev() {
         let removed = files.open_parent(folder).and_then(|(parent, name)| {
@@ -152,11 +165,11 @@ fn remove_empty_parents(files: &Files, path: &str) {
 }
 
 /// Makes a new file or link beside the path, and then gives it the name.
-fn put(folder: &OwnedFd, path: &str, mode: FileMode, content: &[u8]) -> Result<()> {
+fn put(folder: &OwnedFd, path: &str, mode: FileMode, content: &[u8]) -> WorkspaceResult<()> {
     let name = name_of(path);
     clear_folder(folder, name, path)?;
     let new = match mode.kind() {
-        Kind::Link => new_link(folder, name, content),
+        PathKind::Link => new_link(folder, name, content),
         _ => new_file(folder, name, mode, content),
     };
     let new = new.at(path)?;
@@ -168,7 +181,7 @@ fn put(folder: &OwnedFd, path: &str, mode: FileMode, content: &[u8]) -> Result<(
     fs::fsync(folder).at(path)
 }
 
-fn make_parents(files: &Files, path: &str) -> Result<OwnedFd> {
+fn make_parents(files: &RootFiles, path: &str) -> WorkspaceResult<OwnedFd> {
     for folder in folders_of(path).filter(|_| !path.starts_with('/')) {
         let (parent, name) = files.open_parent(folder).at(folder)?;
         match fs::mkdirat(&parent, name, Mode::from_raw_mode(0o777)) {
@@ -181,7 +194,7 @@ fn make_parents(files: &Files, path: &str) -> Result<OwnedFd> {
 }
 
 /// Makes way where a folder is: it may go if there are no files in it.
-fn clear_folder(parent: &OwnedFd, name: &str, path: &str) -> Result<()> {
+fn clear_folder(parent: &OwnedFd, name: &str, path: &str) -> WorkspaceResult<()> {
     match fs::openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
         Err(error) => Err(error).at(path),
@@ -263,7 +276,7 @@ fn new_link(folder: &OwnedFd, name: &str, target: &[u8]) -> io::Result<String> {
 fn with_new_name<T>(name: &str, make: impl Fn(&str) -> rustix::io::Result<T>) -> io::Result<(String, T)> {
     // A name may have 255 bytes, so a long one is not made longer.
     let start: String = name.chars().take(40).collect();
-    for number in 0..MAX_NAMES {
+    for number in 0..MAX_TEMPORARY_NAMES {
         let new = format!(".{start}.helve-{number}");
         match make(&new) {
             Ok(made) => return Ok((new, made)),

@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::error::{At, Result, WorkspaceError};
+use crate::error::{PathContext, WorkspaceError, WorkspaceResult};
 
 /// A `.git` file or a `commondir` file is one line.
 const MAX_POINTER_BYTES: u64 = 8 * 1024;
 
 /// The folder that is worked on, and the repository that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
+pub struct WorkspaceRoot {
     folder: PathBuf,
     repository: Option<PathBuf>,
 }
 
-impl Root {
+impl WorkspaceRoot {
     /// The folder that the user named, whatever it is.
-    pub fn named(folder: &Path) -> Result<Root> {
+    pub fn named(folder: &Path) -> WorkspaceResult<WorkspaceRoot> {
         let folder = real_folder(folder)?;
         let repository = repository_of(&folder).map(Path::to_owned);
-        Ok(Root { folder, repository })
+        Ok(WorkspaceRoot { folder, repository })
     }
 
     /// The same, if it is not too wide to be meant by accident.
-    pub fn unasked(self, home: Option<&Path>) -> Result<Root> {
+    pub fn refuse_too_wide(self, home: Option<&Path>) -> WorkspaceResult<WorkspaceRoot> {
         let home = home.and_then(|home| home.canonicalize().ok());
         if self.folder.parent().is_none() {
-            return Err(WorkspaceError::RootOfAll(self.folder));
+            return Err(WorkspaceError::FileSystemRoot(self.folder));
         }
         if is_too_wide(&self.folder, home.as_deref()) {
             return Err(WorkspaceError::Home(self.folder));
@@ -48,7 +48,7 @@ impl Root {
     }
 }
 
-fn real_folder(folder: &Path) -> Result<PathBuf> {
+fn real_folder(folder: &Path) -> WorkspaceResult<PathBuf> {
     let real = folder.canonicalize().at(folder)?;
     if real.is_dir() { Ok(real) } else { Err(WorkspaceError::NotAFolder(real)) }
 }
@@ -118,7 +118,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let top = repository(base.path(), "project");
         let inner = folder(&top, "src/deep");
-        let root = Root::named(&inner).unwrap();
+        let root = WorkspaceRoot::named(&inner).unwrap();
         assert_eq!((root.folder(), root.repository()), (inner.as_path(), Some(top.as_path())));
     }
 
@@ -126,12 +126,13 @@ mod tests {
     fn home_what_is_above_it_and_the_root_of_all_are_refused_unasked() {
         let base = tempfile::tempdir().unwrap();
         let home = folder(base.path(), "home/me");
-        let find = |start: &Path| Root::named(start).unwrap().unasked(Some(&home)).unwrap_err();
+        let find =
+            |start: &Path| WorkspaceRoot::named(start).unwrap().refuse_too_wide(Some(&home)).unwrap_err();
         assert!(matches!(find(&home), WorkspaceError::Home(_)));
         assert!(matches!(find(home.parent().unwrap()), WorkspaceError::Home(_)));
-        assert!(matches!(find(Path::new("/")), WorkspaceError::RootOfAll(_)));
+        assert!(matches!(find(Path::new("/")), WorkspaceError::FileSystemRoot(_)));
         assert!(find(&home).hint().contains("--cwd"));
-        assert_eq!(Root::named(&home).unwrap().folder(), home);
+        assert_eq!(WorkspaceRoot::named(&home).unwrap().folder(), home);
     }
 
     #[test]
@@ -142,12 +143,12 @@ mod tests {
         let store = folder(&top, ".git/worktrees/linked");
         fs::write(store.join("commondir"), "../..\n").unwrap();
         fs::write(linked.join(".git"), format!("gitdir: {}\n", store.display())).unwrap();
-        assert_eq!(Root::named(&linked).unwrap().repository(), Some(linked.as_path()));
+        assert_eq!(WorkspaceRoot::named(&linked).unwrap().repository(), Some(linked.as_path()));
         assert_eq!(common_folder(&store).canonicalize().unwrap(), top.join(".git"));
 
         let empty = folder(base.path(), "empty");
         folder(&empty, ".git");
-        assert_eq!(Root::named(&empty).unwrap().repository(), None);
+        assert_eq!(WorkspaceRoot::named(&empty).unwrap().repository(), None);
     }
 
     #[test]
@@ -155,7 +156,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let file = base.path().join("file");
         fs::write(&file, "").unwrap();
-        assert!(matches!(Root::named(&file), Err(WorkspaceError::NotAFolder(_))));
-        assert!(matches!(Root::named(&base.path().join("none")), Err(WorkspaceError::Disk { .. })));
+        assert!(matches!(WorkspaceRoot::named(&file), Err(WorkspaceError::NotAFolder(_))));
+        assert!(matches!(WorkspaceRoot::named(&base.path().join("none")), Err(WorkspaceError::Disk { .. })));
     }
 }

@@ -11,15 +11,15 @@ const COARSEST_TICK: Duration = Duration::from_secs(2);
 
 /// A moment as file systems tell it, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(i64);
+pub(crate) struct FileTime(i64);
 
-impl Moment {
-    pub(crate) const fn new(seconds: i64, nanoseconds: i64) -> Moment {
-        Moment(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+impl FileTime {
+    pub(crate) const fn new(seconds: i64, nanoseconds: i64) -> FileTime {
+        FileTime(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
     }
 
-    pub(crate) const fn from_nanoseconds(nanoseconds: i64) -> Moment {
-        Moment(nanoseconds)
+    pub(crate) const fn from_nanoseconds(nanoseconds: i64) -> FileTime {
+        FileTime(nanoseconds)
     }
 
     pub(crate) const fn nanoseconds(self) -> i64 {
@@ -27,15 +27,15 @@ impl Moment {
     }
 
     /// Whether a later change could have the same time as this one, if it was seen at `look`.
-    fn is_fresh_at(self, look: Moment) -> bool {
+    fn is_fresh_at(self, look: FileTime) -> bool {
         let tick = i64::try_from(COARSEST_TICK.as_nanos()).unwrap_or(i64::MAX);
         self.0.saturating_add(tick) >= look.0
     }
 }
 
-impl From<Timestamp> for Moment {
-    fn from(time: Timestamp) -> Moment {
-        Moment(i64::try_from(time.millis()).unwrap_or(i64::MAX).saturating_mul(1_000_000))
+impl From<Timestamp> for FileTime {
+    fn from(time: Timestamp) -> FileTime {
+        FileTime(i64::try_from(time.millis()).unwrap_or(i64::MAX).saturating_mul(1_000_000))
     }
 }
 
@@ -44,7 +44,7 @@ impl From<Timestamp> for Moment {
 pub struct FileMode(u32);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     File,
     Link,
     Folder,
@@ -65,54 +65,54 @@ impl FileMode {
         self.0 & 0o7777
     }
 
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> PathKind {
         match FileType::from_raw_mode(self.0) {
-            FileType::RegularFile => Kind::File,
-            FileType::Symlink => Kind::Link,
-            FileType::Directory => Kind::Folder,
-            _ => Kind::Special,
+            FileType::RegularFile => PathKind::File,
+            FileType::Symlink => PathKind::Link,
+            FileType::Directory => PathKind::Folder,
+            _ => PathKind::Special,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
+pub(crate) struct FileStat {
     pub(crate) size: u64,
-    pub(crate) modified: Moment,
+    pub(crate) modified: FileTime,
     /// When anything about the file last changed. Nobody can set it, so it finds what `touch -d` hides.
-    pub(crate) changed: Moment,
+    pub(crate) changed: FileTime,
     pub(crate) inode: u64,
     pub(crate) mode: FileMode,
 }
 
-impl Stat {
-    pub(crate) fn kind(&self) -> Kind {
+impl FileStat {
+    pub(crate) fn kind(&self) -> PathKind {
         self.mode.kind()
     }
 
-    pub(crate) fn is_racy_at(&self, look: Moment) -> bool {
+    pub(crate) fn is_racy_at(&self, look: FileTime) -> bool {
         self.changed.is_fresh_at(look)
     }
 
     /// Whether the content may differ, as far as can be told without reading it.
-    pub(crate) fn may_differ_in_content(&self, other: &Stat) -> bool {
+    pub(crate) fn may_differ_in_content(&self, other: &FileStat) -> bool {
         (self.size, self.modified, self.inode) != (other.size, other.modified, other.inode)
             || self.kind() != other.kind()
     }
 
     /// The same for what nobody reads, so that a time that was put back must not hide anything.
-    pub(crate) fn may_differ(&self, other: &Stat) -> bool {
+    pub(crate) fn may_differ(&self, other: &FileStat) -> bool {
         self.may_differ_in_content(other) || self.changed != other.changed
     }
 }
 
-impl From<rustix::fs::Stat> for Stat {
-    fn from(stat: rustix::fs::Stat) -> Stat {
+impl From<rustix::fs::Stat> for FileStat {
+    fn from(stat: rustix::fs::Stat) -> FileStat {
         let nanoseconds = |part| i64::try_from(part).unwrap_or(0);
-        Stat {
+        FileStat {
             size: u64::try_from(stat.st_size).unwrap_or(0),
-            modified: Moment::new(stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
-            changed: Moment::new(stat.st_ctime, nanoseconds(stat.st_ctime_nsec)),
+            modified: FileTime::new(stat.st_mtime, nanoseconds(stat.st_mtime_nsec)),
+            changed: FileTime::new(stat.st_ctime, nanoseconds(stat.st_ctime_nsec)),
             inode: stat.st_ino,
             mode: FileMode(stat.st_mode),
         }
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn what_changed_within_a_tick_of_the_look_is_racy() {
-        let look = Moment::from(Timestamp::from_millis(10_000));
-        let changed = |seconds| Stat {
+        let look = FileTime::from(Timestamp::from_millis(10_000));
+        let changed = |seconds| FileStat {
             size: 1,
-            modified: Moment::new(0, 0),
-            changed: Moment::new(seconds, 0),
+            modified: FileTime::new(0, 0),
+            changed: FileTime::new(seconds, 0),
             inode: 1,
             mode: FileMode::from_bits(0o100_644),
         };
@@ -140,9 +140,9 @@ mod tests {
     #[test]
     fn modes_know_their_kind() {
         let kind = |bits| FileMode::from_bits(bits).kind();
-        assert_eq!(kind(0o100_755), Kind::File);
-        assert_eq!(kind(0o120_777), Kind::Link);
-        assert_eq!(kind(0o040_755), Kind::Folder);
-        assert_eq!(kind(0o010_644), Kind::Special);
+        assert_eq!(kind(0o100_755), PathKind::File);
+        assert_eq!(kind(0o120_777), PathKind::Link);
+        assert_eq!(kind(0o040_755), PathKind::Folder);
+        assert_eq!(kind(0o010_644), PathKind::Special);
     }
 }

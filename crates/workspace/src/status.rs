@@ -7,26 +7,26 @@ use std::path::Path;
 
 use ignore::gitignore::Gitignore;
 
-use crate::files::{Content, Files, folders_of};
-use crate::git::{Git, GitProgram, Object};
-use crate::root::{Root, common_folder, git_folder, open_file};
-use crate::rules::{Rules, read_list};
-use crate::stat::{Kind, Stat};
-use crate::tracked::{ObjectId, Standing, Tracked};
-use crate::walk::{Found, Walk, Walker};
+use crate::files::{FileReadOutcome, RootFiles, folders_of};
+use crate::git::{GitObject, GitProgram, GitRepository};
+use crate::git_index::{ObjectId, TrackedFiles, TrackedStatus};
+use crate::ignore_rules::{IgnoreRules, read_list};
+use crate::root::{WorkspaceRoot, common_folder, git_folder, open_file};
+use crate::stat::{FileStat, PathKind};
+use crate::walk::{FolderWalker, FoundFile, WalkSummary};
 
 /// `HEAD` is one line.
 const MAX_HEAD_BYTES: u64 = 4 << 10;
 const MAX_PACKED_REFS_BYTES: u64 = 64 << 20;
 /// Longer names are cut.
-const MAX_NAME_CHARS: usize = 60;
+const MAX_BRANCH_CHARS: usize = 60;
 /// So many characters of a commit's name are shown.
 const SHORT_ID_CHARS: usize = 7;
 /// So much is compared byte by byte. With more, it is not known whether something changed.
-const MAX_COMPARED_FILES: usize = 2_000;
-const MAX_COMPARED_BYTES: u64 = 32 << 20;
+const MAX_STATUS_FILES: usize = 2_000;
+const MAX_STATUS_BYTES: u64 = 32 << 20;
 /// Characters that are not seen, or change how others are.
-const INVISIBLE: [char; 14] = [
+const INVISIBLE_CHARS: [char; 14] = [
     '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}',
     '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
 ];
@@ -42,8 +42,8 @@ pub struct GitStatus {
 
 /// A question for a project's status.
 #[derive(Debug)]
-pub struct StatusQuestion<'a> {
-    pub root: &'a Root,
+pub struct GitStatusRequest<'a> {
+    pub root: &'a WorkspaceRoot,
     pub git: Option<GitProgram>,
     /// What the user ignores in all repositories, in the form of `.gitignore`.
     pub user_ignores: Option<&'a Path>,
@@ -53,51 +53,52 @@ pub struct StatusQuestion<'a> {
 
 /// What `HEAD` says.
 #[derive(Debug, PartialEq, Eq)]
-enum Head {
+enum GitHead {
     /// The whole name of a reference.
     Branch(String),
     Commit(ObjectId),
 }
 
-impl StatusQuestion<'_> {
+impl GitStatusRequest<'_> {
     /// None if the project is in no repository, or nobody can say where that is.
     pub fn answer(self) -> Option<GitStatus> {
-        let StatusQuestion { root, git, user_ignores, max_files } = self;
+        let GitStatusRequest { root, git, user_ignores, max_files } = self;
         let folder = git_folder(root.repository()?)?;
-        let mut git = git.and_then(|program| Git::open(root, program));
+        let mut git = git.and_then(|program| GitRepository::open(root, program));
         let is_table = folder.join("reftable").is_dir();
         let head = match &git {
-            Some(git) if is_table => Head::Branch(format!("refs/heads/{}", git.current_branch().ok()?)),
+            Some(git) if is_table => GitHead::Branch(format!("refs/heads/{}", git.current_branch().ok()?)),
             _ => read_head(&folder)?,
         };
         let branch = match &head {
-            Head::Branch(reference) => shown(reference)?,
-            Head::Commit(commit) => {
+            GitHead::Branch(reference) => shown(reference)?,
+            GitHead::Commit(commit) => {
                 let short: String = commit.to_string().chars().take(SHORT_ID_CHARS).collect();
                 format!("{short} (detached)")
             }
         };
         let user_ignores = user_ignores.map_or_else(Gitignore::empty, read_list);
         let is_unborn = !is_table && is_unborn(&head, &folder);
-        let is_dirty =
-            git.as_mut().and_then(|git| Scan { root, user_ignores, max_files }.is_dirty(git, is_unborn));
+        let is_dirty = git
+            .as_mut()
+            .and_then(|git| StatusScan { root, user_ignores, max_files }.is_dirty(git, is_unborn));
         Some(GitStatus { branch, is_dirty })
     }
 }
 
-fn read_head(git_folder: &Path) -> Option<Head> {
-    let files = Files::new(git_folder);
+fn read_head(git_folder: &Path) -> Option<GitHead> {
+    let files = RootFiles::new(git_folder);
     let stat = files.stat("HEAD").ok()??;
-    let Content::Read(stat, bytes) = files.read("HEAD", &stat, MAX_HEAD_BYTES) else { return None };
+    let FileReadOutcome::Read(stat, bytes) = files.read("HEAD", &stat, MAX_HEAD_BYTES) else { return None };
     let text = String::from_utf8(bytes).ok()?;
     // In old repositories it is a link.
-    if stat.kind() == Kind::Link {
-        return Some(Head::Branch(text));
+    if stat.kind() == PathKind::Link {
+        return Some(GitHead::Branch(text));
     }
     let line = text.lines().next()?.trim();
     match line.strip_prefix("ref:") {
-        Some(reference) => Some(Head::Branch(reference.trim().to_owned())),
-        None => ObjectId::parse(line).map(Head::Commit),
+        Some(reference) => Some(GitHead::Branch(reference.trim().to_owned())),
+        None => ObjectId::parse(line).map(GitHead::Commit),
     }
 }
 
@@ -109,7 +110,7 @@ fn shown(reference: &str) -> Option<String> {
         letter.is_control()
             || letter.is_whitespace()
             || "~^:?*[\\".contains(letter)
-            || INVISIBLE.contains(&letter)
+            || INVISIBLE_CHARS.contains(&letter)
     };
     let is_good_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     if name.contains(is_bad)
@@ -119,14 +120,14 @@ fn shown(reference: &str) -> Option<String> {
     {
         return None;
     }
-    let is_long = name.chars().count() > MAX_NAME_CHARS;
+    let is_long = name.chars().count() > MAX_BRANCH_CHARS;
     let end = if is_long { "…" } else { "" };
-    Some(name.chars().take(MAX_NAME_CHARS).chain(end.chars()).collect())
+    Some(name.chars().take(MAX_BRANCH_CHARS).chain(end.chars()).collect())
 }
 
 /// Whether nothing was ever committed on the branch.
-fn is_unborn(head: &Head, git_folder: &Path) -> bool {
-    let Head::Branch(reference) = head else { return false };
+fn is_unborn(head: &GitHead, git_folder: &Path) -> bool {
+    let GitHead::Branch(reference) = head else { return false };
     let common = common_folder(git_folder);
     if shown(reference).is_none() || common.join(reference).symlink_metadata().is_ok() {
         return false;
@@ -138,89 +139,89 @@ fn is_unborn(head: &Head, git_folder: &Path) -> bool {
 }
 
 /// A look for what is not committed.
-struct Scan<'a> {
-    root: &'a Root,
+struct StatusScan<'a> {
+    root: &'a WorkspaceRoot,
     user_ignores: Gitignore,
     max_files: usize,
 }
 
 /// A file that only its content can tell about.
-struct Unsure {
+struct UnsureFile {
     path: String,
-    stat: Stat,
+    stat: FileStat,
     object: ObjectId,
 }
 
-impl Scan<'_> {
-    fn is_dirty(&self, git: &mut Git, is_unborn: bool) -> Option<bool> {
+impl StatusScan<'_> {
+    fn is_dirty(&self, git: &mut GitRepository, is_unborn: bool) -> Option<bool> {
         git.read_tracked().ok()?;
         let tracked = git.tracked();
         let is_staged = tracked.has_conflicts() || (is_unborn && tracked.count() > 0);
         if is_staged || (!is_unborn && git.has_staged().ok()?) {
             return Some(true);
         }
-        let files = Files::new(self.root.folder());
+        let files = RootFiles::new(self.root.folder());
         let (walk, found) = self.look(&files, tracked)?;
         let mut met = HashSet::new();
         let mut unsure = Vec::new();
         for found in &found {
-            match tracked.standing(&found.path, &found.stat) {
-                Standing::Same => {}
-                Standing::Changed => return Some(true),
-                Standing::Unsure(object) => {
-                    unsure.push(Unsure { path: found.path.clone(), stat: found.stat, object });
+            match tracked.status_of(&found.path, &found.stat) {
+                TrackedStatus::Same => {}
+                TrackedStatus::Changed => return Some(true),
+                TrackedStatus::Unsure(object) => {
+                    unsure.push(UnsureFile { path: found.path.clone(), stat: found.stat, object });
                 }
-                Standing::NotTracked if self.is_untracked(found, &walk, tracked) => return Some(true),
-                Standing::NotTracked => continue,
+                TrackedStatus::NotTracked if self.is_untracked(found, &walk, tracked) => return Some(true),
+                TrackedStatus::NotTracked => continue,
             }
             met.insert(found.path.as_str());
         }
         for path in tracked.watched_paths().filter(|path| !met.contains(path.as_str())) {
             // It may be where the look did not lead.
             let Some(stat) = files.stat(&path).ok()? else { return Some(true) };
-            match tracked.standing(&path, &stat) {
-                Standing::Changed => return Some(true),
-                Standing::Unsure(object) => unsure.push(Unsure { path, stat, object }),
-                Standing::Same | Standing::NotTracked => {}
+            match tracked.status_of(&path, &stat) {
+                TrackedStatus::Changed => return Some(true),
+                TrackedStatus::Unsure(object) => unsure.push(UnsureFile { path, stat, object }),
+                TrackedStatus::Same | TrackedStatus::NotTracked => {}
             }
         }
         compare(&files, git, &unsure)
     }
 
-    fn look(&self, files: &Files, tracked: &Tracked) -> Option<(Walk, Vec<Found>)> {
-        let walker = Walker { files, max_files: self.max_files };
+    fn look(&self, files: &RootFiles, tracked: &TrackedFiles) -> Option<(WalkSummary, Vec<FoundFile>)> {
+        let walker = FolderWalker { files, max_files: self.max_files };
         let (mut walk, mut found) = walker
-            .walk(Rules::above(self.root), |finds| finds.into_iter().flatten().collect::<Vec<_>>())
+            .walk(IgnoreRules::above(self.root), |finds| finds.into_iter().flatten().collect::<Vec<_>>())
             .ok()?;
         walker.add_tracked(&mut walk, tracked, |finds| found.extend(finds.into_iter().flatten())).ok()?;
         Some((walk, found))
     }
 
     /// Whether git would tell of a file that it does not track.
-    fn is_untracked(&self, found: &Found, walk: &Walk, tracked: &Tracked) -> bool {
+    fn is_untracked(&self, found: &FoundFile, walk: &WalkSummary, tracked: &TrackedFiles) -> bool {
         let is_of_submodule = || {
             let repository = folders_of(&found.path).find(|folder| walk.repositories.contains(*folder));
             repository.is_some_and(|folder| tracked.submodules().iter().any(|submodule| submodule == folder))
         };
         let is_ignored_by_user =
             || self.user_ignores.matched_path_or_any_parents(&found.path, false).is_ignore();
-        let is_content = matches!(found.stat.kind(), Kind::File | Kind::Link);
+        let is_content = matches!(found.stat.kind(), PathKind::File | PathKind::Link);
         is_content && !found.is_ignored && !is_of_submodule() && !is_ignored_by_user()
     }
 }
 
 /// Whether one of the files differs from its object; none if that would take too long.
-fn compare(files: &Files, git: &Git, unsure: &[Unsure]) -> Option<bool> {
+fn compare(files: &RootFiles, git: &GitRepository, unsure: &[UnsureFile]) -> Option<bool> {
     let bytes: u64 = unsure.iter().map(|file| file.stat.size).fold(0, u64::saturating_add);
-    if unsure.len() > MAX_COMPARED_FILES || bytes > MAX_COMPARED_BYTES {
+    if unsure.len() > MAX_STATUS_FILES || bytes > MAX_STATUS_BYTES {
         return None;
     }
     let objects: Vec<ObjectId> = unsure.iter().map(|file| file.object).collect();
     let (mut files_left, mut is_changed) = (unsure.iter(), false);
-    let loaded = git.load(&objects, MAX_COMPARED_BYTES, |object| {
-        let Some(Unsure { path, stat, .. }) = files_left.next() else { return };
-        let is_same = match (object, files.read(path, stat, MAX_COMPARED_BYTES)) {
-            (Object::Bytes(object), Content::Read(_, file)) => object == file,
+    let loaded = git.load(&objects, MAX_STATUS_BYTES, |object| {
+        let Some(UnsureFile { path, stat, .. }) = files_left.next() else { return };
+        let is_same = match (object, files.read(path, stat, MAX_STATUS_BYTES)) {
+            (GitObject::Bytes(object), FileReadOutcome::Read(_, file)) => object == file,
             _ => false,
         };
         is_changed |= !is_same;
@@ -267,10 +268,10 @@ mod tests {
             make();
             read_head(folder.path())
         };
-        let main = Some(Head::Branch("refs/heads/main".to_owned()));
+        let main = Some(GitHead::Branch("refs/heads/main".to_owned()));
         assert_eq!(read(&|| fs::write(&head, "ref: refs/heads/main\n").unwrap()), main);
         assert_eq!(read(&|| std::os::unix::fs::symlink("refs/heads/main", &head).unwrap()), main);
-        assert!(matches!(read(&|| fs::write(&head, "ab".repeat(20)).unwrap()), Some(Head::Commit(_))));
+        assert!(matches!(read(&|| fs::write(&head, "ab".repeat(20)).unwrap()), Some(GitHead::Commit(_))));
         assert_eq!(read(&|| fs::write(&head, "nonsense").unwrap()), None);
         assert_eq!(read(&|| fs::write(&head, b"ref: \xff\xfe").unwrap()), None);
         assert_eq!(read(&|| fs::File::create(&head).unwrap().set_len(1 << 40).unwrap()), None);

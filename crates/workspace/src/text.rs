@@ -1,7 +1,7 @@
 //! Files as text, and back, without losing a byte.
 //!
 //! The text keeps its line endings as they are; only the byte order mark is taken off, because nobody means it when they
-//! speak of the first line. Whoever edits looks at [`Line`]s, whose endings stand beside their content.
+//! speak of the first line. Whoever edits looks at [`FileLine`]s, whose endings stand beside their content.
 
 use thiserror::Error;
 
@@ -9,15 +9,15 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
     pub text: String,
-    pub encoding: Encoding,
+    pub encoding: TextEncoding,
 }
 
 /// How a text stands in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
+pub enum TextEncoding {
     #[default]
     Utf8,
-    Utf8WithMark,
+    Utf8WithBom,
     /// Always with its mark: without one it can't be told from other bytes.
     Utf16Le,
     Utf16Be,
@@ -25,7 +25,7 @@ pub enum Encoding {
 
 /// Why a file can't be edited as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NotText {
+pub enum NotTextError {
     #[error("it is not a text file (byte {at} is zero)")]
     Binary { at: usize },
     #[error("it is not valid UTF-8 (line {line}); an edit would damage what can't be read")]
@@ -36,7 +36,7 @@ pub enum NotText {
 
 /// Which line endings a text has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endings {
+pub enum LineEndings {
     /// There is no line that ends.
     None,
     Lf,
@@ -44,30 +44,30 @@ pub enum Endings {
     Mixed,
 }
 
-const UTF8_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
-const UTF16_LE_MARK: [u8; 2] = [0xff, 0xfe];
-const UTF16_BE_MARK: [u8; 2] = [0xfe, 0xff];
+const UTF8_BOM: [u8; 3] = [0xef, 0xbb, 0xbf];
+const UTF16_LE_BOM: [u8; 2] = [0xff, 0xfe];
+const UTF16_BE_BOM: [u8; 2] = [0xfe, 0xff];
 
-impl Encoding {
+impl TextEncoding {
     /// What the first bytes say, and the bytes after the mark.
-    fn of(bytes: &[u8]) -> (Encoding, &[u8]) {
-        let marks: [(Encoding, &[u8]); 3] = [
-            (Encoding::Utf8WithMark, &UTF8_MARK),
-            (Encoding::Utf16Le, &UTF16_LE_MARK),
-            (Encoding::Utf16Be, &UTF16_BE_MARK),
+    fn of(bytes: &[u8]) -> (TextEncoding, &[u8]) {
+        let marks: [(TextEncoding, &[u8]); 3] = [
+            (TextEncoding::Utf8WithBom, &UTF8_BOM),
+            (TextEncoding::Utf16Le, &UTF16_LE_BOM),
+            (TextEncoding::Utf16Be, &UTF16_BE_BOM),
         ];
         let marked = marks.iter().find_map(|(encoding, mark)| Some((*encoding, bytes.strip_prefix(*mark)?)));
-        marked.unwrap_or((Encoding::Utf8, bytes))
+        marked.unwrap_or((TextEncoding::Utf8, bytes))
     }
 }
 
 impl TextFile {
-    pub fn read(bytes: &[u8]) -> Result<TextFile, NotText> {
-        let (encoding, content) = Encoding::of(bytes);
+    pub fn read(bytes: &[u8]) -> Result<TextFile, NotTextError> {
+        let (encoding, content) = TextEncoding::of(bytes);
         let text = match encoding {
-            Encoding::Utf8 | Encoding::Utf8WithMark => utf8(content)?,
-            Encoding::Utf16Le => utf16(content, u16::from_le_bytes)?,
-            Encoding::Utf16Be => utf16(content, u16::from_be_bytes)?,
+            TextEncoding::Utf8 | TextEncoding::Utf8WithBom => utf8(content)?,
+            TextEncoding::Utf16Le => utf16(content, u16::from_le_bytes)?,
+            TextEncoding::Utf16Be => utf16(content, u16::from_be_bytes)?,
         };
         Ok(TextFile { text, encoding })
     }
@@ -82,74 +82,76 @@ impl TextFile {
             mark.into_iter().chain(self.text.encode_utf16().flat_map(bytes)).collect()
         };
         match self.encoding {
-            Encoding::Utf8 => self.text.as_bytes().to_vec(),
-            Encoding::Utf8WithMark => [&UTF8_MARK, self.text.as_bytes()].concat(),
-            Encoding::Utf16Le => units(UTF16_LE_MARK, u16::to_le_bytes),
-            Encoding::Utf16Be => units(UTF16_BE_MARK, u16::to_be_bytes),
+            TextEncoding::Utf8 => self.text.as_bytes().to_vec(),
+            TextEncoding::Utf8WithBom => [&UTF8_BOM, self.text.as_bytes()].concat(),
+            TextEncoding::Utf16Le => units(UTF16_LE_BOM, u16::to_le_bytes),
+            TextEncoding::Utf16Be => units(UTF16_BE_BOM, u16::to_be_bytes),
         }
     }
 
-    pub fn endings(&self) -> Endings {
-        Endings::of(&self.text)
+    pub fn endings(&self) -> LineEndings {
+        LineEndings::of(&self.text)
     }
 }
 
-impl Endings {
-    pub fn of(text: &str) -> Endings {
+impl LineEndings {
+    pub fn of(text: &str) -> LineEndings {
         match count_endings(text) {
-            (0, 0) => Endings::None,
-            (_, 0) => Endings::Lf,
-            (0, _) => Endings::CrLf,
-            _ => Endings::Mixed,
+            (0, 0) => LineEndings::None,
+            (_, 0) => LineEndings::Lf,
+            (0, _) => LineEndings::CrLf,
+            _ => LineEndings::Mixed,
         }
     }
 }
 
 /// The text for somebody who only reads: what is not valid is shown as U+FFFD.
-pub fn read_lossily(bytes: &[u8]) -> Result<String, NotText> {
+pub fn read_lossily(bytes: &[u8]) -> Result<String, NotTextError> {
     match TextFile::read(bytes) {
         Ok(file) => Ok(file.text),
-        Err(binary @ NotText::Binary { .. }) => Err(binary),
-        Err(NotText::BadUtf8 { .. }) => Ok(String::from_utf8_lossy(Encoding::of(bytes).1).into_owned()),
-        Err(NotText::BadUtf16 { .. }) => lossy_utf16(bytes),
+        Err(binary @ NotTextError::Binary { .. }) => Err(binary),
+        Err(NotTextError::BadUtf8 { .. }) => {
+            Ok(String::from_utf8_lossy(TextEncoding::of(bytes).1).into_owned())
+        }
+        Err(NotTextError::BadUtf16 { .. }) => lossy_utf16(bytes),
     }
 }
 
-fn utf8(bytes: &[u8]) -> Result<String, NotText> {
+fn utf8(bytes: &[u8]) -> Result<String, NotTextError> {
     no_zero(bytes)?;
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let valid = bytes.iter().take(error.valid_up_to());
-        NotText::BadUtf8 { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
+        NotTextError::BadUtf8 { line: 1 + valid.filter(|byte| **byte == b'\n').count() }
     })?;
     Ok(text.to_owned())
 }
 
-fn no_zero(bytes: &[u8]) -> Result<(), NotText> {
+fn no_zero(bytes: &[u8]) -> Result<(), NotTextError> {
     match bytes.iter().position(|byte| *byte == 0) {
-        Some(at) => Err(NotText::Binary { at }),
+        Some(at) => Err(NotTextError::Binary { at }),
         None => Ok(()),
     }
 }
 
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotText> {
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, NotTextError> {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let units = || pairs.iter().map(|pair| unit(*pair));
     if let Some(at) = units().position(|unit| unit == 0) {
-        return Err(NotText::Binary { at: 2 + 2 * at });
+        return Err(NotTextError::Binary { at: 2 + 2 * at });
     }
     let mut text = String::with_capacity(bytes.len());
     let mut at = 2;
     for letter in char::decode_utf16(units()) {
-        let letter = letter.map_err(|_| NotText::BadUtf16 { at })?;
+        let letter = letter.map_err(|_| NotTextError::BadUtf16 { at })?;
         at += 2 * letter.len_utf16();
         text.push(letter);
     }
-    if rest.is_empty() { Ok(text) } else { Err(NotText::BadUtf16 { at }) }
+    if rest.is_empty() { Ok(text) } else { Err(NotTextError::BadUtf16 { at }) }
 }
 
-fn lossy_utf16(bytes: &[u8]) -> Result<String, NotText> {
-    let (encoding, content) = Encoding::of(bytes);
-    let unit = if encoding == Encoding::Utf16Be { u16::from_be_bytes } else { u16::from_le_bytes };
+fn lossy_utf16(bytes: &[u8]) -> Result<String, NotTextError> {
+    let (encoding, content) = TextEncoding::of(bytes);
+    let unit = if encoding == TextEncoding::Utf16Be { u16::from_be_bytes } else { u16::from_le_bytes };
     let (pairs, rest) = content.as_chunks::<2>();
     let letters = char::decode_utf16(pairs.iter().map(|pair| unit(*pair)));
     let letters = letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER));
@@ -158,32 +160,32 @@ fn lossy_utf16(bytes: &[u8]) -> Result<String, NotText> {
 
 /// A line without its ending, and its ending: `\n`, `\r\n`, or nothing where the text ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct FileLine<'a> {
     pub content: &'a str,
     pub ending: &'a str,
 }
 
 /// The lines of a text. Put together they are the text again.
-pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub fn lines(text: &str) -> impl Iterator<Item = FileLine<'_>> {
     text.split_inclusive('\n').map(|line| {
         let content = line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
         let (content, ending) = line.split_at_checked(content.len()).unwrap_or((line, ""));
-        Line { content, ending }
+        FileLine { content, ending }
     })
 }
 
 /// A text that is put together from lines.
 #[derive(Clone, Debug)]
-pub struct Sheet<'a> {
+pub struct FileTextBuilder<'a> {
     text: String,
     lines: usize,
     /// How a line ends that has to and does not say how.
     ending: &'a str,
 }
 
-impl<'a> Sheet<'a> {
-    pub fn new(ending: &'a str) -> Sheet<'a> {
-        Sheet { text: String::new(), lines: 0, ending }
+impl<'a> FileTextBuilder<'a> {
+    pub fn new(ending: &'a str) -> FileTextBuilder<'a> {
+        FileTextBuilder { text: String::new(), lines: 0, ending }
     }
 
     pub fn push(&mut self, content: &str, ending: &str) {
@@ -225,12 +227,12 @@ mod tests {
 
     use super::*;
 
-    fn encodings() -> impl Strategy<Value = Encoding> {
+    fn encodings() -> impl Strategy<Value = TextEncoding> {
         prop_oneof![
-            Just(Encoding::Utf8),
-            Just(Encoding::Utf8WithMark),
-            Just(Encoding::Utf16Le),
-            Just(Encoding::Utf16Be)
+            Just(TextEncoding::Utf8),
+            Just(TextEncoding::Utf8WithBom),
+            Just(TextEncoding::Utf16Le),
+            Just(TextEncoding::Utf16Be)
         ]
     }
 
@@ -250,11 +252,11 @@ mod tests {
 
         #[test]
         fn marked_bytes_are_kept_or_refused(mark in 0..3_usize, bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let mark: &[u8] = [&UTF8_MARK[..], &UTF16_LE_MARK, &UTF16_BE_MARK][mark];
+            let mark: &[u8] = [&UTF8_BOM[..], &UTF16_LE_BOM, &UTF16_BE_BOM][mark];
             let bytes = [mark, &bytes].concat();
             match TextFile::read(&bytes) {
                 Ok(file) => prop_assert_eq!(file.to_bytes(), bytes),
-                Err(NotText::Binary { .. }) => prop_assert!(read_lossily(&bytes).is_err()),
+                Err(NotTextError::Binary { .. }) => prop_assert!(read_lossily(&bytes).is_err()),
                 Err(_) => prop_assert!(read_lossily(&bytes).unwrap().contains(char::REPLACEMENT_CHARACTER)),
             }
         }
@@ -268,10 +270,10 @@ mod tests {
 
     #[test]
     fn reasons_say_where() {
-        assert_eq!(TextFile::read(b"ab\0c"), Err(NotText::Binary { at: 2 }));
-        assert_eq!(TextFile::read(b"a\nb\xff\n"), Err(NotText::BadUtf8 { line: 2 }));
-        assert_eq!(TextFile::read(b"\xff\xfea\0\x00\xd8"), Err(NotText::BadUtf16 { at: 4 }));
-        assert_eq!(TextFile::read(b"\xff\xfea\0b"), Err(NotText::BadUtf16 { at: 4 }));
+        assert_eq!(TextFile::read(b"ab\0c"), Err(NotTextError::Binary { at: 2 }));
+        assert_eq!(TextFile::read(b"a\nb\xff\n"), Err(NotTextError::BadUtf8 { line: 2 }));
+        assert_eq!(TextFile::read(b"\xff\xfea\0\x00\xd8"), Err(NotTextError::BadUtf16 { at: 4 }));
+        assert_eq!(TextFile::read(b"\xff\xfea\0b"), Err(NotTextError::BadUtf16 { at: 4 }));
         assert_eq!(read_lossily(b"a\xff"), Ok("a\u{fffd}".to_owned()));
         assert!(read_lossily(b"a\0").is_err());
     }
@@ -279,10 +281,10 @@ mod tests {
     #[test]
     fn endings_are_told() {
         let endings = |text: &str| TextFile::read(text.as_bytes()).unwrap().endings();
-        assert_eq!(endings("a"), Endings::None);
-        assert_eq!(endings("a\nb"), Endings::Lf);
-        assert_eq!(endings("a\r\nb\r\n"), Endings::CrLf);
-        assert_eq!(endings("a\r\nb\n"), Endings::Mixed);
+        assert_eq!(endings("a"), LineEndings::None);
+        assert_eq!(endings("a\nb"), LineEndings::Lf);
+        assert_eq!(endings("a\r\nb\r\n"), LineEndings::CrLf);
+        assert_eq!(endings("a\r\nb\n"), LineEndings::Mixed);
         assert_eq!(main_ending("a\r\nb\n\r\n"), "\r\n");
     }
 }

@@ -13,57 +13,57 @@ use std::thread;
 
 use rustix::fs::{FileType, RawDir};
 
-use crate::error::{Result, WorkspaceError};
-use crate::files::{Files, folders_of, is_absence, join, name_of, stat_in};
-use crate::git::ATTRIBUTES;
-use crate::rules::{RULE_FILES, Rules};
-use crate::stat::{Kind, Stat};
-use crate::tracked::Tracked;
+use crate::error::{WorkspaceError, WorkspaceResult};
+use crate::files::{RootFiles, folders_of, is_absence, join, name_of, stat_in};
+use crate::git::GITATTRIBUTES;
+use crate::git_index::TrackedFiles;
+use crate::ignore_rules::{IGNORE_FILES, IgnoreRules};
+use crate::stat::{FileStat, PathKind};
 
 /// More wait for the disk rather than work.
-const MAX_THREADS: usize = 8;
+const MAX_WALK_THREADS: usize = 8;
 /// So much of a folder is listed at once.
-const LISTING_BYTES: usize = 32 << 10;
+const WALK_LISTING_BYTES: usize = 32 << 10;
 
 /// A file, a link or something special that was seen.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     pub(crate) path: String,
-    pub(crate) stat: Stat,
+    pub(crate) stat: FileStat,
     pub(crate) is_ignored: bool,
     /// A name that is not Unicode can't be said, so the path is only like it.
     pub(crate) is_sayable: bool,
 }
 
 /// The files that a walk finds, folder by folder, while it goes on.
-pub(crate) type Finds = Receiver<Vec<Found>>;
+pub(crate) type FoundReceiver = Receiver<Vec<FoundFile>>;
 
 /// A folder that could not be looked into.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnseenFolder {
     pub folder: String,
     pub reason: String,
 }
 
 /// What a walk knows besides the files that it found.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
+pub(crate) struct WalkSummary {
     /// Folders that are ignored: they are not looked into.
     pub(crate) ignored_folders: HashSet<String>,
-    pub(crate) unseen: Vec<Unseen>,
+    pub(crate) unseen: Vec<UnseenFolder>,
     /// The folders that have a `.git`.
     pub(crate) repositories: HashSet<String>,
     /// A folder has a file by which git may convert others.
     pub(crate) has_attributes: bool,
 }
 
-impl Walk {
+impl WalkSummary {
     /// Whether a path is in a folder that could not be looked into.
     pub(crate) fn could_not_see(&self, path: &str) -> bool {
         self.unseen.iter().any(|unseen| is_below(path, &unseen.folder))
     }
 
-    fn absorb(&mut self, other: Walk) {
+    fn absorb(&mut self, other: WalkSummary) {
         self.ignored_folders.extend(other.ignored_folders);
         self.unseen.extend(other.unseen);
         self.repositories.extend(other.repositories);
@@ -77,45 +77,50 @@ fn is_below(path: &str, folder: &str) -> bool {
 
 /// How many threads are worth their while.
 pub(crate) fn threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
+    thread::available_parallelism().map_or(1, usize::from).min(MAX_WALK_THREADS)
 }
 
-pub(crate) struct Walker<'a> {
-    pub(crate) files: &'a Files,
+pub(crate) struct FolderWalker<'a> {
+    pub(crate) files: &'a RootFiles,
     pub(crate) max_files: usize,
 }
 
 /// A folder to look into.
-struct Job {
+struct FolderJob {
     folder: String,
-    rules: Arc<Rules>,
+    rules: Arc<IgnoreRules>,
 }
 
 /// The folders that wait, and how many are not done yet.
-struct Queue {
-    jobs: Vec<Job>,
+struct FolderQueue {
+    jobs: Vec<FolderJob>,
     open: usize,
     found: usize,
 }
 
-impl Walker<'_> {
+impl FolderWalker<'_> {
     /// Everything below the root that is not in an ignored folder. Meanwhile `take` gets what is found, folder by folder.
-    pub(crate) fn walk<T>(&self, above: Arc<Rules>, take: impl FnOnce(Finds) -> T) -> Result<(Walk, T)> {
-        self.run(vec![Job { folder: String::new(), rules: above }], None, take)
+    pub(crate) fn walk<T>(
+        &self,
+        above: Arc<IgnoreRules>,
+        take: impl FnOnce(FoundReceiver) -> T,
+    ) -> WorkspaceResult<(WalkSummary, T)> {
+        self.run(vec![FolderJob { folder: String::new(), rules: above }], None, take)
     }
 
     /// What git tracks although it is ignored is part of the workspace all the same: such files are seen, also in
     /// ignored folders.
     pub(crate) fn add_tracked(
         &self,
-        walk: &mut Walk,
-        tracked: &Tracked,
-        take: impl FnOnce(Finds),
-    ) -> Result<()> {
+        walk: &mut WalkSummary,
+        tracked: &TrackedFiles,
+        take: impl FnOnce(FoundReceiver),
+    ) -> WorkspaceResult<()> {
         let with_tracked = walk.ignored_folders.iter().filter(|folder| tracked.has_below(folder));
-        let rules = Arc::new(Rules::none());
-        let jobs: Vec<Job> =
-            with_tracked.map(|folder| Job { folder: folder.clone(), rules: Arc::clone(&rules) }).collect();
+        let rules = Arc::new(IgnoreRules::none());
+        let jobs: Vec<FolderJob> = with_tracked
+            .map(|folder| FolderJob { folder: folder.clone(), rules: Arc::clone(&rules) })
+            .collect();
         if !jobs.is_empty() {
             let (within, ()) = self.run(jobs, Some(tracked), take)?;
             // An ignored folder with nothing but tracked files in it is in sight as a whole.
@@ -125,21 +130,21 @@ impl Walker<'_> {
                 hiding.flat_map(|folder| folders_of(folder).chain([folder.as_str()])).collect();
             walk.ignored_folders
                 .retain(|folder| !tracked.has_below(folder) || with_more.contains(folder.as_str()));
-            walk.absorb(Walk { ignored_folders: HashSet::new(), ..within });
+            walk.absorb(WalkSummary { ignored_folders: HashSet::new(), ..within });
         }
         Ok(())
     }
 
     fn run<T>(
         &self,
-        jobs: Vec<Job>,
-        only: Option<&Tracked>,
-        take: impl FnOnce(Finds) -> T,
-    ) -> Result<(Walk, T)> {
-        let queue = Mutex::new(Queue { open: jobs.len(), jobs, found: 0 });
+        jobs: Vec<FolderJob>,
+        only: Option<&TrackedFiles>,
+        take: impl FnOnce(FoundReceiver) -> T,
+    ) -> WorkspaceResult<(WalkSummary, T)> {
+        let queue = Mutex::new(FolderQueue { open: jobs.len(), jobs, found: 0 });
         let more = Condvar::new();
         let (finder, finds) = mpsc::channel();
-        let (walks, taken): (Vec<Walk>, T) = thread::scope(|scope| {
+        let (walks, taken): (Vec<WalkSummary>, T) = thread::scope(|scope| {
             let work = |finder| self.work(&queue, &more, only, &finder);
             let workers: Vec<_> = (0..threads())
                 .map(|_| {
@@ -152,7 +157,7 @@ impl Walker<'_> {
             let taken = take(finds);
             (workers.into_iter().filter_map(|worker| worker.join().ok()).collect(), taken)
         });
-        let mut all = Walk::default();
+        let mut all = WalkSummary::default();
         walks.into_iter().for_each(|walk| all.absorb(walk));
         if lock(&queue).found > self.max_files {
             return Err(WorkspaceError::TooManyFiles(self.max_files));
@@ -162,12 +167,12 @@ impl Walker<'_> {
 
     fn work(
         &self,
-        queue: &Mutex<Queue>,
+        queue: &Mutex<FolderQueue>,
         more: &Condvar,
-        only: Option<&Tracked>,
-        finder: &Sender<Vec<Found>>,
-    ) -> Walk {
-        let mut walk = Walk::default();
+        only: Option<&TrackedFiles>,
+        finder: &Sender<Vec<FoundFile>>,
+    ) -> WalkSummary {
+        let mut walk = WalkSummary::default();
         while let Some(job) = next_job(queue, more) {
             let (folders, found) = self.look_into(&job, only, &mut walk);
             let count = found.len();
@@ -189,39 +194,52 @@ impl Walker<'_> {
     }
 
     /// Takes note of what is in a folder, and gives the folders within and the files.
-    fn look_into(&self, job: &Job, only: Option<&Tracked>, walk: &mut Walk) -> (Vec<Job>, Vec<Found>) {
+    fn look_into(
+        &self,
+        job: &FolderJob,
+        only: Option<&TrackedFiles>,
+        walk: &mut WalkSummary,
+    ) -> (Vec<FolderJob>, Vec<FoundFile>) {
         let listed = self.files.open_folder(&job.folder).and_then(|folder| {
-            let names = Names::of(&folder)?;
+            let names = FolderNames::of(&folder)?;
             Ok((folder, names))
         });
         match listed {
             Ok((folder, names)) => {
-                walk.has_attributes |= names.has(ATTRIBUTES);
+                walk.has_attributes |= names.has(GITATTRIBUTES);
                 if names.has(".git") {
                     walk.repositories.insert(job.folder.clone());
                 }
                 let rules = self.rules_for(job, &names);
                 let found = Vec::with_capacity(names.all.len());
                 let is_whole_machine = self.files.is_whole_machine();
-                let mut look =
-                    Look { job, rules, folder, only, is_whole_machine, walk, folders: Vec::new(), found };
+                let mut look = FolderLister {
+                    job,
+                    rules,
+                    folder,
+                    only,
+                    is_whole_machine,
+                    walk,
+                    folders: Vec::new(),
+                    found,
+                };
                 names.iter().for_each(|(name, kind)| look.at(name, kind));
                 (look.folders, look.found)
             }
             // It went away, or became something else, since it was seen: then there is nothing in it.
             Err(error) if is_absence(&error) => (Vec::new(), Vec::new()),
             Err(error) => {
-                walk.unseen.push(Unseen { folder: job.folder.clone(), reason: error.to_string() });
+                walk.unseen.push(UnseenFolder { folder: job.folder.clone(), reason: error.to_string() });
                 (Vec::new(), Vec::new())
             }
         }
     }
 
     /// The rules that hold in a folder: its own, if it has any, and those around it.
-    fn rules_for(&self, job: &Job, names: &Names) -> Arc<Rules> {
+    fn rules_for(&self, job: &FolderJob, names: &FolderNames) -> Arc<IgnoreRules> {
         let is_repository = names.has(".git");
-        if is_repository || RULE_FILES.iter().any(|name| names.has(name)) {
-            Arc::new(Rules::of_folder(self.files, &job.folder, is_repository, &job.rules))
+        if is_repository || IGNORE_FILES.iter().any(|name| names.has(name)) {
+            Arc::new(IgnoreRules::of_folder(self.files, &job.folder, is_repository, &job.rules))
         } else {
             Arc::clone(&job.rules)
         }
@@ -229,18 +247,18 @@ impl Walker<'_> {
 }
 
 /// The look into one folder.
-struct Look<'a> {
-    job: &'a Job,
-    rules: Arc<Rules>,
+struct FolderLister<'a> {
+    job: &'a FolderJob,
+    rules: Arc<IgnoreRules>,
     folder: OwnedFd,
-    only: Option<&'a Tracked>,
+    only: Option<&'a TrackedFiles>,
     is_whole_machine: bool,
-    walk: &'a mut Walk,
-    folders: Vec<Job>,
-    found: Vec<Found>,
+    walk: &'a mut WalkSummary,
+    folders: Vec<FolderJob>,
+    found: Vec<FoundFile>,
 }
 
-impl Look<'_> {
+impl FolderLister<'_> {
     fn at(&mut self, name: &CStr, kind: FileType) {
         if name == c".git" {
             return;
@@ -254,7 +272,7 @@ impl Look<'_> {
         // It may have gone since the folder was read.
         let Ok(stat) = stat_in(&self.folder, name) else { return };
         match stat.kind() {
-            Kind::Folder => self.at_folder(path, is_sayable),
+            PathKind::Folder => self.at_folder(path, is_sayable),
             _ => self.at_file(path, stat, is_sayable),
         }
     }
@@ -262,14 +280,14 @@ impl Look<'_> {
     fn at_folder(&mut self, path: String, is_sayable: bool) {
         if !is_sayable {
             let reason = "its name is not Unicode".to_owned();
-            self.walk.unseen.push(Unseen { folder: path, reason });
+            self.walk.unseen.push(UnseenFolder { folder: path, reason });
         } else if self.only.is_some_and(|tracked| !tracked.has_below(&path)) {
             // Only the way to what is tracked is of interest, and that there is something else.
             self.walk.ignored_folders.insert(self.job.folder.clone());
         } else if self.only.is_none() && (self.rules.ignores(&path, true) || self.is_of_the_system(&path)) {
             self.walk.ignored_folders.insert(path);
         } else {
-            self.folders.push(Job { folder: path, rules: Arc::clone(&self.rules) });
+            self.folders.push(FolderJob { folder: path, rules: Arc::clone(&self.rules) });
         }
     }
 
@@ -278,19 +296,19 @@ impl Look<'_> {
         self.is_whole_machine && matches!(path, "dev" | "proc" | "run" | "sys")
     }
 
-    fn at_file(&mut self, path: String, stat: Stat, is_sayable: bool) {
+    fn at_file(&mut self, path: String, stat: FileStat, is_sayable: bool) {
         if self.only.is_some_and(|tracked| !tracked.has(&path)) {
             self.walk.ignored_folders.insert(self.job.folder.clone());
             return;
         }
         let is_ignored = self.only.is_none() && self.rules.ignores(&path, false);
-        self.found.push(Found { path, stat, is_ignored, is_sayable });
+        self.found.push(FoundFile { path, stat, is_ignored, is_sayable });
     }
 }
 
 /// The names in a folder, one after the other, each with the zero at its end that the system wants.
 #[derive(Default)]
-struct Names {
+struct FolderNames {
     bytes: Vec<u8>,
     /// Where each begins, and what it names.
     all: Vec<(usize, FileType)>,
@@ -298,10 +316,10 @@ struct Names {
     hidden: Vec<String>,
 }
 
-impl Names {
-    fn of(folder: &OwnedFd) -> io::Result<Names> {
-        let mut names = Names::default();
-        let mut buffer = Vec::with_capacity(LISTING_BYTES);
+impl FolderNames {
+    fn of(folder: &OwnedFd) -> io::Result<FolderNames> {
+        let mut names = FolderNames::default();
+        let mut buffer = Vec::with_capacity(WALK_LISTING_BYTES);
         let mut listing = RawDir::new(folder, buffer.spare_capacity_mut());
         while let Some(entry) = listing.next() {
             let entry = entry?;
@@ -330,7 +348,7 @@ impl Names {
 }
 
 /// Waits for a folder to look into; none when all are done.
-fn next_job(queue: &Mutex<Queue>, more: &Condvar) -> Option<Job> {
+fn next_job(queue: &Mutex<FolderQueue>, more: &Condvar) -> Option<FolderJob> {
     let mut queue = lock(queue);
     loop {
         if let Some(job) = queue.jobs.pop() {
@@ -343,6 +361,6 @@ fn next_job(queue: &Mutex<Queue>, more: &Condvar) -> Option<Job> {
     }
 }
 
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+fn lock(queue: &Mutex<FolderQueue>) -> MutexGuard<'_, FolderQueue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

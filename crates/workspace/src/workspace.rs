@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use helve_protocol::{Blobs, Clock};
+use helve_protocol::{BlobStore, Clock};
 
-use crate::beneath::{ResolvedPath, names_in};
-use crate::diff::{self, Side};
-use crate::effects::{Effect, Effects, Image, NotKept, WhyNotKept};
-use crate::error::Result;
-use crate::files::{Files, join};
-use crate::git::{Git, GitProgram};
-use crate::index::{Entry, Index, Pair};
-use crate::look::Seen;
-use crate::notes::Notes;
-use crate::root::Root;
-use crate::stat::{Kind, Moment, Stat};
+use crate::diff::{self, DiffSide};
+use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
+use crate::error::WorkspaceResult;
+use crate::files::{RootFiles, join};
+use crate::git::{GitProgram, GitRepository};
+use crate::index::{PathRecord, PathTransition, WorkspaceIndex};
+use crate::index_notes::IndexNotes;
+use crate::resolved_path::{ResolvedPath, names_in};
+use crate::root::WorkspaceRoot;
+use crate::scan::WorkspaceScan;
+use crate::stat::{FileStat, FileTime, PathKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct WorkspaceLimits {
     /// More files than this are not a workspace.
     pub max_files: usize,
     /// A larger file is not kept.
@@ -31,25 +31,25 @@ pub struct Limits {
     pub max_kept_bytes: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { max_files: 1_000_000, max_file_bytes: 16 << 20, max_kept_bytes: 4 << 30 }
+impl Default for WorkspaceLimits {
+    fn default() -> WorkspaceLimits {
+        WorkspaceLimits { max_files: 1_000_000, max_file_bytes: 16 << 20, max_kept_bytes: 4 << 30 }
     }
 }
 
 /// What a repository can't be without.
-const PARTS_OF_GIT: [&str; 3] = ["HEAD", "objects", "refs"];
+const REQUIRED_GIT_PARTS: [&str; 3] = ["HEAD", "objects", "refs"];
 /// More hooks than this nobody has.
-const MAX_HOOKS: usize = 200;
+const MAX_WATCHED_HOOKS: usize = 200;
 
 /// What a workspace is made of.
-pub struct Setup {
-    pub root: Root,
-    pub blobs: Arc<dyn Blobs>,
+pub struct WorkspaceSetup {
+    pub root: WorkspaceRoot,
+    pub blobs: Arc<dyn BlobStore>,
     pub clock: Arc<dyn Clock>,
     /// Without it, a repository is a folder like others.
     pub git: Option<GitProgram>,
-    pub limits: Limits,
+    pub limits: WorkspaceLimits,
     /// Where it is noted what was last seen, for a later process of the same session.
     pub notes: Option<PathBuf>,
 }
@@ -57,44 +57,44 @@ pub struct Setup {
 /// A call that may change anything is under way.
 #[derive(Debug)]
 #[must_use = "what the call did is known when it ends"]
-pub struct Watch(());
+pub struct ChangeWatch(());
 
 /// One path is about to be written; what was there is kept.
 #[derive(Debug)]
 #[must_use = "what was written is known when it is noted"]
-pub struct Writing {
+pub struct PendingWrite {
     pub(crate) path: String,
-    pub(crate) before: Option<Entry>,
+    pub(crate) before: Option<PathRecord>,
     /// The folder that it is in; none if there is none yet.
     folder: Option<Arc<OwnedFd>>,
 }
 
 pub struct Workspace {
-    pub(crate) root: Root,
-    pub(crate) files: Files,
-    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) root: WorkspaceRoot,
+    pub(crate) files: RootFiles,
+    pub(crate) blobs: Arc<dyn BlobStore>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) limits: Limits,
-    pub(crate) git: Option<Git>,
+    pub(crate) limits: WorkspaceLimits,
+    pub(crate) git: Option<GitRepository>,
     pub(crate) git_trouble: Option<String>,
-    pub(crate) index: Index,
+    pub(crate) index: WorkspaceIndex,
     /// From the first call that may change something on, everything is kept.
     pub(crate) is_keeping: bool,
     pub(crate) kept_bytes: AtomicU64,
     /// What others changed and was not told yet, and how many more there were.
-    pub(crate) outside: Vec<Effect>,
+    pub(crate) outside: Vec<PathEffect>,
     pub(crate) outside_forgotten: usize,
     /// What others changed and was not written down yet.
-    pub(crate) unwritten: Vec<Effect>,
-    pub(crate) notes: Option<Notes>,
+    pub(crate) unwritten: Vec<PathEffect>,
+    pub(crate) notes: Option<IndexNotes>,
     /// What an earlier process last saw has not been compared with what is there.
     is_from_notes: bool,
     /// Git's own files that decide what git does, as they were when the last call began.
-    own_of_git: Option<OwnOfGit>,
+    own_of_git: Option<GitInternals>,
 }
 
 /// Paths, with what they were where that matters and not only that they are there.
-type OwnOfGit = BTreeMap<String, Option<Stat>>;
+type GitInternals = BTreeMap<String, Option<FileStat>>;
 
 impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,16 +105,16 @@ impl fmt::Debug for Workspace {
 
 impl Workspace {
     /// Looks at nothing yet.
-    pub fn new(setup: Setup) -> Workspace {
-        let Setup { root, blobs, clock, git, limits, notes } = setup;
-        let notes = notes.map(Notes::new);
+    pub fn new(setup: WorkspaceSetup) -> Workspace {
+        let WorkspaceSetup { root, blobs, clock, git, limits, notes } = setup;
+        let notes = notes.map(IndexNotes::new);
         let noted = notes.as_ref().and_then(|notes| notes.read(root.folder()));
         Workspace {
             notes,
             is_from_notes: noted.is_some(),
             own_of_git: None,
-            files: Files::new(root.folder()),
-            git: git.and_then(|program| Git::open(&root, program)),
+            files: RootFiles::new(root.folder()),
+            git: git.and_then(|program| GitRepository::open(&root, program)),
             root,
             blobs,
             clock,
@@ -129,7 +129,7 @@ impl Workspace {
         }
     }
 
-    pub fn root(&self) -> &Root {
+    pub fn root(&self) -> &WorkspaceRoot {
         &self.root
     }
 
@@ -140,7 +140,7 @@ impl Workspace {
 
     /// Looks through the workspace and remembers what is there. What changed since the last look counts as changed by
     /// others.
-    pub fn refresh(&mut self) -> Result<()> {
+    pub fn refresh(&mut self) -> WorkspaceResult<()> {
         self.is_from_notes = false;
         let seen = self.look()?;
         let (changes, _) = self.effects_of(seen.differences)?;
@@ -149,30 +149,30 @@ impl Workspace {
     }
 
     /// Makes sure that everything that a call could change can be brought back.
-    pub fn begin(&mut self) -> Result<Watch> {
+    pub fn begin(&mut self) -> WorkspaceResult<ChangeWatch> {
         self.is_keeping = true;
         self.refresh()?;
-        let held = self.git.as_mut().map_or(Ok(()), Git::hold);
+        let held = self.git.as_mut().map_or(Ok(()), GitRepository::hold);
         if let Err(error) = held {
             // Objects can still be had until the call removes them; then it is said that they are gone.
             self.git_trouble = Some(format!("the objects of git are not held: {error}"));
         }
         self.note();
         self.own_of_git = Some(self.look_at_git());
-        Ok(Watch(()))
+        Ok(ChangeWatch(()))
     }
 
     /// `.git` of every repository, and of the project's own its settings and its hooks. Their contents are not kept.
-    fn look_at_git(&self) -> OwnOfGit {
+    fn look_at_git(&self) -> GitInternals {
         let mut seen = BTreeMap::new();
         let stat = |path: &str| self.files.stat(path).ok().flatten();
         for repository in &self.index.repositories {
             let git = join(repository, ".git");
             match stat(&git) {
-                Some(file) if file.kind() != Kind::Folder => drop(seen.insert(git, Some(file))),
+                Some(file) if file.kind() != PathKind::Folder => drop(seen.insert(git, Some(file))),
                 Some(_) => {
                     // Only that they are there: they change all the time.
-                    let parts = PARTS_OF_GIT.iter().map(|part| join(&git, part));
+                    let parts = REQUIRED_GIT_PARTS.iter().map(|part| join(&git, part));
                     seen.extend(parts.filter(|part| stat(part).is_some()).map(|part| (part, None)));
                     seen.insert(git + "/", None);
                 }
@@ -181,7 +181,8 @@ impl Workspace {
         }
         seen.extend(stat(".git/config").map(|stat| (".git/config".to_owned(), Some(stat))));
         let hooks = self.files.open_folder(".git/hooks").and_then(names_in).unwrap_or_default();
-        for name in hooks.into_iter().take(MAX_HOOKS).filter_map(|(name, _)| name.into_string().ok()) {
+        for name in hooks.into_iter().take(MAX_WATCHED_HOOKS).filter_map(|(name, _)| name.into_string().ok())
+        {
             let path = format!(".git/hooks/{name}");
             let stat = stat(&path);
             seen.insert(path, stat);
@@ -190,7 +191,7 @@ impl Workspace {
     }
 
     /// What a call did to git's own files.
-    fn changed_in_git(&mut self) -> Vec<NotKept> {
+    fn changed_in_git(&mut self) -> Vec<UnkeptPath> {
         let Some(before) = self.own_of_git.take() else { return Vec::new() };
         let now = self.look_at_git();
         let paths: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
@@ -203,7 +204,7 @@ impl Workspace {
             around.any(|folder| before.contains_key(folder) && !now.contains_key(folder))
         };
         let told = paths.into_iter().filter(is_other).filter(|path| !is_new(path) && !is_within_gone(path));
-        told.map(|path| NotKept { path: path.clone(), why: WhyNotKept::OfGit }).collect()
+        told.map(|path| UnkeptPath { path: path.clone(), why: UnkeptReason::GitInternal }).collect()
     }
 
     /// Whether an earlier process noted what it saw, and nobody has looked since.
@@ -212,14 +213,14 @@ impl Workspace {
     }
 
     /// What happened since an earlier process last noted what it saw; none if it noted nothing.
-    pub fn since_last_seen(&mut self) -> Result<Option<Effects>> {
+    pub fn since_last_seen(&mut self) -> WorkspaceResult<Option<WorkspaceEffects>> {
         if !self.is_from_notes {
             return Ok(None);
         }
         self.is_from_notes = false;
         // What git's own files were before, nobody noted.
         self.own_of_git = None;
-        self.end(Watch(())).map(Some)
+        self.end(ChangeWatch(())).map(Some)
     }
 
     /// Notes what was seen. That it could not be noted spoils nothing but what a later process knows.
@@ -231,29 +232,29 @@ impl Workspace {
     }
 
     /// What changed since `begin`.
-    pub fn end(&mut self, watch: Watch) -> Result<Effects> {
-        let Watch(()) = watch;
-        let Seen { differences, mut lost, unseen } = self.look()?;
+    pub fn end(&mut self, watch: ChangeWatch) -> WorkspaceResult<WorkspaceEffects> {
+        let ChangeWatch(()) = watch;
+        let WorkspaceScan { differences, mut lost, unseen } = self.look()?;
         let (changes, not_recoverable) = self.effects_of(differences)?;
         self.note();
         lost.extend(not_recoverable);
         lost.extend(self.changed_in_git());
         lost.sort();
-        Ok(Effects { changes, not_recoverable: lost, unseen })
+        Ok(WorkspaceEffects { changes, not_recoverable: lost, unseen })
     }
 
     /// What is there now but could not be brought back.
-    pub fn not_kept(&self) -> Vec<NotKept> {
-        let not_kept = |(path, entry): (&String, &Entry)| {
-            entry.why_not_kept().map(|why| NotKept { path: path.clone(), why })
+    pub fn not_kept(&self) -> Vec<UnkeptPath> {
+        let not_kept = |(path, entry): (&String, &PathRecord)| {
+            entry.why_not_kept().map(|why| UnkeptPath { path: path.clone(), why })
         };
-        let mut all: Vec<NotKept> = self.index.entries.iter().filter_map(not_kept).collect();
+        let mut all: Vec<UnkeptPath> = self.index.entries.iter().filter_map(not_kept).collect();
         all.sort();
         all
     }
 
     /// Keeps what a path holds, before a tool writes it.
-    pub fn about_to_write(&mut self, path: impl AsRef<Path>) -> Result<Writing> {
+    pub fn about_to_write(&mut self, path: impl AsRef<Path>) -> WorkspaceResult<PendingWrite> {
         let path = self.files.key(path)?;
         let folder = self.files.open_parent(&path).ok().map(|(folder, _)| Arc::new(folder));
         self.keep_before_writing(path, folder)
@@ -261,7 +262,7 @@ impl Workspace {
 
     /// The same for a path that the tool has resolved: what it has before it is what is kept, whatever becomes of the path
     /// meanwhile.
-    pub fn about_to_write_at(&mut self, place: &ResolvedPath) -> Result<Writing> {
+    pub fn about_to_write_at(&mut self, place: &ResolvedPath) -> WorkspaceResult<PendingWrite> {
         let path = self.files.key(place.path())?;
         let folder = place.missing_folders().is_empty().then(|| place.folder().clone());
         self.keep_before_writing(path, folder)
@@ -272,65 +273,69 @@ impl Workspace {
         &mut self,
         path: String,
         folder: Option<Arc<OwnedFd>>,
-    ) -> Result<Writing> {
-        let before = folder.as_ref().map(|folder| self.see_in(folder, &path)).transpose()?.flatten();
+    ) -> WorkspaceResult<PendingWrite> {
+        let before = folder.as_ref().map(|folder| self.read_path_in(folder, &path)).transpose()?.flatten();
         if let Some(pair) = self.difference_to_index(&path, before.as_ref()) {
             let (changes, _) = self.effects_of(vec![pair])?;
             self.note_outside(changes);
         }
         self.set(&path, before.clone());
-        Ok(Writing { path, before, folder })
+        Ok(PendingWrite { path, before, folder })
     }
 
     /// Makes what is kept survive the end of the machine.
-    pub fn sync_kept(&self) -> Result<()> {
+    pub fn sync_kept(&self) -> WorkspaceResult<()> {
         Ok(self.blobs.sync()?)
     }
 
     /// What a tool did to the path that it said it would write.
-    pub fn note_written(&mut self, writing: Writing) -> Result<Effects> {
-        let Writing { path, before, folder } = writing;
+    pub fn note_written(&mut self, writing: PendingWrite) -> WorkspaceResult<WorkspaceEffects> {
+        let PendingWrite { path, before, folder } = writing;
         let folder = folder.or_else(|| Some(Arc::new(self.files.open_parent(&path).ok()?.0)));
         let after = match folder {
             // Where what is there now can't be kept, it is told all the same.
-            Some(folder) => self.see_in(&folder, &path).or_else(|_| self.glance_in(&folder, &path))?,
+            Some(folder) => {
+                self.read_path_in(&folder, &path).or_else(|_| self.stat_path_in(&folder, &path))?
+            }
             None => None,
         };
         self.set(&path, after.clone());
         self.note();
         if !differ(before.as_ref(), after.as_ref()) {
-            return Ok(Effects::default());
+            return Ok(WorkspaceEffects::default());
         }
-        let (changes, not_recoverable) = self.effects_of(vec![Pair { path, before, after }])?;
-        Ok(Effects { changes, not_recoverable, unseen: Vec::new() })
+        let (changes, not_recoverable) = self.effects_of(vec![PathTransition { path, before, after }])?;
+        Ok(WorkspaceEffects { changes, not_recoverable, unseen: Vec::new() })
     }
 
     /// A unified diff of a change, with at most about `max_bytes`. Without both contents there is only its heading.
-    pub fn diff(&self, effect: &Effect, max_bytes: usize) -> Result<String> {
+    pub fn diff(&self, effect: &PathEffect, max_bytes: usize) -> WorkspaceResult<String> {
         let is_known = is_content_known(effect.before) && is_content_known(effect.after);
-        let load = |image: Option<Image>| match image.and_then(|image| image.content) {
+        let load = |image: Option<PathSnapshot>| match image.and_then(|image| image.content) {
             Some(blob) if is_known => self.blobs.get(blob),
             _ => Ok(Vec::new()),
         };
         let (before, after) = (load(effect.before)?, load(effect.after)?);
-        let side = |image: Option<Image>, content| image.map(|Image { mode, .. }| Side { mode, content });
+        let side = |image: Option<PathSnapshot>, content| {
+            image.map(|PathSnapshot { mode, .. }| DiffSide { mode, content })
+        };
         Ok(diff::unified(&effect.path, side(effect.before, &before), side(effect.after, &after), max_bytes))
     }
 
-    pub(crate) fn set(&mut self, path: &str, entry: Option<Entry>) {
+    pub(crate) fn set(&mut self, path: &str, entry: Option<PathRecord>) {
         self.index.set(path, entry);
         self.notes.iter_mut().for_each(|notes| notes.open([path]));
     }
 
-    pub(crate) fn now(&self) -> Moment {
-        Moment::from(self.clock.now())
+    pub(crate) fn now(&self) -> FileTime {
+        FileTime::from(self.clock.now())
     }
 
     /// How a path differs from what was last seen there, as far as that is known.
-    pub(crate) fn difference_to_index(&self, path: &str, now: Option<&Entry>) -> Option<Pair> {
+    pub(crate) fn difference_to_index(&self, path: &str, now: Option<&PathRecord>) -> Option<PathTransition> {
         let last = self.index.entries.get(path);
         let is_known = last.map_or_else(|| self.index.covers(path), |last| !last.is_ignored());
-        let mut pair = Pair { path: path.to_owned(), before: last.cloned(), after: now.cloned() };
+        let mut pair = PathTransition { path: path.to_owned(), before: last.cloned(), after: now.cloned() };
         if last.zip(now).is_some_and(|(last, now)| last.is_in_doubt(&now.stat)) {
             self.learn_hashes(std::slice::from_mut(&mut pair));
         }
@@ -348,12 +353,12 @@ impl Drop for Workspace {
 }
 
 /// Whether the content of what was there, if there was something, can be had.
-pub(crate) fn is_content_known(image: Option<Image>) -> bool {
+pub(crate) fn is_content_known(image: Option<PathSnapshot>) -> bool {
     image.is_none_or(|image| image.content.is_some())
 }
 
 /// Whether what a path held is not what it holds, as far as the contents are known.
-pub(crate) fn differ(before: Option<&Entry>, after: Option<&Entry>) -> bool {
+pub(crate) fn differ(before: Option<&PathRecord>, after: Option<&PathRecord>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before.is_some() || after.is_some() };
     let contents_differ = match (before.hash, after.hash) {
         (Some(before), Some(after)) => before != after,

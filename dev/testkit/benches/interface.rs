@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use helve_journal::{FileJournal, Journal};
-use helve_protocol::{Body, Event, SessionId, TurnLimits, TurnStarted};
-use helve_testkit::{Session, Window, id};
+use helve_protocol::{EventBody, SessionEvent, SessionId, TurnLimits, TurnStarted};
+use helve_testkit::{SampleSession, TerminalWindow, sample_id};
 use tempfile::TempDir;
 
 const TURNS: usize = 10_000;
@@ -113,7 +113,7 @@ fn typing(helve: &Path, home: &Home) {
     }
 }
 
-fn type_keys(window: &mut Window) -> Vec<Duration> {
+fn type_keys(window: &mut TerminalWindow) -> Vec<Duration> {
     let mut times = Vec::new();
     let mut written = String::new();
     let mut random = 88_172_645_463_325_252_u64;
@@ -137,8 +137,8 @@ fn type_keys(window: &mut Window) -> Vec<Duration> {
     times
 }
 
-fn moment(window: &Window, is_so: impl Fn(&vt100::Screen) -> bool) -> Instant {
-    let came = window.moment(PATIENCE, is_so);
+fn moment(window: &TerminalWindow, is_so: impl Fn(&vt100::Screen) -> bool) -> Instant {
+    let came = window.wait_for_screen(PATIENCE, is_so);
     assert!(came.is_some(), "it did not come:\n{}", window.text());
     came.unwrap()
 }
@@ -318,33 +318,33 @@ impl Home {
         self.0.path().join("project")
     }
 
-    fn open(&self, helve: &Path, words: &[&str]) -> Window {
+    fn open(&self, helve: &Path, words: &[&str]) -> TerminalWindow {
         let mut command = Command::new(helve);
         command.args(words).current_dir(self.project());
         command.env("PATH", "/usr/bin:/bin").env("HELVE_HOME", self.0.path()).env("TERM", "xterm-256color");
-        Window::start(&command, ROWS, COLUMNS)
+        TerminalWindow::start(&command, ROWS, COLUMNS)
     }
 
     /// A session of so many turns, written as every session is.
     fn store(&self, number: u64, turns: usize) -> SessionId {
-        let mut session = Session::new(id(number));
+        let mut session = SampleSession::new(sample_id(number));
         let mut log = FileJournal::new(self.0.path()).create(session.id).unwrap();
         log.append(&[session.created()]).unwrap();
         let numbers: Vec<usize> = (0..turns).collect();
         for numbers in numbers.chunks(SUMMED_UP_EVERY) {
             let turn = |number: &usize| turn_of(&mut session, *number, number + 1 == turns);
-            log.append(&numbers.iter().flat_map(turn).collect::<Vec<Event>>()).unwrap();
+            log.append(&numbers.iter().flat_map(turn).collect::<Vec<SessionEvent>>()).unwrap();
         }
         session.id
     }
 }
 
 /// A message, an answer of some 500 bytes, a call with its result.
-fn turn_of(session: &mut Session, number: usize, is_last: bool) -> Vec<Event> {
+fn turn_of(session: &mut SampleSession, number: usize, is_last: bool) -> Vec<SessionEvent> {
     session.turn = Some(session.draw());
-    let started: Body = TurnStarted { limits: TurnLimits::default() }.into();
+    let started: EventBody = TurnStarted { limits: TurnLimits::default() }.into();
     let mut events = vec![session.event(started)];
-    events.push(session.says(&format!("Why does the parser fail on line {number}?")));
+    events.push(session.user_message(&format!("Why does the parser fail on line {number}?")));
     events.extend(
         session.step("I look at the parser.", &[("read", &"fn line() -> Result<Line, Error>\n".repeat(10))]),
     );
@@ -352,11 +352,11 @@ fn turn_of(session: &mut Session, number: usize, is_last: bool) -> Vec<Event> {
         "The loop ends before the last line, so that its condition has to be another one. ".repeat(6);
     let last = if is_last { "\n\nThat was the last word." } else { "" };
     events.extend(session.step(&format!("{answer}{last}"), &[]));
-    events.push(session.ends());
+    events.push(session.turn_ended());
     session.turn = None;
     if number % SUMMED_UP_EVERY == SUMMED_UP_EVERY - 1 && !is_last {
         let through = session.last;
-        events.push(session.compacts("The parser was looked at, line by line.", through));
+        events.push(session.compaction_ended("The parser was looked at, line by line.", through));
     }
     events
 }

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use helve_models::script::Script;
-use helve_testkit::{Protocol, SecureServer};
+use helve_models::script::ModelScript;
+use helve_testkit::{HttpProtocol, SecureServer};
 use tempfile::TempDir;
 
 /// How often the program is started.
@@ -227,8 +227,8 @@ fn start(helve: &Path) -> Duration {
 }
 
 fn secure_start(helve: &Path) -> Duration {
-    let script = Script::parse("[[step]]\ntext = 'Done.'\n").unwrap();
-    let server = SecureServer::play(script, &[Protocol::Http2]).unwrap();
+    let script = ModelScript::parse("[[step]]\ntext = 'Done.'\n").unwrap();
+    let server = SecureServer::play(script, &[HttpProtocol::Http2]).unwrap();
     let home = Home::new(&format!("https://{}/v1", server.address()));
     let authority = home.0.path().join("ca.pem");
     fs::write(&authority, server.authority()).unwrap();

@@ -1,12 +1,12 @@
 //! Blobs for conversations without files.
 
-use helve_protocol::{BlobError, BlobId, Blobs};
+use helve_protocol::{BlobError, BlobId, BlobStore};
 
 /// Keeps nothing and has nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoBlobs;
 
-impl Blobs for NoBlobs {
+impl BlobStore for NoBlobs {
     fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
         Err(BlobError("nothing is kept here".into()))
     }

@@ -9,8 +9,8 @@ pub mod strict;
 mod window;
 
 pub use blobs::NoBlobs;
-pub use samples::{Session, every_kind, id};
-pub use secure::{Protocol, Proxy, SecureRequest, SecureServer};
-pub use server::{Fault, Gate, Recorded, Server};
+pub use samples::{SampleSession, sample_event_bodies, sample_id};
+pub use secure::{HttpProtocol, SecureRequest, SecureServer, TestProxy};
+pub use server::{EventGate, InjectedFault, ReceivedRequest, ScriptedServer};
 pub use skip::skip;
-pub use window::Window;
+pub use window::TerminalWindow;

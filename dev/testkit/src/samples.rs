@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// The n-th id. Real ids are drawn; those of tests are counted.
-pub fn id<T: From<Uuid>>(n: u64) -> T {
+pub fn sample_id<T: From<Uuid>>(n: u64) -> T {
     T::from(Uuid::from_u128(0x0190_0000_0000_7000_8000_0000_0000_0000 | u128::from(n)))
 }
 
 /// A session that writes itself down: gives each event its envelope and its place.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct SampleSession {
     pub id: SessionId,
     pub last: Seq,
     pub turn: Option<TurnId>,
@@ -19,23 +19,23 @@ pub struct Session {
     drawn: u64,
 }
 
-impl Session {
-    pub fn new(id: SessionId) -> Session {
-        Session { id, last: Seq::START, turn: None, step: None, drawn: 0 }
+impl SampleSession {
+    pub fn new(id: SessionId) -> SampleSession {
+        SampleSession { id, last: Seq::START, turn: None, step: None, drawn: 0 }
     }
 
     pub fn draw<T: From<Uuid>>(&mut self) -> T {
         self.drawn += 1;
-        id(self.drawn)
+        sample_id(self.drawn)
     }
 
     /// The next event.
-    pub fn event(&mut self, body: impl Into<Body>) -> Event {
+    pub fn event(&mut self, body: impl Into<EventBody>) -> SessionEvent {
         let body = body.into();
         if body.persistence() == Persistence::Durable {
             self.last = self.last.next();
         }
-        Event {
+        SessionEvent {
             session: self.id,
             seq: self.last,
             turn: self.turn,
@@ -46,18 +46,18 @@ impl Session {
         }
     }
 
-    pub fn created(&mut self) -> Event {
+    pub fn created(&mut self) -> SessionEvent {
         let workspace = "/home/user/project".to_owned();
         self.event(SessionCreated { workspace, model: None, helve: "0.1.0".to_owned(), parent: None })
     }
 
-    pub fn says(&mut self, text: &str) -> Event {
+    pub fn user_message(&mut self, text: &str) -> SessionEvent {
         let message = self.draw();
-        self.event(UserMessage { message, parts: vec![Part::Text(TextPart::said(text))] })
+        self.event(UserMessage { message, parts: vec![MessagePart::Text(TextPart::said(text))] })
     }
 
     /// A whole step: a request, an answer with some calls, and their results.
-    pub fn step(&mut self, answer: &str, calls: &[(&str, &str)]) -> Vec<Event> {
+    pub fn step(&mut self, answer: &str, calls: &[(&str, &str)]) -> Vec<SessionEvent> {
         let message = self.draw();
         self.step = Some(self.draw());
         let request = self.draw();
@@ -74,7 +74,7 @@ impl Session {
         let calls: Vec<(CallId, &str, &str)> =
             calls.iter().map(|(name, result)| (self.draw(), *name, *result)).collect();
         let tools = calls.iter().map(|(call, name, _)| {
-            Part::Tool(Box::new(ToolPart {
+            MessagePart::Tool(Box::new(ToolPart {
                 call: *call,
                 name: (*name).to_owned(),
                 input: json!({"path": "src/main.rs"}),
@@ -83,7 +83,7 @@ impl Session {
                 state: ToolState::Pending,
             }))
         });
-        let text = Part::Text(TextPart::said(answer));
+        let text = MessagePart::Text(TextPart::said(answer));
         let parts = std::iter::once(text).chain(tools).collect();
         let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
         events.push(self.event(ResponseEnded { message, parts, stop }));
@@ -92,30 +92,30 @@ impl Session {
             let output = ToolOutput { text: result.to_owned(), ..ToolOutput::default() };
             events.push(self.event(ToolEnded { call, end: ToolState::Completed { output } }));
         }
-        let usage = Usage { input: 1200, output: 80, cache_read: 4000, ..Usage::default() };
+        let usage = TokenUsage { input: 1200, output: 80, cache_read: 4000, ..TokenUsage::default() };
         events.push(self.event(StepEnded { usage, cost: Cost::from_pico_dollars(6_000_000_000), stop }));
         self.step = None;
         events
     }
 
     /// A summary of everything up to an event.
-    pub fn compacts(&mut self, summary: &str, through: Seq) -> Event {
+    pub fn compaction_ended(&mut self, summary: &str, through: Seq) -> SessionEvent {
         let message = self.draw();
         let summary = Some(summary.to_owned());
         self.event(CompactionEnded { message, summary, through, tokens_before: 2, tokens_after: 1 })
     }
 
-    pub fn ends(&mut self) -> Event {
-        self.event(TurnEnded { outcome: Outcome::EndTurn, metrics: TurnMetrics::default() })
+    pub fn turn_ended(&mut self) -> SessionEvent {
+        self.event(TurnEnded { outcome: TurnOutcome::EndTurn, metrics: TurnMetrics::default() })
     }
 }
 
 /// One event body of every kind, with every field set.
-pub fn every_kind() -> Vec<Body> {
+pub fn sample_event_bodies() -> Vec<EventBody> {
     let blob = BlobId::from_hash([0xab; 32]);
     let change = FileChange {
         path: "src/main.rs".to_owned(),
-        change: Change::Moved { from: "src/old.rs".to_owned() },
+        change: FileChangeKind::Moved { from: "src/old.rs".to_owned() },
         added_lines: 3,
         removed_lines: 1,
         before: Some(blob),
@@ -124,11 +124,11 @@ pub fn every_kind() -> Vec<Body> {
         mode_after: Some(0o100_755),
     };
     let file = FilePart { name: "shot.png".to_owned(), media_type: "image/png".to_owned(), content: blob };
-    let usage = Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 };
+    let usage = TokenUsage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 };
     let cost = Cost::from_pico_dollars(75_000_000);
-    let text = |text: &str| Part::Text(TextPart::said(text));
-    let tool = Part::Tool(Box::new(ToolPart {
-        call: id(4),
+    let text = |text: &str| MessagePart::Text(TextPart::said(text));
+    let tool = MessagePart::Tool(Box::new(ToolPart {
+        call: sample_id(4),
         name: "read".to_owned(),
         input: json!({"path": "src/main.rs", "limit": 10}),
         wire_id: Some("toolu_01".to_owned()),
@@ -149,25 +149,30 @@ pub fn every_kind() -> Vec<Body> {
             workspace: "/home/user/project".to_owned(),
             model: Some(model.clone()),
             helve: "0.1.0".to_owned(),
-            parent: Some(ParentCall { session: id(9), call: id(8) }),
+            parent: Some(ParentCall { session: sample_id(9), call: sample_id(8) }),
         }
         .into(),
         SessionOpened { helve: "0.1.0".to_owned() }.into(),
         SessionRenamed { title: "Fix the parser".to_owned() }.into(),
-        StatusChanged { status: Status::WaitingForPerson }.into(),
+        StatusChanged { status: SessionStatus::WaitingForPerson }.into(),
         QueueChanged {
-            queue: vec![Queued { message: id(3), delivery: Delivery::Steer, parts: vec![text("stop that")] }],
+            queue: vec![QueuedMessage {
+                message: sample_id(3),
+                delivery: PromptDelivery::Steer,
+                parts: vec![text("stop that")],
+            }],
         }
         .into(),
         TurnStarted { limits: TurnLimits { steps: Some(50), cost: Some(cost), time_ms: Some(60_000) } }
             .into(),
-        UserMessage { message: id(3), parts: vec![text("fix it"), Part::File(file)] }.into(),
-        NoteAdded { message: id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }.into(),
+        UserMessage { message: sample_id(3), parts: vec![text("fix it"), MessagePart::File(file)] }.into(),
+        NoteAdded { message: sample_id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }
+            .into(),
         SnapshotTaken { tree: "4b825dc6".to_owned() }.into(),
         DialogueBegan { model: model.clone(), effort: None, manner: json!({"wire": "messages"}) }.into(),
         StepStarted {
-            message: id(3),
-            request: id(7),
+            message: sample_id(3),
+            request: sample_id(7),
             model: model.clone(),
             number: 1,
             kept: 0,
@@ -180,13 +185,13 @@ pub fn every_kind() -> Vec<Body> {
         ThinkingDelta { index: 0, text: "Hm".to_owned() }.into(),
         ThinkingEnded { index: 0, summary: Some("Thought".to_owned()) }.into(),
         TextDelta { index: 1, text: "I see".to_owned() }.into(),
-        CallAnnounced { index: 2, call: id(4), name: "read".to_owned() }.into(),
-        CallDelta { call: id(4), arguments: "{\"pa".to_owned() }.into(),
+        CallAnnounced { index: 2, call: sample_id(4), name: "read".to_owned() }.into(),
+        CallDelta { call: sample_id(4), arguments: "{\"pa".to_owned() }.into(),
         ResponsePartial { text: "I see".to_owned() }.into(),
         ResponseEnded {
-            message: id(3),
+            message: sample_id(3),
             parts: vec![
-                Part::Reasoning(ReasoningPart {
+                MessagePart::Reasoning(ReasoningPart {
                     text: "Hm".to_owned(),
                     sealed: json!({"signature": "c2ln"}),
                 }),
@@ -199,67 +204,73 @@ pub fn every_kind() -> Vec<Body> {
         RetryScheduled { attempt: 1, delay_ms: 500, reason: "the server is overloaded (529)".to_owned() }
             .into(),
         QuestionAsked {
-            call: id(4),
+            call: sample_id(4),
             text: "Which one?".to_owned(),
             options: vec!["this".to_owned(), "that".to_owned()],
         }
         .into(),
-        QuestionAnswered { call: id(4), answer: Some("that".to_owned()) }.into(),
+        QuestionAnswered { call: sample_id(4), answer: Some("that".to_owned()) }.into(),
         ApprovalRequested {
-            approval: id(5),
-            call: id(4),
+            approval: sample_id(5),
+            call: sample_id(4),
             effects: vec!["runs: cargo test".to_owned()],
             reason: "no rule covers it".to_owned(),
             diff: None,
             rules: vec!["shell(cargo test:*)".to_owned()],
         }
         .into(),
-        ApprovalResolved { approval: id(5), answer: Answer::Reject { message: Some("not now".to_owned()) } }
-            .into(),
-        ToolStarted { call: id(4), class: ToolClass::Changes }.into(),
-        ToolOutputDelta { call: id(4), text: "Compiling".to_owned() }.into(),
-        ToolEnded { call: id(4), end: ToolState::Completed { output } }.into(),
+        ApprovalResolved {
+            approval: sample_id(5),
+            answer: ApprovalAnswer::Reject { message: Some("not now".to_owned()) },
+        }
+        .into(),
+        ToolStarted { call: sample_id(4), class: ToolClass::Changes }.into(),
+        ToolOutputDelta { call: sample_id(4), text: "Compiling".to_owned() }.into(),
+        ToolEnded { call: sample_id(4), end: ToolState::Completed { output } }.into(),
         FilesChanged {
-            call: Some(id(4)),
+            call: Some(sample_id(4)),
             changes: vec![change],
             diff: "--- src/old.rs\n+++ src/main.rs\n".to_owned(),
-            not_kept: vec![NotKept {
+            not_kept: vec![IrreversibleChange {
                 path: "big.bin".to_owned(),
                 why: "it is too large to be kept".to_owned(),
             }],
         }
         .into(),
         SubagentStarted {
-            call: id(4),
-            session: id(9),
+            call: sample_id(4),
+            session: sample_id(9),
             agent: AgentName::new("explore"),
             description: "find the parser".to_owned(),
         }
         .into(),
-        SubagentActivity { session: id(9), text: "reads src/parse.rs".to_owned() }.into(),
-        SubagentEnded { session: id(9), outcome: Outcome::Goal, usage, cost }.into(),
-        PlanChanged { tasks: vec![Task { text: "find it".to_owned(), state: TaskState::InProgress }] }.into(),
+        SubagentActivity { session: sample_id(9), text: "reads src/parse.rs".to_owned() }.into(),
+        SubagentEnded { session: sample_id(9), outcome: TurnOutcome::Goal, usage, cost }.into(),
+        PlanChanged {
+            tasks: vec![PlanTask { text: "find it".to_owned(), state: PlanTaskState::InProgress }],
+        }
+        .into(),
         StepEnded { usage, cost, stop: StopReason::ToolUse }.into(),
         ModelSwitched { from: model.clone(), to: model, reason: "unavailable".to_owned() }.into(),
         AgentSwitched { from: AgentName::new("plan"), to: AgentName::new("build") }.into(),
-        ModeSwitched { from: Mode::Plan, to: Mode::AcceptEdits }.into(),
+        ModeSwitched { from: PermissionMode::Plan, to: PermissionMode::AcceptEdits }.into(),
         ToolsRefreshed { reason: "the MCP server docs came back".to_owned() }.into(),
         CompactionStarted { reason: "full".to_owned() }.into(),
         CompactionEnded {
-            message: id(6),
+            message: sample_id(6),
             summary: Some("The user wants the parser fixed.".to_owned()),
             through: Seq(20),
             tokens_before: 90_000,
             tokens_after: 4_000,
         }
         .into(),
-        OutputsPruned { calls: vec![id(4)], tokens: 21_000 }.into(),
+        OutputsPruned { calls: vec![sample_id(4)], tokens: 21_000 }.into(),
         Rewound { to: Seq(4), scope: RewindScope::Both }.into(),
-        LimitReached { limit: Limit::Steps, text: "50 of 50 steps were used".to_owned() }.into(),
+        LimitReached { limit: LimitKind::Steps, text: "50 of 50 steps were used".to_owned() }.into(),
         ErrorRaised { what: "a".to_owned(), why: "b".to_owned(), hint: "c".to_owned(), is_about_keys: true }
             .into(),
         TurnEnded {
-            outcome: Outcome::EndTurn,
+            outcome: TurnOutcome::EndTurn,
             metrics: TurnMetrics {
                 steps: 1,
                 calls: 2,

@@ -15,11 +15,11 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
 /// So much that has left the window at the top can be looked at.
-const SCROLLBACK: usize = 2_000;
+const SCROLLBACK_ROWS: usize = 2_000;
 
-pub struct Window {
+pub struct TerminalWindow {
     keyboard: Option<File>,
-    drawn: Arc<Drawn>,
+    drawn: Arc<EmulatedScreen>,
     is_torn: Arc<AtomicBool>,
     /// The side of the program, kept open so that its state can be looked at afterwards.
     side: File,
@@ -27,15 +27,15 @@ pub struct Window {
     child: Child,
 }
 
-struct Drawn {
+struct EmulatedScreen {
     parser: Mutex<vt100::Parser>,
     /// Told after each piece of output.
     changed: Condvar,
 }
 
-impl Window {
+impl TerminalWindow {
     /// Starts a program that has this terminal as its own.
-    pub fn start(program: &Command, rows: u16, columns: u16) -> Window {
+    pub fn start(program: &Command, rows: u16, columns: u16) -> TerminalWindow {
         let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
@@ -50,8 +50,8 @@ impl Window {
         };
         let side = open();
         let before = tcgetattr(&side).unwrap();
-        let parser = Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK));
-        let drawn = Arc::new(Drawn { parser, changed: Condvar::new() });
+        let parser = Mutex::new(vt100::Parser::new(rows, columns, SCROLLBACK_ROWS));
+        let drawn = Arc::new(EmulatedScreen { parser, changed: Condvar::new() });
         let is_torn = Arc::new(AtomicBool::new(false));
         let (emulator, torn) = (drawn.clone(), is_torn.clone());
         std::thread::spawn(move || {
@@ -67,7 +67,7 @@ impl Window {
         command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.current_dir(program.get_current_dir().unwrap());
         let child = command.stdin(open()).stdout(open()).stderr(open()).spawn().unwrap();
-        Window { keyboard: Some(keyboard), drawn, is_torn, side, before, child }
+        TerminalWindow { keyboard: Some(keyboard), drawn, is_torn, side, before, child }
     }
 
     pub fn text(&self) -> String {
@@ -107,7 +107,11 @@ impl Window {
     }
 
     /// Waits until something is drawn, and tells when that was.
-    pub fn moment(&self, patience: Duration, is_so: impl Fn(&vt100::Screen) -> bool) -> Option<Instant> {
+    pub fn wait_for_screen(
+        &self,
+        patience: Duration,
+        is_so: impl Fn(&vt100::Screen) -> bool,
+    ) -> Option<Instant> {
         let until = Instant::now() + patience;
         let mut parser = self.drawn.parser.lock().unwrap();
         loop {
@@ -213,7 +217,7 @@ fn size(rows: u16, columns: u16) -> Winsize {
     Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
-impl Drop for Window {
+impl Drop for TerminalWindow {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

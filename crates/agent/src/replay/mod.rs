@@ -7,74 +7,77 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_journal::{Ending, Journal, Payloads};
-use helve_models::{Client, Dialogue, Difference, Manner, Patience, Prompt, Timeouts};
+use helve_journal::{Journal, JournalBlobLoader, LogReadEnd};
+use helve_models::{
+    Dialogue, EncodingProfile, ModelClient, ModelPrompt, RequestDifference, RequestTimeouts, RetryStrategy,
+};
 use helve_protocol::{
-    Body, Clock, Event, Ids, Mode, ModelName, Outcome, Seq, SessionId, SessionState, TurnLimits,
+    Clock, EventBody, IdSource, ModelName, PermissionMode, Seq, SessionEvent, SessionId, SessionState,
+    TurnLimits, TurnOutcome,
 };
 use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::Gate;
-use crate::record::{Error, Recorder};
-use crate::session::{House, Limits, Session};
-use crate::watching::Watching;
-pub(crate) use tape::Tape;
-use tape::{Answers, Paper, Sent, Taped};
+use crate::change_tracker::ChangeTracker;
+use crate::gate::PermissionGate;
+use crate::recorder::{Recorder, SessionError};
+use crate::session::{Services, Session, TurnBudget};
+pub(crate) use tape::ReplayTape;
+use tape::{ReplayLog, TapedAnswers, TapedRequest, TapedTool};
 
 /// What a replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ReplayReport {
     pub turns: usize,
     /// The requests that were compared.
     pub requests: usize,
     /// Those whose bytes, or the manner in which they were written, were not kept, so that nothing can be said of them.
     pub unkept: usize,
-    pub differences: Vec<Mismatch>,
+    pub differences: Vec<ReplayMismatch>,
     /// The versions that wrote the record.
     pub versions: Vec<String>,
 }
 
 /// Something that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mismatch {
+pub struct ReplayMismatch {
     /// Counted from 1.
     pub turn: usize,
     /// Counted within the turn, from 1.
     pub step: usize,
-    pub what: What,
+    pub what: MismatchKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum MismatchKind {
     /// Another request.
-    Request(Difference),
+    Request(RequestDifference),
     /// More or fewer of them.
     Requests {
         recorded: usize,
         now: usize,
     },
     Outcome {
-        recorded: Outcome,
-        now: Outcome,
+        recorded: TurnOutcome,
+        now: TurnOutcome,
     },
 }
 
 /// Replays a session with what this build tells models. `prompt` is without what depends on the machine: that is on record.
-pub async fn replay(
+pub async fn replay_session(
     journal: Arc<dyn Journal>,
     session: SessionId,
-    prompt: &Prompt,
+    prompt: &ModelPrompt,
     tools: &[Arc<dyn Tool>],
-) -> Result<Report, Error> {
+) -> Result<ReplayReport, SessionError> {
     let mut events = Vec::new();
     let ending = journal.read(session, Seq::START, &mut |event| {
         events.push(event);
         ControlFlow::Continue(())
     })?;
-    let payloads = Arc::new(journal.payloads(session)?);
-    let sent = Sent::new(payloads.clone());
-    let mut player = Player {
+    let payloads = Arc::new(journal.blob_loader(session)?);
+    let sent = TapedRequest::new(payloads.clone());
+    let mut player = SessionReplayer {
         journal,
         payloads,
         session,
@@ -83,35 +86,35 @@ pub async fn replay(
         state: SessionState::default(),
         dialogue: None,
         sent,
-        report: Report::default(),
+        report: ReplayReport::default(),
     };
     player.play(&events).await?;
-    if matches!(ending, Ending::Damaged(_)) {
+    if matches!(ending, LogReadEnd::Damaged(_)) {
         // Nobody knows what stood behind the damage.
         player.report.unkept += 1;
     }
     Ok(player.report)
 }
 
-struct Player<'a> {
+struct SessionReplayer<'a> {
     journal: Arc<dyn Journal>,
-    payloads: Arc<Payloads>,
+    payloads: Arc<JournalBlobLoader>,
     session: SessionId,
-    prompt: &'a Prompt,
+    prompt: &'a ModelPrompt,
     tools: &'a [Arc<dyn Tool>],
     /// Where the recorded session stands.
     state: SessionState,
     dialogue: Option<Dialogue>,
     /// What was sent last.
-    sent: Sent,
-    report: Report,
+    sent: TapedRequest,
+    report: ReplayReport,
 }
 
-impl Player<'_> {
-    async fn play(&mut self, events: &[Event]) -> Result<(), Error> {
+impl SessionReplayer<'_> {
+    async fn play(&mut self, events: &[SessionEvent]) -> Result<(), SessionError> {
         let mut rest = events;
         while let Some((event, after)) = rest.split_first() {
-            if matches!(event.body, Body::TurnStarted(_)) {
+            if matches!(event.body, EventBody::TurnStarted(_)) {
                 let length = 1 + after.iter().take_while(|later| later.turn == event.turn).count();
                 let (turn, after) = rest.split_at(length.min(rest.len()));
                 self.turn(turn).await?;
@@ -127,20 +130,20 @@ impl Player<'_> {
     }
 
     /// What happens between turns and changes how the model is spoken with.
-    fn between(&mut self, event: &Event) {
+    fn between(&mut self, event: &SessionEvent) {
         match &event.body {
-            Body::SessionCreated(created) => self.note_version(&created.helve),
-            Body::SessionOpened(opened) => {
+            EventBody::SessionCreated(created) => self.note_version(&created.helve),
+            EventBody::SessionOpened(opened) => {
                 self.note_version(&opened.helve);
                 self.dialogue = None;
             }
-            Body::DialogueBegan(began) => {
-                let Ok(manner) = serde_json::from_value::<Manner>(began.manner.clone()) else {
+            EventBody::DialogueBegan(began) => {
+                let Ok(manner) = serde_json::from_value::<EncodingProfile>(began.manner.clone()) else {
                     self.dialogue = None;
                     return;
                 };
-                let tape = Arc::new(Tape::default());
-                let target = manner.target(began.model.clone(), Box::new(Answers(tape)));
+                let tape = Arc::new(ReplayTape::default());
+                let target = manner.target(began.model.clone(), Box::new(TapedAnswers(tape)));
                 match &mut self.dialogue {
                     Some(dialogue) => {
                         dialogue.switch(target, "");
@@ -152,7 +155,7 @@ impl Player<'_> {
                     }
                 }
             }
-            Body::Rewound(_) => {
+            EventBody::Rewound(_) => {
                 if let Some(dialogue) = &mut self.dialogue {
                     dialogue.renew();
                 }
@@ -167,31 +170,36 @@ impl Player<'_> {
         }
     }
 
-    async fn turn(&mut self, events: &[Event]) -> Result<(), Error> {
+    async fn turn(&mut self, events: &[SessionEvent]) -> Result<(), SessionError> {
         self.report.turns += 1;
         // Nobody told in a way that we know how the model was written to.
         let Some(dialogue) = self.dialogue.take() else {
             self.report.unkept += requests_of(events);
             return Ok(());
         };
-        let (task, tape) = Tape::read(events, std::mem::take(&mut self.sent));
+        let (task, tape) = ReplayTape::read(events, std::mem::take(&mut self.sent));
         let tape = Arc::new(tape);
         let mut state = self.state.clone();
         state.queue = tape.first_steering.clone();
-        let log =
-            Paper { session: self.session, last: self.state.history.last(), payloads: self.payloads.clone() };
-        let (clock, ids): (Arc<dyn Clock>, Arc<dyn Ids>) = (tape.clone(), tape.clone());
+        let log = ReplayLog {
+            session: self.session,
+            last: self.state.history.last(),
+            payloads: self.payloads.clone(),
+        };
+        let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdSource>) = (tape.clone(), tape.clone());
         let record = Recorder::new(Box::new(log), state, clock.clone(), ids.clone());
         let _ = tape.record.set(record.clone());
-        let offered = dialogue.manner().tools;
+        let offered = dialogue.encoding_profile().tools;
         let tools = self.tools.iter().filter(|tool| offered.iter().any(|name| name == tool.name()));
-        let house = House {
+        let house = Services {
             journal: self.journal.clone(),
             clock,
             ids,
-            tools: tools.map(|tool| Arc::new(Taped(tool.clone(), tape.clone())) as Arc<dyn Tool>).collect(),
-            gate: Gate::recorded(tape.clone()),
-            mode: Mode::Ask,
+            tools: tools
+                .map(|tool| Arc::new(TapedTool(tool.clone(), tape.clone())) as Arc<dyn Tool>)
+                .collect(),
+            gate: PermissionGate::recorded(tape.clone()),
+            mode: PermissionMode::Ask,
             limits: limits_of(events),
             models: Arc::new(|_| Err("a replay asks nobody".to_owned())),
             root: std::path::PathBuf::new(),
@@ -200,7 +208,7 @@ impl Player<'_> {
             version: String::new(),
         };
         let mut session = Session::with(record, with_answers(dialogue, events, &tape, self.prompt), house);
-        session.watching = Watching::Tape(tape.clone());
+        session.watching = ChangeTracker::Tape(tape.clone());
         let outcome = session.work(task, &CancellationToken::new()).await?;
         self.dialogue = Some(session.dialogue);
         self.sent = tape.sent();
@@ -208,43 +216,49 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn judge(&mut self, events: &[Event], tape: &Tape, now: Outcome) {
+    fn judge(&mut self, events: &[SessionEvent], tape: &ReplayTape, now: TurnOutcome) {
         let recorded = requests_of(events);
         let found = tape.found();
         self.report.requests += found.compared;
         self.report.unkept += found.unkept;
         let turn = self.report.turns;
         for (step, difference) in &found.differences {
-            let what = What::Request(difference.clone());
-            self.report.differences.push(Mismatch { turn, step: *step, what });
+            let what = MismatchKind::Request(difference.clone());
+            self.report.differences.push(ReplayMismatch { turn, step: *step, what });
         }
         if found.asked != recorded {
-            let what = What::Requests { recorded, now: found.asked };
-            self.report.differences.push(Mismatch { turn, step: found.asked, what });
+            let what = MismatchKind::Requests { recorded, now: found.asked };
+            self.report.differences.push(ReplayMismatch { turn, step: found.asked, what });
         }
         let ended = events.iter().find_map(|event| match &event.body {
-            Body::TurnEnded(ended) => Some(ended.outcome),
+            EventBody::TurnEnded(ended) => Some(ended.outcome),
             _ => None,
         });
         if let Some(recorded) = ended.filter(|outcome| *outcome != now && !found.ran_out) {
-            let what = What::Outcome { recorded, now };
-            self.report.differences.push(Mismatch { turn, step: found.asked, what });
+            let what = MismatchKind::Outcome { recorded, now };
+            self.report.differences.push(ReplayMismatch { turn, step: found.asked, what });
         }
     }
 }
 
-fn requests_of(events: &[Event]) -> usize {
-    events.iter().filter(|event| matches!(event.body, Body::StepStarted(_))).count()
+fn requests_of(events: &[SessionEvent]) -> usize {
+    events.iter().filter(|event| matches!(event.body, EventBody::StepStarted(_))).count()
 }
 
 /// A dialogue whose models, also those that took over in this turn, answer from the tape.
-fn with_answers(dialogue: Dialogue, events: &[Event], tape: &Arc<Tape>, prompt: &Prompt) -> Dialogue {
-    let manner = dialogue.manner();
+fn with_answers(
+    dialogue: Dialogue,
+    events: &[SessionEvent],
+    tape: &Arc<ReplayTape>,
+    prompt: &ModelPrompt,
+) -> Dialogue {
+    let manner = dialogue.encoding_profile();
     let name = dialogue.target().name.clone();
-    let of = |name: ModelName, manner: &Manner| manner.target(name, Box::new(Answers(tape.clone())));
+    let of =
+        |name: ModelName, manner: &EncodingProfile| manner.target(name, Box::new(TapedAnswers(tape.clone())));
     let fallbacks = events.iter().filter_map(|event| match &event.body {
-        Body::DialogueBegan(began) => {
-            let manner: Manner = serde_json::from_value(began.manner.clone()).ok()?;
+        EventBody::DialogueBegan(began) => {
+            let manner: EncodingProfile = serde_json::from_value(began.manner.clone()).ok()?;
             Some(of(began.model.clone(), &manner))
         }
         _ => None,
@@ -253,17 +267,22 @@ fn with_answers(dialogue: Dialogue, events: &[Event], tape: &Arc<Tape>, prompt: 
     dialogue.again(of(name, &manner), fallbacks, manner.prompt(prompt.clone()))
 }
 
-fn limits_of(events: &[Event]) -> Limits {
+fn limits_of(events: &[SessionEvent]) -> TurnBudget {
     let told = events.iter().find_map(|event| match &event.body {
-        Body::TurnStarted(started) => Some(started.limits),
+        EventBody::TurnStarted(started) => Some(started.limits),
         _ => None,
     });
     let TurnLimits { steps, cost, .. } = told.unwrap_or_default();
-    Limits { steps: steps.unwrap_or(u32::MAX), cost, time: None }
+    TurnBudget { steps: steps.unwrap_or(u32::MAX), cost, time: None }
 }
 
 /// A client that is never used: recorded models need none.
-fn idle_client() -> Arc<Client> {
-    let clock = Arc::new(Tape::default());
-    Arc::new(Client::new(clock, Box::new(|| Duration::ZERO), Patience::Short, Timeouts::default()))
+fn idle_client() -> Arc<ModelClient> {
+    let clock = Arc::new(ReplayTape::default());
+    Arc::new(ModelClient::new(
+        clock,
+        Box::new(|| Duration::ZERO),
+        RetryStrategy::Short,
+        RequestTimeouts::default(),
+    ))
 }

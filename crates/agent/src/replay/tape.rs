@@ -3,81 +3,85 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use helve_journal::{Payloads, SessionLog};
-use helve_models::{Answer, Difference, Failure, FailureKind, Recorded, Request, first_difference};
-use helve_protocol::{
-    BlobError, BlobId, Blobs, Body, CallId, Clock, Delivery, Event, Id, IdKind, Ids, Interruption, MessageId,
-    Needs, Outcome, Part, QueueChanged, Queued, RequestId, Seq, SessionId, StepId, StepStarted, StopReason,
-    Timestamp, ToolClass, ToolState, Usage,
+use helve_journal::{JournalBlobLoader, SessionLog};
+use helve_models::{
+    FailureKind, ModelAnswer, ModelRequest, RecordedAnswers, RequestDifference, RequestFailure,
+    first_difference,
 };
-use helve_tools::{Context, Running, Tool, ToolFailure, Touches};
+use helve_protocol::{
+    BlobError, BlobId, BlobStore, CallId, CallPermissions, Clock, EventBody, GeneratedId, IdKind, IdSource,
+    Interruption, MessageId, MessagePart, PromptDelivery, QueueChanged, QueuedMessage, RequestId, Seq,
+    SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolClass, ToolState,
+    TurnOutcome,
+};
+use helve_tools::{ChangeScope, Tool, ToolContext, ToolFailure, ToolFuture};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::gate::Decision;
-use crate::record::Recorder;
-use crate::session::Task;
+use crate::change_tracker::OUTSIDE_NOTE_TOPICS;
+use crate::gate::CallDecision;
+use crate::recorder::Recorder;
+use crate::session::TurnTask;
 use crate::turn::is_steering;
-use crate::watching::TOPICS;
 
 /// What one turn of the record holds, and what was found while it was played.
 #[derive(Default)]
-pub(crate) struct Tape {
-    reel: Mutex<Reel>,
+pub(crate) struct ReplayTape {
+    reel: Mutex<TapeState>,
     now: Timestamp,
     /// What a person said before the first step.
-    pub(super) first_steering: Vec<Queued>,
+    pub(super) first_steering: Vec<QueuedMessage>,
     /// Where what a person said is told.
     pub(super) record: OnceLock<Recorder>,
 }
 
 #[derive(Default)]
-struct Reel {
-    steps: VecDeque<Step>,
+struct TapeState {
+    steps: VecDeque<TapedStep>,
     ends: HashMap<CallId, ToolState>,
     ids: HashMap<IdKind, VecDeque<Uuid>>,
     drawn: u128,
     /// Whether the turn came to its own end, so that nothing is missing.
     is_whole: bool,
-    sent: Sent,
-    found: Found,
+    sent: TapedRequest,
+    found: ReplayFindings,
 }
 
 /// What was found while a turn was played.
 #[derive(Clone, Default)]
-pub(super) struct Found {
+pub(super) struct ReplayFindings {
     pub(super) asked: usize,
     pub(super) compared: usize,
     pub(super) unkept: usize,
     /// By the step.
-    pub(super) differences: Vec<(usize, Difference)>,
+    pub(super) differences: Vec<(usize, RequestDifference)>,
     /// The record ends here: somebody interrupted, or the program ended.
     pub(super) ran_out: bool,
 }
 
-struct Step {
+struct TapedStep {
     request: StepStarted,
-    end: End,
-    usage: Usage,
+    end: TapedStepEnd,
+    usage: TokenUsage,
     /// What a person said before the next one.
-    steering: Vec<Queued>,
+    steering: Vec<QueuedMessage>,
     /// What was told before it of the world outside.
     outside: Vec<(&'static str, String)>,
 }
 
-enum End {
+enum TapedStepEnd {
     Open,
-    Answered(Vec<Part>, StopReason),
+    Answered(Vec<MessagePart>, StopReason),
     Failed(FailureKind, String),
 }
 
-impl Reel {
+impl TapeState {
     /// Takes the ids that an event was drawn with.
-    fn ids(&mut self, event: &Event) {
+    fn ids(&mut self, event: &SessionEvent) {
         match &event.body {
-            Body::TurnStarted(_) => self.id(event.turn),
-            Body::NoteAdded(note) => self.id(Some(note.message)),
-            Body::StepStarted(step) => {
+            EventBody::TurnStarted(_) => self.id(event.turn),
+            EventBody::NoteAdded(note) => self.id(Some(note.message)),
+            EventBody::StepStarted(step) => {
                 let messages = self.ids.entry(MessageId::KIND).or_default();
                 // The next model goes on with the same message.
                 if messages.back() != Some(&step.message.uuid()) {
@@ -90,31 +94,33 @@ impl Reel {
         }
     }
 
-    fn id<T: Id + Into<Uuid>>(&mut self, id: Option<T>) {
+    fn id<T: GeneratedId + Into<Uuid>>(&mut self, id: Option<T>) {
         self.ids.entry(T::KIND).or_default().extend(id.map(Into::into));
     }
 }
 
-impl Tape {
+impl ReplayTape {
     /// Reads what a turn was about, and what it needs to be played.
-    pub(super) fn read(events: &[Event], sent: Sent) -> (Task, Tape) {
-        let mut tape =
-            Tape { now: events.first().map_or(Timestamp::default(), |event| event.time), ..Tape::default() };
-        let mut reel = Reel { sent, ..Reel::default() };
-        let mut task = Task::GoOn;
+    pub(super) fn read(events: &[SessionEvent], sent: TapedRequest) -> (TurnTask, ReplayTape) {
+        let mut tape = ReplayTape {
+            now: events.first().map_or(Timestamp::default(), |event| event.time),
+            ..ReplayTape::default()
+        };
+        let mut reel = TapeState { sent, ..TapeState::default() };
+        let mut task = TurnTask::ContinueTurn;
         let mut waiting = Vec::new();
         let mut outside = Vec::new();
         for (place, event) in events.iter().enumerate() {
             reel.ids(event);
             match &event.body {
                 // Right behind the turn's beginning; one that comes later was handed over.
-                Body::UserMessage(said) if place == 1 => {
-                    task = Task::Said { message: said.message, parts: said.parts.clone() };
+                EventBody::UserMessage(said) if place == 1 => {
+                    task = TurnTask::UserMessage { message: said.message, parts: said.parts.clone() };
                 }
-                Body::UserMessage(said) => {
-                    let queued = Queued {
+                EventBody::UserMessage(said) => {
+                    let queued = QueuedMessage {
                         message: said.message,
-                        delivery: Delivery::Steer,
+                        delivery: PromptDelivery::Steer,
                         parts: said.parts.clone(),
                     };
                     match reel.steps.back_mut() {
@@ -122,48 +128,50 @@ impl Tape {
                         None => tape.first_steering.push(queued),
                     }
                 }
-                Body::QueueChanged(changed) => waiting.clone_from(&changed.queue),
-                Body::StepStarted(step) => {
+                EventBody::QueueChanged(changed) => waiting.clone_from(&changed.queue),
+                EventBody::StepStarted(step) => {
                     let request = step.clone();
-                    let (end, usage, steering) = (End::Open, Usage::default(), Vec::new());
+                    let (end, usage, steering) = (TapedStepEnd::Open, TokenUsage::default(), Vec::new());
                     let outside = std::mem::take(&mut outside);
-                    reel.steps.push_back(Step { request, end, usage, steering, outside });
+                    reel.steps.push_back(TapedStep { request, end, usage, steering, outside });
                 }
-                Body::NoteAdded(note) => {
-                    let topic = TOPICS.iter().find(|topic| **topic == note.topic);
+                EventBody::NoteAdded(note) => {
+                    let topic = OUTSIDE_NOTE_TOPICS.iter().find(|topic| **topic == note.topic);
                     outside.extend(topic.map(|topic| (*topic, note.text.clone())));
                 }
-                Body::ResponseEnded(response) => {
+                EventBody::ResponseEnded(response) => {
                     if let Some(step) = reel.steps.back_mut() {
-                        step.end = End::Answered(response.parts.clone(), response.stop);
+                        step.end = TapedStepEnd::Answered(response.parts.clone(), response.stop);
                     }
                 }
-                Body::StepEnded(ended) => {
+                EventBody::StepEnded(ended) => {
                     if let Some(step) = reel.steps.back_mut() {
                         step.usage = ended.usage;
                     }
                 }
-                Body::ModelSwitched(switch) => {
+                EventBody::ModelSwitched(switch) => {
                     if let Some(step) = reel.steps.back_mut() {
-                        step.end = End::Failed(FailureKind::Server, switch.reason.clone());
+                        step.end = TapedStepEnd::Failed(FailureKind::Server, switch.reason.clone());
                     }
                 }
-                Body::ErrorRaised(error) => {
-                    if let Some(step) = reel.steps.back_mut().filter(|step| matches!(step.end, End::Open)) {
-                        step.end = End::Failed(FailureKind::BadRequest, error.why.clone());
+                EventBody::ErrorRaised(error) => {
+                    if let Some(step) =
+                        reel.steps.back_mut().filter(|step| matches!(step.end, TapedStepEnd::Open))
+                    {
+                        step.end = TapedStepEnd::Failed(FailureKind::BadRequest, error.why.clone());
                     }
                 }
-                Body::TurnEnded(ended) => {
-                    reel.is_whole = !matches!(ended.outcome, Outcome::Cancelled | Outcome::Timeout);
+                EventBody::TurnEnded(ended) => {
+                    reel.is_whole = !matches!(ended.outcome, TurnOutcome::Cancelled | TurnOutcome::Timeout);
                 }
-                Body::ToolEnded(ended) => drop(reel.ends.insert(ended.call, ended.end.clone())),
+                EventBody::ToolEnded(ended) => drop(reel.ends.insert(ended.call, ended.end.clone())),
                 _ => {}
             }
         }
         // What came during the last step and was not handed over any more: it is why the turn did not just end.
         if let Some(step) = reel.steps.back_mut() {
             let said = &step.steering;
-            let is_new = |queued: &Queued| said.iter().all(|said| said.message != queued.message);
+            let is_new = |queued: &QueuedMessage| said.iter().all(|said| said.message != queued.message);
             waiting.retain(|queued| is_steering(queued) && is_new(queued));
             step.steering.append(&mut waiting);
         }
@@ -172,7 +180,7 @@ impl Tape {
     }
 
     /// What was sent last when the turn was over, however far it was played.
-    pub(super) fn sent(&self) -> Sent {
+    pub(super) fn sent(&self) -> TapedRequest {
         let mut reel = self.reel();
         for step in std::mem::take(&mut reel.steps) {
             reel.sent.follow(&step.request);
@@ -180,11 +188,11 @@ impl Tape {
         std::mem::take(&mut reel.sent)
     }
 
-    pub(super) fn found(&self) -> Found {
+    pub(super) fn found(&self) -> ReplayFindings {
         self.reel().found.clone()
     }
 
-    fn reel(&self) -> MutexGuard<'_, Reel> {
+    fn reel(&self) -> MutexGuard<'_, TapeState> {
         self.reel.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -193,24 +201,24 @@ impl Tape {
         self.reel().steps.front_mut().map(|step| std::mem::take(&mut step.outside)).unwrap_or_default()
     }
 
-    pub(crate) fn decision(&self, call: CallId) -> Decision {
+    pub(crate) fn decision(&self, call: CallId) -> CallDecision {
         let mut reel = self.reel();
         match reel.ends.get(&call) {
-            Some(ToolState::Denied { reason }) => Decision::Refused(reason.clone()),
+            Some(ToolState::Denied { reason }) => CallDecision::Refused(reason.clone()),
             Some(ToolState::Interrupted { how: Interruption::NotStarted, .. }) | None => {
                 reel.found.ran_out = true;
-                Decision::Interrupted
+                CallDecision::Interrupted
             }
-            Some(_) => Decision::Allowed(Needs::default()),
+            Some(_) => CallDecision::Allowed(CallPermissions::default()),
         }
     }
 }
 
 /// The answers of a turn.
-pub(super) struct Answers(pub(super) Arc<Tape>);
+pub(super) struct TapedAnswers(pub(super) Arc<ReplayTape>);
 
-impl Recorded for Answers {
-    fn answer(&self, request: &Request) -> Result<Answer, Failure> {
+impl RecordedAnswers for TapedAnswers {
+    fn answer(&self, request: &ModelRequest) -> Result<ModelAnswer, RequestFailure> {
         let mut reel = self.0.reel();
         let step = reel.steps.pop_front();
         if step.is_none() && !reel.is_whole {
@@ -220,7 +228,7 @@ impl Recorded for Answers {
         }
         let asked = reel.found.asked;
         let Some(step) = step else {
-            return Err(Failure::new(FailureKind::Interrupted, "the record ends here"));
+            return Err(RequestFailure::new(FailureKind::Interrupted, "the record ends here"));
         };
         match reel.sent.follow(&step.request) {
             Some(body) => {
@@ -231,29 +239,29 @@ impl Recorded for Answers {
             None => reel.found.unkept += 1,
         }
         let answer = match step.end {
-            End::Answered(parts, stop) => Ok(Answer::written(parts, step.usage, stop)),
-            End::Failed(kind, why) => Err(Failure::new(kind, why)),
-            End::Open => {
+            TapedStepEnd::Answered(parts, stop) => Ok(ModelAnswer::from_recording(parts, step.usage, stop)),
+            TapedStepEnd::Failed(kind, why) => Err(RequestFailure::new(kind, why)),
+            TapedStepEnd::Open => {
                 reel.found.ran_out = true;
-                Err(Failure::new(FailureKind::Interrupted, "the record ends here"))
+                Err(RequestFailure::new(FailureKind::Interrupted, "the record ends here"))
             }
         };
         drop(reel);
         if let Some(record) = self.0.record.get().filter(|_| !step.steering.is_empty()) {
             let said = record.tell(QueueChanged { queue: step.steering });
-            said.map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
+            said.map_err(|error| RequestFailure::new(FailureKind::BadRequest, error.to_string()))?;
         }
         answer
     }
 }
 
-impl Clock for Tape {
+impl Clock for ReplayTape {
     fn now(&self) -> Timestamp {
         self.now
     }
 }
 
-impl Ids for Tape {
+impl IdSource for ReplayTape {
     fn draw(&self, what: IdKind) -> Uuid {
         let mut reel = self.reel();
         let recorded = reel.ids.get_mut(&what).and_then(VecDeque::pop_front);
@@ -265,9 +273,9 @@ impl Ids for Tape {
 }
 
 /// A tool as this build has it, with the results of the record.
-pub(super) struct Taped(pub(super) Arc<dyn Tool>, pub(super) Arc<Tape>);
+pub(super) struct TapedTool(pub(super) Arc<dyn Tool>, pub(super) Arc<ReplayTape>);
 
-impl Tool for Taped {
+impl Tool for TapedTool {
     fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -284,7 +292,7 @@ impl Tool for Taped {
         self.0.class()
     }
 
-    fn touches(&self) -> Touches {
+    fn touches(&self) -> ChangeScope {
         self.0.touches()
     }
 
@@ -296,7 +304,7 @@ impl Tool for Taped {
         self.0.intent(input)
     }
 
-    fn run<'a>(&'a self, _: Value, context: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, _: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             // In which order neighbours end must not matter, so they end in another one than they did.
             for _ in 0..context.call.uuid().as_u128() % 7 {
@@ -318,15 +326,15 @@ impl Tool for Taped {
 
 /// The last recorded request, by its segments.
 #[derive(Clone, Default)]
-pub(super) struct Sent {
-    payloads: Option<Arc<Payloads>>,
+pub(super) struct TapedRequest {
+    payloads: Option<Arc<JournalBlobLoader>>,
     /// None for one whose bytes were lost.
     segments: Vec<Option<Vec<u8>>>,
 }
 
-impl Sent {
-    pub(super) fn new(payloads: Arc<Payloads>) -> Sent {
-        Sent { payloads: Some(payloads), segments: Vec::new() }
+impl TapedRequest {
+    pub(super) fn new(payloads: Arc<JournalBlobLoader>) -> TapedRequest {
+        TapedRequest { payloads: Some(payloads), segments: Vec::new() }
     }
 
     /// Goes on to the next request, and gives its body if it was kept.
@@ -336,18 +344,20 @@ impl Sent {
         self.segments.extend(step.segments.iter().map(|blob| payloads(*blob).ok()));
         let segments: Option<Vec<&[u8]>> = self.segments.iter().map(Option::as_deref).collect();
         let marks: Vec<usize> = step.marks.iter().filter_map(|mark| usize::try_from(*mark).ok()).collect();
-        segments.filter(|segments| !segments.is_empty()).map(|segments| Request::body_of(&segments, &marks))
+        segments
+            .filter(|segments| !segments.is_empty())
+            .map(|segments| ModelRequest::assemble_body(&segments, &marks))
     }
 }
 
 /// A log that keeps nothing. Payloads come from the record.
-pub(super) struct Paper {
+pub(super) struct ReplayLog {
     pub(super) session: SessionId,
     pub(super) last: Seq,
-    pub(super) payloads: Arc<Payloads>,
+    pub(super) payloads: Arc<JournalBlobLoader>,
 }
 
-impl SessionLog for Paper {
+impl SessionLog for ReplayLog {
     fn session(&self) -> SessionId {
         self.session
     }
@@ -356,28 +366,28 @@ impl SessionLog for Paper {
         self.last
     }
 
-    fn append(&mut self, events: &[Event]) -> helve_journal::Result<()> {
+    fn append(&mut self, events: &[SessionEvent]) -> helve_journal::JournalResult<()> {
         self.last = events.last().map_or(self.last, |event| event.seq);
         Ok(())
     }
 
-    fn sync(&mut self) -> helve_journal::Result<()> {
+    fn sync(&mut self) -> helve_journal::JournalResult<()> {
         Ok(())
     }
 
-    fn blobs(&self) -> Arc<dyn Blobs> {
-        Arc::new(RecordedBlobs(self.payloads.clone()))
+    fn blobs(&self) -> Arc<dyn BlobStore> {
+        Arc::new(ReplayBlobStore(self.payloads.clone()))
     }
 }
 
-struct RecordedBlobs(Arc<Payloads>);
+struct ReplayBlobStore(Arc<JournalBlobLoader>);
 
-impl Blobs for RecordedBlobs {
+impl BlobStore for ReplayBlobStore {
     fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
         Ok(BlobId::from_hash([0; 32]))
     }
 
-    fn put_soon(&self, content: &[u8]) -> Result<BlobId, BlobError> {
+    fn put_unsynced(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         self.put(content)
     }
 

@@ -4,12 +4,12 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{Feed, Gate, Handle, Session};
+use helve_agent::{Feed, PermissionGate, Session, SessionHandle};
 use helve_journal::MemoryJournal;
-use helve_models::Target;
-use helve_models::script::Script;
+use helve_models::ModelTarget;
+use helve_models::script::ModelScript;
 use helve_protocol::*;
-use helve_tools::{Context, Running, Tool};
+use helve_tools::{Tool, ToolContext, ToolFuture};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ impl Tool for Slow {
     fn intent(&self, _: &Value) -> String {
         format!("{} for a while", self.1)
     }
-    fn run<'a>(&'a self, _: Value, context: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, _: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             context.live.show("one ");
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -59,18 +59,18 @@ fn slow_tools() -> Vec<Arc<dyn Tool>> {
 }
 
 struct Talk {
-    handle: Handle,
+    handle: SessionHandle,
     feed: Feed,
     journal: Arc<MemoryJournal>,
 }
 
 impl Talk {
-    async fn say(&self, text: &str, delivery: Delivery) {
-        self.handle.send(Command::Submit(Prompt { parts: said(text), delivery })).await;
+    async fn say(&self, text: &str, delivery: PromptDelivery) {
+        self.handle.send(SessionCommand::Submit(UserPrompt { parts: said(text), delivery })).await;
     }
 
     /// Waits for an event, and gives it.
-    async fn until(&mut self, is_it: impl Fn(&Body) -> bool) -> Arc<Event> {
+    async fn until(&mut self, is_it: impl Fn(&EventBody) -> bool) -> Arc<SessionEvent> {
         loop {
             let event = self.feed.next().await.expect("the session has ended");
             if is_it(&event.body) {
@@ -79,25 +79,25 @@ impl Talk {
         }
     }
 
-    async fn turn_ends(&mut self) -> Outcome {
-        let event = self.until(|body| matches!(body, Body::TurnEnded(_))).await;
-        let Body::TurnEnded(ended) = &event.body else { unreachable!() };
+    async fn turn_ends(&mut self) -> TurnOutcome {
+        let event = self.until(|body| matches!(body, EventBody::TurnEnded(_))).await;
+        let EventBody::TurnEnded(ended) = &event.body else { unreachable!() };
         ended.outcome
     }
 
-    async fn queue(&self) -> Vec<Queued> {
-        let Reply::Queue { queue } = self.handle.ask(Query::Queue).await else { panic!() };
+    async fn queue(&self) -> Vec<QueuedMessage> {
+        let QueryReply::Queue { queue } = self.handle.ask(SessionQuery::Queue).await else { panic!() };
         queue
     }
 
     /// Who said what, in the order in which the model saw it.
     fn said(&self) -> Vec<String> {
         let events = events(&self.journal, self.handle.session());
-        let history = History::of(&events);
+        let history = ConversationHistory::of(&events);
         let texts = history.messages().flat_map(|message| {
             message.parts.iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text.text.clone()),
-                Part::Tool(tool) => Some(format!("[{}]", tool.name)),
+                MessagePart::Text(text) => Some(text.text.clone()),
+                MessagePart::Tool(tool) => Some(format!("[{}]", tool.name)),
                 _ => None,
             })
         });
@@ -106,16 +106,20 @@ impl Talk {
 }
 
 /// Talks with a session, and looks at it when everybody is done.
-fn talk<F: Future<Output = Talk>>(script: &str, gate: Gate, talking: impl FnOnce(Talk) -> F) -> Talk {
+fn talk<F: Future<Output = Talk>>(
+    script: &str,
+    gate: PermissionGate,
+    talking: impl FnOnce(Talk) -> F,
+) -> Talk {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "a").unwrap();
     let journal = Arc::new(MemoryJournal::default());
     let mut house = house(&journal, folder.path(), slow_tools());
     house.gate = gate;
     house.models = Arc::new(|name| match name.as_str() {
-        "script:other" => Ok(Target::script(
+        "script:other" => Ok(ModelTarget::script(
             "script:other",
-            Script::parse("[[step]]\ntext = 'I am another.'\nrepeat = true").unwrap(),
+            ModelScript::parse("[[step]]\ntext = 'I am another.'\nrepeat = true").unwrap(),
         )),
         other => Err(format!("there is no model {other}")),
     });
@@ -129,7 +133,7 @@ fn talk<F: Future<Output = Talk>>(script: &str, gate: Gate, talking: impl FnOnce
         };
         let (session, talk) = tokio::join!(work, async {
             let talk = talking(talk).await;
-            talk.handle.send(Command::ShutDown).await;
+            talk.handle.send(SessionCommand::ShutDown).await;
             talk
         });
         (session, talk)
@@ -157,24 +161,24 @@ const TWO_WAITS: &str = r#"
     repeat = true
 "#;
 
-fn is_tool_start(body: &Body) -> bool {
-    matches!(body, Body::ToolStarted(_))
+fn is_tool_start(body: &EventBody) -> bool {
+    matches!(body, EventBody::ToolStarted(_))
 }
 
 #[test]
 fn what_is_said_meanwhile_is_handed_over_between_steps_or_after_the_turn() {
-    let talk = talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
+    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
-        talk.say("later", Delivery::Queue).await;
-        talk.say("now", Delivery::Steer).await;
+        talk.say("later", PromptDelivery::Queue).await;
+        talk.say("now", PromptDelivery::Steer).await;
         let queue = talk.queue().await;
         assert_eq!(
             queue.iter().map(|queued| queued.delivery).collect::<Vec<_>>(),
-            [Delivery::Queue, Delivery::Steer]
+            [PromptDelivery::Queue, PromptDelivery::Steer]
         );
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         assert_eq!(talk.queue().await, []);
         talk
     });
@@ -184,11 +188,11 @@ fn what_is_said_meanwhile_is_handed_over_between_steps_or_after_the_turn() {
 #[test]
 fn steering_during_the_last_step_is_not_left_behind() {
     let script = "[[step]]\ntext = 'Done.'\ndelay = '100ms'\nrepeat = true";
-    let talk = talk(script, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
-        talk.until(|body| matches!(body, Body::StepStarted(_))).await;
-        talk.say("and this", Delivery::Steer).await;
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+    let talk = talk(script, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
+        talk.until(|body| matches!(body, EventBody::StepStarted(_))).await;
+        talk.say("and this", PromptDelivery::Steer).await;
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
     assert_eq!(talk.said(), ["go", "Done.", "and this", "Done."]);
@@ -196,23 +200,23 @@ fn steering_during_the_last_step_is_not_left_behind() {
 
 #[test]
 fn what_waits_can_be_changed_and_taken_back() {
-    let talk = talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
+    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
-        talk.say("one", Delivery::Queue).await;
-        talk.say("two", Delivery::Queue).await;
+        talk.say("one", PromptDelivery::Queue).await;
+        talk.say("two", PromptDelivery::Queue).await;
         let queue = talk.queue().await;
-        let prompt = Prompt { parts: said("better"), delivery: Delivery::Steer };
-        talk.handle.send(Command::EditQueued { message: queue[0].message, prompt }).await;
-        talk.handle.send(Command::DropQueued { message: queue[1].message }).await;
-        talk.handle.send(Command::DropQueued { message: queue[1].message }).await;
-        let refused = talk.until(|body| matches!(body, Body::CommandRefused(_))).await;
-        let Body::CommandRefused(refused) = &refused.body else { unreachable!() };
+        let prompt = UserPrompt { parts: said("better"), delivery: PromptDelivery::Steer };
+        talk.handle.send(SessionCommand::EditQueued { message: queue[0].message, prompt }).await;
+        talk.handle.send(SessionCommand::DropQueued { message: queue[1].message }).await;
+        talk.handle.send(SessionCommand::DropQueued { message: queue[1].message }).await;
+        let refused = talk.until(|body| matches!(body, EventBody::CommandRefused(_))).await;
+        let EventBody::CommandRefused(refused) = &refused.body else { unreachable!() };
         assert_eq!(
             (refused.command.as_str(), refused.why.as_str()),
             ("drop_queued", "no such message waits (any more)")
         );
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
     assert_eq!(talk.said(), ["go", "[wait]", "better", "[wait]", "Done."]);
@@ -220,18 +224,20 @@ fn what_waits_can_be_changed_and_taken_back() {
 
 #[test]
 fn after_an_interrupt_what_waits_stays_until_somebody_goes_on() {
-    let talk = talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
+    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
-        talk.say("later", Delivery::Queue).await;
-        talk.handle.send(Command::Interrupt).await;
-        assert_eq!(talk.turn_ends().await, Outcome::Cancelled);
-        let Reply::State { status, unfinished, .. } = talk.handle.ask(Query::State).await else { panic!() };
-        assert_eq!((status, unfinished), (Status::Idle, Some(Outcome::Cancelled)));
+        talk.say("later", PromptDelivery::Queue).await;
+        talk.handle.send(SessionCommand::Interrupt).await;
+        assert_eq!(talk.turn_ends().await, TurnOutcome::Cancelled);
+        let QueryReply::State { status, unfinished, .. } = talk.handle.ask(SessionQuery::State).await else {
+            panic!()
+        };
+        assert_eq!((status, unfinished), (SessionStatus::Idle, Some(TurnOutcome::Cancelled)));
         assert_eq!(talk.queue().await.len(), 1);
-        talk.handle.send(Command::GoOn).await;
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        talk.handle.send(SessionCommand::GoOn).await;
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
     assert_eq!(talk.said(), ["go", "[wait]", "[wait]", "Done.", "later", "Done."]);
@@ -239,12 +245,12 @@ fn after_an_interrupt_what_waits_stays_until_somebody_goes_on() {
 
 #[test]
 fn going_on_after_the_model_had_the_last_word_asks_it_to() {
-    let talk = talk("[[step]]\ntext = 'Hm.'\nrepeat = true", Gate::open(), async |mut talk| {
-        talk.handle.send(Command::GoOn).await;
-        talk.until(|body| matches!(body, Body::CommandRefused(_))).await;
-        talk.say("go", Delivery::Queue).await;
+    let talk = talk("[[step]]\ntext = 'Hm.'\nrepeat = true", PermissionGate::open(), async |mut talk| {
+        talk.handle.send(SessionCommand::GoOn).await;
+        talk.until(|body| matches!(body, EventBody::CommandRefused(_))).await;
+        talk.say("go", PromptDelivery::Queue).await;
         talk.turn_ends().await;
-        talk.handle.send(Command::GoOn).await;
+        talk.handle.send(SessionCommand::GoOn).await;
         talk.turn_ends().await;
         talk
     });
@@ -261,35 +267,36 @@ fn each_answer_of_a_person_counts() {
         [[step]]
         text = "Done."
     "#;
-    let reject = |message: Option<&str>| Answer::Reject { message: message.map(str::to_owned) };
+    let reject = |message: Option<&str>| ApprovalAnswer::Reject { message: message.map(str::to_owned) };
     for (answer, asked, ended) in [
-        (Answer::Once, 2, "slept"),
-        (Answer::Session, 1, "slept"),
-        (Answer::Project, 1, "slept"),
+        (ApprovalAnswer::Once, 2, "slept"),
+        (ApprovalAnswer::Session, 1, "slept"),
+        (ApprovalAnswer::Project, 1, "slept"),
         (reject(None), 2, "Denied: the user does not want this"),
         (reject(Some("not that")), 2, "Denied: not that"),
     ] {
-        let talk = talk(script, Gate::asking(), async |mut talk| {
-            talk.say("go", Delivery::Queue).await;
+        let talk = talk(script, PermissionGate::asking_person(), async |mut talk| {
+            talk.say("go", PromptDelivery::Queue).await;
             let (mut questions, mut refused, mut ended_turns) = (0, 0, 0);
             loop {
                 let event = talk.feed.next().await.unwrap();
                 match &event.body {
-                    Body::ApprovalRequested(request) => {
+                    EventBody::ApprovalRequested(request) => {
                         questions += 1;
                         assert_eq!(request.effects, ["work for a while"]);
-                        let Reply::State { status, .. } = talk.handle.ask(Query::State).await else {
+                        let QueryReply::State { status, .. } = talk.handle.ask(SessionQuery::State).await
+                        else {
                             panic!()
                         };
-                        assert_eq!(status, Status::WaitingForPerson);
+                        assert_eq!(status, SessionStatus::WaitingForPerson);
                         let (approval, answer) = (request.approval, answer.clone());
-                        talk.handle.send(Command::Decide { approval, answer: answer.clone() }).await;
+                        talk.handle.send(SessionCommand::Decide { approval, answer: answer.clone() }).await;
                         // A second answer changes nothing, and that is told.
-                        talk.handle.send(Command::Decide { approval, answer }).await;
+                        talk.handle.send(SessionCommand::Decide { approval, answer }).await;
                     }
-                    Body::CommandRefused(_) => refused += 1,
-                    Body::TurnEnded(ended) => {
-                        assert_eq!(ended.outcome, Outcome::EndTurn);
+                    EventBody::CommandRefused(_) => refused += 1,
+                    EventBody::TurnEnded(ended) => {
+                        assert_eq!(ended.outcome, TurnOutcome::EndTurn);
                         ended_turns += 1;
                     }
                     _ => {}
@@ -305,7 +312,7 @@ fn each_answer_of_a_person_counts() {
         let ends: Vec<String> = events
             .iter()
             .filter_map(|event| match &event.body {
-                Body::ToolEnded(ended) => Some(ended.end.for_model().text.into_owned()),
+                EventBody::ToolEnded(ended) => Some(ended.end.for_model().text.into_owned()),
                 _ => None,
             })
             .collect();
@@ -317,16 +324,16 @@ fn each_answer_of_a_person_counts() {
 fn sub_agents_run_side_by_side_if_there_is_nothing_else() {
     let most_at_once = |calls: &str| {
         let script = format!("[[step]]\ncalls = [{calls}]\n[[step]]\ntext = 'Done.'");
-        let talk = talk(&script, Gate::open(), async |mut talk| {
-            talk.say("go", Delivery::Queue).await;
+        let talk = talk(&script, PermissionGate::open(), async |mut talk| {
+            talk.say("go", PromptDelivery::Queue).await;
             talk.turn_ends().await;
             talk
         });
         let (mut now, mut most) = (0, 0);
         for event in events(&talk.journal, talk.handle.session()) {
             match event.body {
-                Body::ToolStarted(_) => now += 1,
-                Body::ToolEnded(_) => now -= 1,
+                EventBody::ToolStarted(_) => now += 1,
+                EventBody::ToolEnded(_) => now -= 1,
                 _ => {}
             }
             most = most.max(now);
@@ -341,9 +348,9 @@ fn sub_agents_run_side_by_side_if_there_is_nothing_else() {
 #[test]
 fn a_result_may_end_the_turn() {
     let script = "[[step]]\ncalls = [{ tool = 'enough', input = {} }, { tool = 'wait', input = {} }]";
-    talk(script, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+    talk(script, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
 }
@@ -351,14 +358,14 @@ fn a_result_may_end_the_turn() {
 #[test]
 fn output_is_shown_while_a_tool_works() {
     let script = "[[step]]\ncalls = [{ tool = 'wait', input = {} }]\n[[step]]\ntext = 'Done.'";
-    talk(script, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
+    talk(script, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
         let mut shown = String::new();
         loop {
             let event = talk.feed.next().await.unwrap();
             match &event.body {
-                Body::ToolOutputDelta(delta) => shown.push_str(&delta.text),
-                Body::ToolEnded(_) => break,
+                EventBody::ToolOutputDelta(delta) => shown.push_str(&delta.text),
+                EventBody::ToolEnded(_) => break,
                 _ => {}
             }
         }
@@ -370,14 +377,14 @@ fn output_is_shown_while_a_tool_works() {
 
 #[test]
 fn another_model_is_chosen_between_turns() {
-    let talk = talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
+    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
-        talk.handle.send(Command::SetModel { model: ModelName::new("nobody") }).await;
-        talk.handle.send(Command::SetModel { model: ModelName::new("script:other") }).await;
-        talk.say("and you?", Delivery::Queue).await;
+        talk.handle.send(SessionCommand::SetModel { model: ModelName::new("nobody") }).await;
+        talk.handle.send(SessionCommand::SetModel { model: ModelName::new("script:other") }).await;
+        talk.say("and you?", PromptDelivery::Queue).await;
         talk.turn_ends().await;
-        talk.until(|body| matches!(body, Body::CommandRefused(_))).await;
+        talk.until(|body| matches!(body, EventBody::CommandRefused(_))).await;
         talk.turn_ends().await;
         talk
     });
@@ -386,14 +393,16 @@ fn another_model_is_chosen_between_turns() {
 
 #[test]
 fn how_much_is_thought_is_chosen_between_turns() {
-    talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        talk.handle.send(Command::SetEffort { effort: Some(Effort::High) }).await;
+    talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        talk.handle.send(SessionCommand::SetEffort { effort: Some(ReasoningEffort::High) }).await;
         let event = talk
-            .until(|body| matches!(body, Body::DialogueBegan(began) if !began.manner["effort"].is_null()))
+            .until(
+                |body| matches!(body, EventBody::DialogueBegan(began) if !began.manner["effort"].is_null()),
+            )
             .await;
-        let Body::DialogueBegan(began) = &event.body else { unreachable!() };
+        let EventBody::DialogueBegan(began) = &event.body else { unreachable!() };
         assert_eq!(began.manner["effort"], "high");
-        talk.say("go", Delivery::Queue).await;
+        talk.say("go", PromptDelivery::Queue).await;
         talk.turn_ends().await;
         talk
     });
@@ -401,37 +410,37 @@ fn how_much_is_thought_is_chosen_between_turns() {
 
 #[test]
 fn an_idle_session_shows_that_it_lives() {
-    talk(TWO_WAITS, Gate::open(), async |mut talk| {
+    talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
         for _ in 0..2 {
-            let event = talk.until(|body| matches!(body, Body::StatusChanged(_))).await;
-            assert_eq!(event.body, StatusChanged { status: Status::Idle }.into());
+            let event = talk.until(|body| matches!(body, EventBody::StatusChanged(_))).await;
+            assert_eq!(event.body, StatusChanged { status: SessionStatus::Idle }.into());
         }
-        talk.say("go", Delivery::Queue).await;
+        talk.say("go", PromptDelivery::Queue).await;
         talk.turn_ends().await;
         talk
     });
 }
 
 /// What became of a message that can't be taken. The session must go on all the same.
-fn refused(parts: Vec<Part>) -> String {
+fn refused(parts: Vec<MessagePart>) -> String {
     let mut why = String::new();
-    talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        let prompt = Prompt { parts, delivery: Delivery::Steer };
-        let is_refused = |body: &Body| matches!(body, Body::CommandRefused(_));
-        talk.handle.send(Command::Submit(prompt.clone())).await;
+    talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        let prompt = UserPrompt { parts, delivery: PromptDelivery::Steer };
+        let is_refused = |body: &EventBody| matches!(body, EventBody::CommandRefused(_));
+        talk.handle.send(SessionCommand::Submit(prompt.clone())).await;
         talk.until(is_refused).await;
-        talk.say("go", Delivery::Queue).await;
+        talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
-        talk.handle.send(Command::Submit(prompt.clone())).await;
+        talk.handle.send(SessionCommand::Submit(prompt.clone())).await;
         talk.until(is_refused).await;
-        talk.say("later", Delivery::Queue).await;
+        talk.say("later", PromptDelivery::Queue).await;
         let message = talk.queue().await.remove(0).message;
-        talk.handle.send(Command::EditQueued { message, prompt }).await;
+        talk.handle.send(SessionCommand::EditQueued { message, prompt }).await;
         let told = talk.until(is_refused).await;
-        let Body::CommandRefused(told) = &told.body else { unreachable!() };
+        let EventBody::CommandRefused(told) = &told.body else { unreachable!() };
         why.clone_from(&told.why);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
     why
@@ -443,25 +452,25 @@ fn a_message_that_cant_be_kept_or_sent_is_refused() {
     assert_eq!(refused(said(" \n")), "the message is empty");
     let (name, media_type) = ("a.png".to_owned(), "image/png".to_owned());
     let lost = FilePart { name, media_type, content: BlobId::from_hash([7; 32]) };
-    assert_eq!(refused(vec![Part::File(lost)]), "a file of the message was never kept");
-    let summary = Part::Compaction { summary: "all".to_owned(), through: Seq(3) };
+    assert_eq!(refused(vec![MessagePart::File(lost)]), "a file of the message was never kept");
+    let summary = MessagePart::Compaction { summary: "all".to_owned(), through: Seq(3) };
     assert_eq!(refused(vec![summary]), "a message is made of texts and files");
     assert_eq!(refused(said(&"x".repeat(17 << 20))), "it is too much at once");
 }
 
 #[test]
 fn many_messages_that_are_too_much_together_do_not_end_the_session() {
-    let talk = talk(TWO_WAITS, Gate::open(), async |mut talk| {
-        talk.say("go", Delivery::Queue).await;
+    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+        talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
         for _ in 0..3 {
-            talk.say(&"x".repeat(7 << 20), Delivery::Queue).await;
+            talk.say(&"x".repeat(7 << 20), PromptDelivery::Queue).await;
         }
-        talk.until(|body| matches!(body, Body::CommandRefused(_))).await;
+        talk.until(|body| matches!(body, EventBody::CommandRefused(_))).await;
         assert_eq!(talk.queue().await.len(), 2);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
     assert_eq!(talk.said().len(), 8);
@@ -470,15 +479,15 @@ fn many_messages_that_are_too_much_together_do_not_end_the_session() {
 #[test]
 fn in_plan_mode_nothing_is_changed_whoever_said_yes() {
     let script = "[[step]]\ncalls = [{ tool = 'work', input = {} }]\n[[step]]\ntext = 'Done.'";
-    let talk = talk(script, Gate::open(), async |mut talk| {
-        talk.handle.send(Command::SetMode { mode: Mode::Plan }).await;
-        talk.say("go", Delivery::Queue).await;
-        assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
+    let talk = talk(script, PermissionGate::open(), async |mut talk| {
+        talk.handle.send(SessionCommand::SetMode { mode: PermissionMode::Plan }).await;
+        talk.say("go", PromptDelivery::Queue).await;
+        assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
     });
     let events = events(&talk.journal, talk.handle.session());
-    let is_denied = |event: &Event| {
-        matches!(&event.body, Body::ToolEnded(ToolEnded { end: ToolState::Denied { .. }, .. }))
+    let is_denied = |event: &SessionEvent| {
+        matches!(&event.body, EventBody::ToolEnded(ToolEnded { end: ToolState::Denied { .. }, .. }))
     };
     assert!(events.iter().any(is_denied));
     assert!(!events.iter().any(|event| is_tool_start(&event.body)));
@@ -495,13 +504,13 @@ fn steering_that_waits_when_a_turn_goes_on_is_played_again_as_it_was() {
     let mut talk = Talk { feed: handle.feed(), handle, journal };
     let (session, talk) = run(async {
         let talking = async {
-            talk.say("go", Delivery::Queue).await;
-            talk.until(|body| matches!(body, Body::StepStarted(_))).await;
-            talk.say("and this", Delivery::Steer).await;
-            assert_eq!(talk.turn_ends().await, Outcome::MaxTurns);
-            talk.handle.send(Command::GoOn).await;
-            assert_eq!(talk.turn_ends().await, Outcome::EndTurn);
-            talk.handle.send(Command::ShutDown).await;
+            talk.say("go", PromptDelivery::Queue).await;
+            talk.until(|body| matches!(body, EventBody::StepStarted(_))).await;
+            talk.say("and this", PromptDelivery::Steer).await;
+            assert_eq!(talk.turn_ends().await, TurnOutcome::MaxTurns);
+            talk.handle.send(SessionCommand::GoOn).await;
+            assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
+            talk.handle.send(SessionCommand::ShutDown).await;
             talk
         };
         tokio::join!(actor.run(), talking)
@@ -536,32 +545,32 @@ proptest! {
         let (session, (sent, dropped)) = run(async {
             let commanding = async {
                 let (mut sent, mut dropped) = (1, 0);
-                handle.send(Command::Submit(Prompt { parts: said("0"), delivery: Delivery::Queue })).await;
+                handle.send(SessionCommand::Submit(UserPrompt { parts: said("0"), delivery: PromptDelivery::Queue })).await;
                 for (command, wait) in commands {
                     tokio::time::sleep(Duration::from_millis(wait)).await;
-                    let Reply::Queue { queue } = handle.ask(Query::Queue).await else { panic!() };
+                    let QueryReply::Queue { queue } = handle.ask(SessionQuery::Queue).await else { panic!() };
                     let first = queue.first().map(|queued| queued.message);
                     match (command, first) {
                         (0..=4, _) => {
-                            let delivery = if command < 3 { Delivery::Steer } else { Delivery::Queue };
-                            handle.send(Command::Submit(Prompt { parts: said(&sent.to_string()), delivery })).await;
+                            let delivery = if command < 3 { PromptDelivery::Steer } else { PromptDelivery::Queue };
+                            handle.send(SessionCommand::Submit(UserPrompt { parts: said(&sent.to_string()), delivery })).await;
                             sent += 1;
                         }
-                        (5, _) => handle.send(Command::Interrupt).await,
-                        (6, _) => handle.send(Command::GoOn).await,
+                        (5, _) => handle.send(SessionCommand::Interrupt).await,
+                        (6, _) => handle.send(SessionCommand::GoOn).await,
                         (7, Some(message)) => {
-                            handle.send(Command::DropQueued { message }).await;
+                            handle.send(SessionCommand::DropQueued { message }).await;
                             dropped += 1;
                         }
                         (8, Some(message)) => {
-                            let prompt = Prompt { parts: said("edited"), delivery: Delivery::Steer };
-                            handle.send(Command::EditQueued { message, prompt }).await;
+                            let prompt = UserPrompt { parts: said("edited"), delivery: PromptDelivery::Steer };
+                            handle.send(SessionCommand::EditQueued { message, prompt }).await;
                         }
-                        (9, _) => handle.send(Command::SetModel { model: ModelName::new("nobody") }).await,
-                        _ => handle.send(Command::Rename { title: "New".to_owned() }).await,
+                        (9, _) => handle.send(SessionCommand::SetModel { model: ModelName::new("nobody") }).await,
+                        _ => handle.send(SessionCommand::Rename { title: "New".to_owned() }).await,
                     }
                 }
-                handle.send(Command::ShutDown).await;
+                handle.send(SessionCommand::ShutDown).await;
                 (sent, dropped)
             };
             let (session, counted) = tokio::join!(actor.run(), commanding);
@@ -570,7 +579,7 @@ proptest! {
         assert_well_formed(&session, &journal, &slow_tools());
         let waiting = session.state(|state| state.queue.len());
         let events = events(&journal, session.id());
-        let handed = events.iter().filter(|event| matches!(event.body, Body::UserMessage(_))).count();
+        let handed = events.iter().filter(|event| matches!(event.body, EventBody::UserMessage(_))).count();
         prop_assert_eq!(handed + waiting + dropped, sent);
     }
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use helve_agent::{Error, Session};
-use helve_journal::{Each, Ending, Journal, MemoryJournal, Payloads, SessionLog};
+use helve_agent::{Session, SessionError};
+use helve_journal::{EventVisitor, Journal, JournalBlobLoader, LogReadEnd, MemoryJournal, SessionLog};
 use helve_protocol::*;
-use helve_tools::{Context, Running, Tool};
+use helve_tools::{Tool, ToolContext, ToolFuture};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +33,8 @@ struct DyingLog {
     when: When,
 }
 
-fn dead() -> helve_journal::Error {
-    helve_journal::Error::InDoubt { session: helve_testkit::id(1), cause: "the end".to_owned() }
+fn dead() -> helve_journal::JournalError {
+    helve_journal::JournalError::InDoubt { session: helve_testkit::sample_id(1), cause: "the end".to_owned() }
 }
 
 impl SessionLog for DyingLog {
@@ -44,7 +44,7 @@ impl SessionLog for DyingLog {
     fn last(&self) -> Seq {
         self.log.last()
     }
-    fn append(&mut self, events: &[Event]) -> helve_journal::Result<()> {
+    fn append(&mut self, events: &[SessionEvent]) -> helve_journal::JournalResult<()> {
         let left = self.left.fetch_sub(1, Ordering::SeqCst);
         if left < 1 || (left == 1 && self.when == When::Before) {
             return Err(dead());
@@ -52,44 +52,54 @@ impl SessionLog for DyingLog {
         self.log.append(events)?;
         if left == 1 { Err(dead()) } else { Ok(()) }
     }
-    fn sync(&mut self) -> helve_journal::Result<()> {
+    fn sync(&mut self) -> helve_journal::JournalResult<()> {
         self.log.sync()
     }
-    fn blobs(&self) -> Arc<dyn Blobs> {
+    fn blobs(&self) -> Arc<dyn BlobStore> {
         self.log.blobs()
     }
 }
 
 impl Journal for Dying {
-    fn create(&self, session: SessionId) -> helve_journal::Result<Box<dyn SessionLog>> {
+    fn create(&self, session: SessionId) -> helve_journal::JournalResult<Box<dyn SessionLog>> {
         let log = self.journal.create(session)?;
         Ok(Box::new(DyingLog { log, left: self.left.clone(), when: self.when }))
     }
     fn open(
         &self,
         session: SessionId,
-        each: &mut dyn FnMut(Event),
-    ) -> helve_journal::Result<Box<dyn SessionLog>> {
+        each: &mut dyn FnMut(SessionEvent),
+    ) -> helve_journal::JournalResult<Box<dyn SessionLog>> {
         let log = self.journal.open(session, each)?;
         Ok(Box::new(DyingLog { log, left: self.left.clone(), when: self.when }))
     }
-    fn read(&self, session: SessionId, after: Seq, each: Each<'_>) -> helve_journal::Result<Ending> {
+    fn read(
+        &self,
+        session: SessionId,
+        after: Seq,
+        each: EventVisitor<'_>,
+    ) -> helve_journal::JournalResult<LogReadEnd> {
         self.journal.read(session, after, each)
     }
-    fn look_back(&self, session: SessionId, before: Seq, bytes: u64) -> helve_journal::Result<Vec<Event>> {
+    fn look_back(
+        &self,
+        session: SessionId,
+        before: Seq,
+        bytes: u64,
+    ) -> helve_journal::JournalResult<Vec<SessionEvent>> {
         self.journal.look_back(session, before, bytes)
     }
-    fn list(&self) -> helve_journal::Result<Vec<SessionSummary>> {
+    fn list(&self) -> helve_journal::JournalResult<Vec<SessionSummary>> {
         self.journal.list()
     }
-    fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> helve_journal::Result<()> {
+    fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> helve_journal::JournalResult<()> {
         self.journal.fork(parent, at, child)
     }
-    fn delete(&self, session: SessionId) -> helve_journal::Result<()> {
+    fn delete(&self, session: SessionId) -> helve_journal::JournalResult<()> {
         self.journal.delete(session)
     }
-    fn payloads(&self, session: SessionId) -> helve_journal::Result<Payloads> {
-        self.journal.payloads(session)
+    fn blob_loader(&self, session: SessionId) -> helve_journal::JournalResult<JournalBlobLoader> {
+        self.journal.blob_loader(session)
     }
 }
 
@@ -112,7 +122,7 @@ impl Tool for Count {
     fn intent(&self, _: &Value) -> String {
         "count".to_owned()
     }
-    fn run<'a>(&'a self, _: Value, _: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, _: Value, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let count = self.0.fetch_add(1, Ordering::SeqCst) + 1;
             Ok(ToolOutput { text: format!("{count}"), ..ToolOutput::default() })
@@ -158,8 +168,8 @@ fn crash(root: &Path, appends: i64, when: When) -> Crashed {
         session.submit(said("go"), &CancellationToken::new()).await
     });
     let survived = match done {
-        Ok(outcome) => outcome == Outcome::EndTurn,
-        Err(Error::Journal(_)) => false,
+        Ok(outcome) => outcome == TurnOutcome::EndTurn,
+        Err(SessionError::Journal(_)) => false,
         Err(other) => panic!("{other}"),
     };
     let id = journal.list().unwrap().first().map(|session| session.session);
@@ -196,14 +206,14 @@ fn the_turn_goes_on_where_it_broke_off() {
     after_every_crash(|crashed, root, place| {
         let Some(mut session) = reopen(&crashed, root, SCRIPT) else { return };
         let known = events(&crashed.journal, session.id());
-        let is_asked = known.iter().any(|event| matches!(event.body, Body::UserMessage(_)));
+        let is_asked = known.iter().any(|event| matches!(event.body, EventBody::UserMessage(_)));
         // The model may have had its last word already.
-        if !is_asked || session.state(|state| state.outcome == Some(Outcome::EndTurn)) {
+        if !is_asked || session.state(|state| state.outcome == Some(TurnOutcome::EndTurn)) {
             return;
         }
         let counted = crashed.count.load(Ordering::SeqCst);
         let outcome = run(session.go_on(&CancellationToken::new())).unwrap();
-        assert_eq!(outcome, Outcome::EndTurn, "{place}");
+        assert_eq!(outcome, TurnOutcome::EndTurn, "{place}");
         assert_well_formed(&session, &crashed.journal, &crashed.tools);
         let states = states(&session);
         let of = |name: &str| {
@@ -224,8 +234,8 @@ fn the_turn_goes_on_where_it_broke_off() {
     });
 }
 
-fn known_result(known: &[Event]) -> bool {
-    known.iter().any(|event| matches!(&event.body, Body::ToolEnded(ended) if matches!(&ended.end, ToolState::Completed { output } if output.text == "1")))
+fn known_result(known: &[SessionEvent]) -> bool {
+    known.iter().any(|event| matches!(&event.body, EventBody::ToolEnded(ended) if matches!(&ended.end, ToolState::Completed { output } if output.text == "1")))
 }
 
 #[test]
@@ -237,7 +247,7 @@ fn the_user_may_say_something_else_instead() {
         };
         let counted = crashed.count.load(Ordering::SeqCst);
         let outcome = run(session.submit(said("leave it"), &CancellationToken::new())).unwrap();
-        assert_eq!(outcome, Outcome::EndTurn, "{place}");
+        assert_eq!(outcome, TurnOutcome::EndTurn, "{place}");
         assert_well_formed(&session, &crashed.journal, &crashed.tools);
         assert_eq!(
             crashed.count.load(Ordering::SeqCst),
@@ -255,7 +265,7 @@ fn what_broke_off_is_told() {
         let Some(session) = reopen(&crashed, root, SCRIPT) else { return };
         let events = events(&crashed.journal, session.id());
         let raised = events.iter().filter_map(|event| match &event.body {
-            Body::ErrorRaised(error) => Some(error.why.clone()),
+            EventBody::ErrorRaised(error) => Some(error.why.clone()),
             _ => None,
         });
         collect.lock().unwrap().extend(raised);

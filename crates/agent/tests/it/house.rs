@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use helve_agent::{Gate, House, Limits, Report, Session, replay, specs};
+use helve_agent::{PermissionGate, ReplayReport, Services, Session, TurnBudget, replay_session, specs};
 use helve_journal::{Journal, MemoryJournal};
-use helve_models::script::Script;
-use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
+use helve_models::script::ModelScript;
+use helve_models::{Dialogue, ModelClient, ModelPrompt, ModelTarget, RequestTimeouts, RetryStrategy};
 use helve_protocol::{
-    Clock, Event, IdKind, Ids, Mode, Part, Role, Seq, SessionId, TextPart, Timestamp, ToolState,
+    Clock, IdKind, IdSource, MessagePart, MessageRole, PermissionMode, Seq, SessionEvent, SessionId,
+    TextPart, Timestamp, ToolState,
 };
-use helve_tools::{Files, Read, Tool, Write};
+use helve_tools::{ReadTool, SessionFiles, Tool, WriteTool};
 use uuid::Uuid;
 
 /// A clock that ticks when it is read, so that every run is the same.
@@ -32,7 +33,7 @@ impl Clock for Ticks {
     }
 }
 
-impl Ids for Ticks {
+impl IdSource for Ticks {
     fn draw(&self, _: IdKind) -> Uuid {
         Uuid::from_u128(
             0x0190_0000_0000_7000_8000_0000_0000_0000 + u128::from(self.0.fetch_add(1, Ordering::SeqCst)),
@@ -41,20 +42,20 @@ impl Ids for Ticks {
 }
 
 pub(crate) fn tools() -> Vec<Arc<dyn Tool>> {
-    let files = Arc::new(Files::default());
-    vec![Arc::new(Read { files: files.clone() }), Arc::new(Write { files })]
+    let files = Arc::new(SessionFiles::default());
+    vec![Arc::new(ReadTool { files: files.clone() }), Arc::new(WriteTool { files })]
 }
 
-pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dyn Tool>>) -> House {
-    House {
+pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dyn Tool>>) -> Services {
+    Services {
         journal: journal.clone(),
         clock: Arc::new(Ticks::default()),
         ids: Arc::new(Ticks::default()),
         tools,
-        gate: Gate::open(),
-        mode: Mode::Ask,
+        gate: PermissionGate::open(),
+        mode: PermissionMode::Ask,
         models: Arc::new(|name| Err(format!("there is no model {name}"))),
-        limits: Limits::default(),
+        limits: TurnBudget::default(),
         root: root.to_owned(),
         added: Vec::new(),
         watched: None,
@@ -62,34 +63,39 @@ pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dy
     }
 }
 
-pub(crate) fn dialogue(script: &str, house: &House) -> Dialogue {
-    dialogue_of(vec![Target::script("script:test", Script::parse(script).unwrap())], house)
+pub(crate) fn dialogue(script: &str, house: &Services) -> Dialogue {
+    dialogue_of(vec![ModelTarget::script("script:test", ModelScript::parse(script).unwrap())], house)
 }
 
-pub(crate) fn dialogue_of(mut targets: Vec<Target>, house: &House) -> Dialogue {
+pub(crate) fn dialogue_of(mut targets: Vec<ModelTarget>, house: &Services) -> Dialogue {
     let jitter = Box::new(|| Duration::ZERO);
-    let client = Client::new(house.clock.clone(), jitter, Patience::Short, Timeouts::default());
+    let client =
+        ModelClient::new(house.clock.clone(), jitter, RetryStrategy::Short, RequestTimeouts::default());
     let prompt = prompt(&house.tools);
     let main = targets.remove(0);
     Dialogue::new(Arc::new(client), main, targets, prompt)
 }
 
-pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> Prompt {
-    Prompt { system: "You are Helve.".to_owned(), tools: specs(tools), ..Prompt::default() }
+pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> ModelPrompt {
+    ModelPrompt { system: "You are Helve.".to_owned(), tools: specs(tools), ..ModelPrompt::default() }
 }
 
 /// Plays a session again, with the tools of this build.
-pub(crate) fn replayed(session: SessionId, journal: &Arc<MemoryJournal>, tools: &[Arc<dyn Tool>]) -> Report {
-    run(replay(journal.clone(), session, &prompt(tools), tools)).unwrap()
+pub(crate) fn replayed(
+    session: SessionId,
+    journal: &Arc<MemoryJournal>,
+    tools: &[Arc<dyn Tool>],
+) -> ReplayReport {
+    run(replay_session(journal.clone(), session, &prompt(tools), tools)).unwrap()
 }
 
-pub(crate) fn session(script: &str, house: House) -> Session {
+pub(crate) fn session(script: &str, house: Services) -> Session {
     let dialogue = dialogue(script, &house);
     Session::create(house, dialogue).unwrap()
 }
 
-pub(crate) fn said(text: &str) -> Vec<Part> {
-    vec![Part::Text(TextPart::said(text))]
+pub(crate) fn said(text: &str) -> Vec<MessagePart> {
+    vec![MessagePart::Text(TextPart::said(text))]
 }
 
 /// Runs on a clock that does not really pass.
@@ -99,9 +105,9 @@ pub(crate) fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-pub(crate) fn events(journal: &MemoryJournal, session: SessionId) -> Vec<Event> {
+pub(crate) fn events(journal: &MemoryJournal, session: SessionId) -> Vec<SessionEvent> {
     let mut events = Vec::new();
-    let mut each = |event: Event| {
+    let mut each = |event: SessionEvent| {
         events.push(event);
         std::ops::ControlFlow::Continue(())
     };
@@ -119,13 +125,13 @@ pub(crate) fn assert_well_formed(session: &Session, journal: &Arc<MemoryJournal>
     assert_eq!(last_of_turn.map(String::as_str), Some("turn_ended"), "{kinds:?}");
     for message in session.state(|state| state.history.messages().cloned().collect::<Vec<_>>()) {
         for part in &message.parts {
-            if let Part::Tool(tool) = part {
+            if let MessagePart::Tool(tool) = part {
                 assert!(tool.state.is_ended(), "{} is {}: {kinds:?}", tool.name, tool.state.name());
             }
         }
     }
     let first = session.state(|state| state.history.for_model().first().map(|message| message.role));
-    assert_eq!(first, Some(Role::User));
+    assert_eq!(first, Some(MessageRole::User));
     let report = replayed(session.id(), journal, tools);
     assert_eq!((&report.differences, report.unkept), (&Vec::new(), 0));
     let asked = kinds.iter().filter(|kind| *kind == "step_started").count();
@@ -138,7 +144,7 @@ pub(crate) fn states(session: &Session) -> Vec<(String, ToolState)> {
         let parts = state.history.messages().flat_map(|message| &message.parts);
         parts
             .filter_map(|part| match part {
-                Part::Tool(tool) => Some((tool.name.clone(), tool.state.clone())),
+                MessagePart::Tool(tool) => Some((tool.name.clone(), tool.state.clone())),
                 _ => None,
             })
             .collect()

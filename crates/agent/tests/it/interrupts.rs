@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use helve_journal::MemoryJournal;
-use helve_protocol::{Interruption, Outcome, ToolClass, ToolOutput, ToolState};
-use helve_tools::{Context, Running, Tool};
+use helve_protocol::{Interruption, ToolClass, ToolOutput, ToolState, TurnOutcome};
+use helve_tools::{Tool, ToolContext, ToolFuture};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +53,7 @@ impl Tool for Nap {
     fn intent(&self, _: &Value) -> String {
         "nap".to_owned()
     }
-    fn run<'a>(&'a self, _: Value, _: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, _: Value, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_millis(5)).await;
             Ok(ToolOutput::default())
@@ -62,7 +62,7 @@ impl Tool for Nap {
 }
 
 /// Runs a turn, and stops it when it has been polled so often. Gives the outcome and whether it was over before that.
-fn stopped_after(polls: u32) -> (Outcome, bool) {
+fn stopped_after(polls: u32) -> (TurnOutcome, bool) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "a").unwrap();
     let journal = Arc::new(MemoryJournal::default());
@@ -97,11 +97,11 @@ fn a_turn_stopped_at_any_poll_is_cancelled_and_well_formed() {
     for polls in 1.. {
         let (outcome, is_over) = stopped_after(polls);
         if is_over {
-            assert_eq!(outcome, Outcome::EndTurn);
+            assert_eq!(outcome, TurnOutcome::EndTurn);
             assert!(polls > 15, "a turn takes more polls than {polls}");
             return;
         }
         // The very last polls may come when nothing is left to be stopped.
-        assert!(matches!(outcome, Outcome::Cancelled | Outcome::EndTurn), "{polls}: {outcome:?}");
+        assert!(matches!(outcome, TurnOutcome::Cancelled | TurnOutcome::EndTurn), "{polls}: {outcome:?}");
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use helve_journal::MemoryJournal;
-use helve_protocol::{Outcome, ToolClass, ToolOutput, ToolState};
-use helve_tools::{Context, Running, Tool};
+use helve_protocol::{ToolClass, ToolOutput, ToolState, TurnOutcome};
+use helve_tools::{Tool, ToolContext, ToolFuture};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ impl Tool for Look {
     fn intent(&self, _: &Value) -> String {
         "look".to_owned()
     }
-    fn run<'a>(&'a self, input: Value, _: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, input: Value, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let readers = self.0.reading.fetch_add(1, Ordering::SeqCst) + 1;
             self.0.most_readers.fetch_max(readers, Ordering::SeqCst);
@@ -88,7 +88,7 @@ impl Tool for Bump {
     fn intent(&self, _: &Value) -> String {
         "bump".to_owned()
     }
-    fn run<'a>(&'a self, input: Value, _: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, input: Value, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let others =
                 self.0.writing.fetch_add(1, Ordering::SeqCst) + self.0.reading.load(Ordering::SeqCst);
@@ -118,7 +118,7 @@ proptest! {
         let journal = Arc::new(MemoryJournal::default());
         let mut session = session(&script, house(&journal, std::path::Path::new("/"), tools.clone()));
         let outcome = run(session.submit(said("go"), &CancellationToken::new())).unwrap();
-        prop_assert_eq!(outcome, Outcome::EndTurn);
+        prop_assert_eq!(outcome, TurnOutcome::EndTurn);
         assert_well_formed(&session, &journal, &tools);
         prop_assert_eq!(&*world.wrong.lock().unwrap(), &Vec::<String>::new());
         // Results stand in the order of the calls, and each read sees what was written before it and nothing later.

@@ -10,11 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::{self, JoinHandle};
 
-use helve_agent::{Gate, House, Watched, by_hand};
+use helve_agent::{PermissionGate, Services, WatchConfig, run_tool_once};
 use helve_journal::{Journal, MemoryJournal};
-use helve_protocol::{Mode, ToolState};
-use helve_tools::{ApplyPatch, Edit, Files, Glob, Grep, List, NotebookEdit, Read, Tool, Write};
-use helve_workspace::{Limits, Root};
+use helve_protocol::{PermissionMode, ToolState};
+use helve_tools::{
+    ApplyPatchTool, EditTool, GlobTool, GrepTool, ListTool, NotebookEditTool, ReadTool, SessionFiles, Tool,
+    WriteTool,
+};
+use helve_workspace::{WorkspaceLimits, WorkspaceRoot};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -179,18 +182,18 @@ impl Arena {
         all
     }
 
-    fn house(&self, tool: &Arc<dyn Tool>, journal: &Arc<MemoryJournal>) -> House {
+    fn house(&self, tool: &Arc<dyn Tool>, journal: &Arc<MemoryJournal>) -> Services {
         let root = self.path("project");
-        let watched = Watched {
-            root: Root::named(&root).unwrap(),
+        let watched = WatchConfig {
+            root: WorkspaceRoot::named(&root).unwrap(),
             added: Vec::new(),
             git: None,
-            limits: Limits::default(),
+            limits: WorkspaceLimits::default(),
             notes: None,
         };
-        House {
-            gate: Gate::shut(),
-            mode: Mode::AcceptEdits,
+        Services {
+            gate: PermissionGate::answering_no(),
+            mode: PermissionMode::AcceptEdits,
             watched: Some(watched),
             ..house(journal, &root, vec![tool.clone()])
         }
@@ -254,8 +257,10 @@ fn race(
         let job = arena.job();
         for call in 1..=CALLS / swaps.len() {
             let input = input(&arena, call);
-            let end =
-                runtime.block_on(by_hand(&house, tool.name(), input, &CancellationToken::new())).unwrap().end;
+            let end = runtime
+                .block_on(run_tool_once(&house, tool.name(), input, &CancellationToken::new()))
+                .unwrap()
+                .end;
             job.pause();
             tally.calls += 1;
             tally.done += usize::from(matches!(end, ToolState::Completed { .. }));
@@ -294,13 +299,13 @@ fn assert_never_astray(what: &str, tally: &Tally) {
     assert!(tally.done > 0, "{what}: nothing was done at all: {tally:?}");
 }
 
-fn files() -> Arc<Files> {
-    Arc::new(Files::by_hand())
+fn files() -> Arc<SessionFiles> {
+    Arc::new(SessionFiles::for_person())
 }
 
 #[test]
 fn read_is_not_led_astray() {
-    let tool = Arc::new(Read { files: files() });
+    let tool = Arc::new(ReadTool { files: files() });
     let tally = race(tool, "doc.txt", &OUTSIDE, |arena, call| {
         let name = if call % 4 == 0 { "" } else { ["doc.txt", "n.ipynb", "no-such"][call % 3] };
         json!({ "path": arena.name(name) })
@@ -310,7 +315,7 @@ fn read_is_not_led_astray() {
 
 #[test]
 fn grep_is_not_led_astray() {
-    let tool = Arc::new(Grep::default());
+    let tool = Arc::new(GrepTool::default());
     let tally = race(tool, "doc.txt", &OUTSIDE, |arena, call| match call % 3 {
         0 => json!({ "pattern": "word|key" }),
         1 => json!({ "pattern": "word|key", "path": arena.name("doc.txt") }),
@@ -321,7 +326,7 @@ fn grep_is_not_led_astray() {
 
 #[test]
 fn glob_is_not_led_astray() {
-    let tally = race(Arc::new(Glob::default()), "doc.txt", &OUTSIDE, |arena, call| match call % 3 {
+    let tally = race(Arc::new(GlobTool::default()), "doc.txt", &OUTSIDE, |arena, call| match call % 3 {
         0 => json!({ "pattern": "*.txt" }),
         1 => json!({ "pattern": "**/*", "path": arena.name("") }),
         _ => json!({ "pattern": "*nobody-may*" }),
@@ -331,7 +336,7 @@ fn glob_is_not_led_astray() {
 
 #[test]
 fn list_is_not_led_astray() {
-    let tally = race(Arc::new(List::default()), "doc.txt", &OUTSIDE, |arena, call| match call % 2 {
+    let tally = race(Arc::new(ListTool::default()), "doc.txt", &OUTSIDE, |arena, call| match call % 2 {
         0 => json!({}),
         _ => json!({ "path": arena.name("") }),
     });
@@ -340,7 +345,7 @@ fn list_is_not_led_astray() {
 
 #[test]
 fn write_is_not_led_astray() {
-    let tool = Arc::new(Write { files: files() });
+    let tool = Arc::new(WriteTool { files: files() });
     let tally = race(tool, "config", &SWAPS, |arena, call| {
         let new = format!("new-{call}");
         let name = ["config", &new, "deep/er/new"][call % 3];
@@ -351,7 +356,7 @@ fn write_is_not_led_astray() {
 
 #[test]
 fn edit_is_not_led_astray() {
-    let tool = Arc::new(Edit { files: files() });
+    let tool = Arc::new(EditTool { files: files() });
     let tally = race(
         tool,
         "config",
@@ -363,7 +368,7 @@ fn edit_is_not_led_astray() {
 
 #[test]
 fn apply_patch_is_not_led_astray() {
-    let tool = Arc::new(ApplyPatch { files: files() });
+    let tool = Arc::new(ApplyPatchTool { files: files() });
     let tally = race(tool, "config", &SWAPS, |arena, call| {
         let [config, doc, new] = ["config", "doc.txt", "new"].map(|name| arena.name(name));
         let rest = match call % 3 {
@@ -379,7 +384,7 @@ fn apply_patch_is_not_led_astray() {
 
 #[test]
 fn notebook_edit_is_not_led_astray() {
-    let tool = Arc::new(NotebookEdit { files: files() });
+    let tool = Arc::new(NotebookEditTool { files: files() });
     let tally = race(
         tool,
         "n.ipynb",
@@ -392,7 +397,7 @@ fn notebook_edit_is_not_led_astray() {
 /// As on kernels without `openat2`.
 #[test]
 fn without_openat2_nobody_is_led_astray_either() {
-    helve_workspace::do_without_openat2();
+    helve_workspace::disable_openat2();
     write_is_not_led_astray();
     read_is_not_led_astray();
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{What, replay};
+use helve_agent::{MismatchKind, replay_session};
 use helve_journal::{Journal, MemoryJournal};
 use helve_protocol::*;
-use helve_tools::{Context, Running, Tool};
+use helve_tools::{Tool, ToolContext, ToolFuture};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,10 @@ fn recorded() -> (SessionId, Arc<MemoryJournal>) {
     let journal = Arc::new(MemoryJournal::default());
     let mut session = session(&SCRIPT.repeat(2), house(&journal, folder.path(), tools()));
     for words in ["first", "second"] {
-        assert_eq!(run(session.submit(said(words), &CancellationToken::new())).unwrap(), Outcome::EndTurn);
+        assert_eq!(
+            run(session.submit(said(words), &CancellationToken::new())).unwrap(),
+            TurnOutcome::EndTurn
+        );
     }
     (session.id(), journal)
 }
@@ -41,7 +44,7 @@ fn recorded() -> (SessionId, Arc<MemoryJournal>) {
 fn forged(
     session: SessionId,
     journal: &MemoryJournal,
-    mut change: impl FnMut(&mut Event),
+    mut change: impl FnMut(&mut SessionEvent),
 ) -> Arc<MemoryJournal> {
     let forged = Arc::new(MemoryJournal::default());
     let mut log = forged.create(session).unwrap();
@@ -59,7 +62,7 @@ fn forged(
 fn path_of(journal: &Arc<MemoryJournal>, session: SessionId, tools: &[Arc<dyn Tool>]) -> String {
     let report = replayed(session, journal, tools);
     match &report.differences.first().unwrap().what {
-        What::Request(difference) => difference.path.clone(),
+        MismatchKind::Request(difference) => difference.path.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -77,7 +80,7 @@ fn every_request_is_the_same() {
 fn another_result_is_named() {
     let (session, journal) = recorded();
     let changed = forged(session, &journal, |event| {
-        if let Body::ToolEnded(ended) = &mut event.body
+        if let EventBody::ToolEnded(ended) = &mut event.body
             && let ToolState::Completed { output } = &mut ended.end
         {
             output.text = output.text.replace("beta", "bete");
@@ -90,7 +93,7 @@ fn another_result_is_named() {
 fn another_word_of_the_user_is_named() {
     let (session, journal) = recorded();
     let changed = forged(session, &journal, |event| {
-        if let Body::UserMessage(message) = &mut event.body
+        if let EventBody::UserMessage(message) = &mut event.body
             && message.parts == said("second")
         {
             message.parts = said("third");
@@ -105,8 +108,8 @@ fn another_prompt_is_named() {
     let (session, journal) = recorded();
     let mut other = prompt(&tools());
     other.system.push('!');
-    let report = run(replay(journal, session, &other, &tools())).unwrap();
-    let What::Request(difference) = &report.differences[0].what else { panic!("{report:?}") };
+    let report = run(replay_session(journal, session, &other, &tools())).unwrap();
+    let MismatchKind::Request(difference) = &report.differences[0].what else { panic!("{report:?}") };
     assert_eq!(difference.path, "/system/0/text");
     assert_eq!(difference.new.as_deref(), Some("You are Helve.!"));
 }
@@ -130,7 +133,7 @@ impl Tool for Reworded {
     fn intent(&self, input: &Value) -> String {
         self.0.intent(input)
     }
-    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, input: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         self.0.run(input, context)
     }
 }
@@ -151,8 +154,8 @@ fn another_way_of_the_loop_is_noticed() {
     let shorter = Arc::new(MemoryJournal::default());
     let mut log = shorter.create(session).unwrap();
     for mut event in events(&journal, session) {
-        steps += u32::from(matches!(event.body, Body::StepStarted(_)));
-        if steps == 2 && !matches!(event.body, Body::TurnEnded(_)) {
+        steps += u32::from(matches!(event.body, EventBody::StepStarted(_)));
+        if steps == 2 && !matches!(event.body, EventBody::TurnEnded(_)) {
             continue;
         }
         for blob in event.body.blobs() {
@@ -162,14 +165,17 @@ fn another_way_of_the_loop_is_noticed() {
         log.append(&[event]).unwrap();
     }
     let report = replayed(session, &shorter, &tools());
-    assert!(matches!(report.differences[0].what, What::Requests { recorded: 1, now: 2 }), "{report:?}");
+    assert!(
+        matches!(report.differences[0].what, MismatchKind::Requests { recorded: 1, now: 2 }),
+        "{report:?}"
+    );
 }
 
 #[test]
 fn a_record_that_cant_be_played_is_not_called_the_same() {
     let (session, journal) = recorded();
     let strange = forged(session, &journal, |event| {
-        if let Body::DialogueBegan(began) = &mut event.body {
+        if let EventBody::DialogueBegan(began) = &mut event.body {
             began.manner = serde_json::json!({ "wire": "smoke signals" });
         }
     });
@@ -196,7 +202,7 @@ impl Tool for Lasting {
     fn intent(&self, _: &Value) -> String {
         String::new()
     }
-    fn run<'a>(&'a self, input: Value, _: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, input: Value, _: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(input.get("ms").and_then(Value::as_u64).unwrap())).await;
             Ok(ToolOutput::default())

@@ -4,12 +4,14 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{Gate, Limits, Session};
+use helve_agent::{PermissionGate, Session, TurnBudget};
 use helve_journal::MemoryJournal;
-use helve_models::script::Script;
-use helve_models::{Auth, Catalogue, ProviderWish, Router, Target, Wire, Wishes};
+use helve_models::script::ModelScript;
+use helve_models::{
+    KeyPlacement, ModelCatalogue, ModelPreferences, ModelRouter, ModelTarget, ProviderOverrides, WireProtocol,
+};
 use helve_protocol::*;
-use helve_tools::{ShellOutput, Tool};
+use helve_tools::{ShellOutputTool, Tool};
 use tokio_util::sync::CancellationToken;
 
 use crate::house::*;
@@ -34,11 +36,11 @@ const EDIT: &str = r#"
 struct Run {
     session: Session,
     journal: Arc<MemoryJournal>,
-    outcome: Outcome,
+    outcome: TurnOutcome,
     folder: tempfile::TempDir,
 }
 
-fn turn(script: &str, gate: Gate, limits: Limits) -> Run {
+fn turn(script: &str, gate: PermissionGate, limits: TurnBudget) -> Run {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.txt"), "old\n").unwrap();
     let journal = Arc::new(MemoryJournal::default());
@@ -52,8 +54,8 @@ fn turn(script: &str, gate: Gate, limits: Limits) -> Run {
 
 #[test]
 fn a_turn_reads_writes_and_ends() {
-    let run = turn(EDIT, Gate::open(), Limits::default());
-    assert_eq!(run.outcome, Outcome::EndTurn);
+    let run = turn(EDIT, PermissionGate::open(), TurnBudget::default());
+    assert_eq!(run.outcome, TurnOutcome::EndTurn);
     assert_eq!(fs::read_to_string(run.folder.path().join("a.txt")).unwrap(), "new\n");
     let kinds: Vec<String> =
         events(&run.journal, run.session.id()).iter().map(|event| event.body.kind().to_owned()).collect();
@@ -85,8 +87,8 @@ fn a_turn_reads_writes_and_ends() {
 #[test]
 fn without_anybody_to_ask_nothing_is_changed() {
     let script = format!("{EDIT}\n[[step]]\ntext = 'I may not.'\nrepeat = true");
-    let run = turn(&script, Gate::shut(), Limits::default());
-    assert_eq!(run.outcome, Outcome::EndTurn);
+    let run = turn(&script, PermissionGate::answering_no(), TurnBudget::default());
+    assert_eq!(run.outcome, TurnOutcome::EndTurn);
     assert_eq!(fs::read_to_string(run.folder.path().join("a.txt")).unwrap(), "old\n");
     assert!(matches!(states(&run.session)[2].1, ToolState::Denied { .. }));
 }
@@ -95,10 +97,10 @@ fn without_anybody_to_ask_nothing_is_changed() {
 fn limits_end_a_turn_in_their_own_way() {
     let endless =
         "[[step]]\ncalls = [{ tool = 'read', input = { path = 'a.txt' } }]\nrepeat = true\ndelay = '1s'";
-    let steps = turn(endless, Gate::open(), Limits { steps: 3, ..Limits::default() });
-    assert_eq!(steps.outcome, Outcome::MaxTurns);
-    let time = Limits { time: Some(Duration::from_millis(2_500)), ..Limits::default() };
-    assert_eq!(turn(endless, Gate::open(), time).outcome, Outcome::Timeout);
+    let steps = turn(endless, PermissionGate::open(), TurnBudget { steps: 3, ..TurnBudget::default() });
+    assert_eq!(steps.outcome, TurnOutcome::MaxTurns);
+    let time = TurnBudget { time: Some(Duration::from_millis(2_500)), ..TurnBudget::default() };
+    assert_eq!(turn(endless, PermissionGate::open(), time).outcome, TurnOutcome::Timeout);
 }
 
 #[test]
@@ -107,7 +109,7 @@ fn a_model_that_waits_for_a_job_goes_in_no_circles() {
         "[[step]]\ncalls = [{ tool = 'shell_output', input = {} }]\n".repeat(4) + "[[step]]\ntext = 'Done.'";
     let folder = tempfile::tempdir().unwrap();
     let journal = Arc::new(MemoryJournal::default());
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ShellOutput::default())];
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ShellOutputTool::default())];
     let mut session = session(&script, house(&journal, folder.path(), tools.clone()));
     run(session.submit(said("go"), &CancellationToken::new())).unwrap();
     let states = states(&session);
@@ -119,7 +121,7 @@ fn a_model_that_waits_for_a_job_goes_in_no_circles() {
 #[test]
 fn a_model_that_goes_in_circles_is_noticed() {
     let endless = "[[step]]\ncalls = [{ tool = 'read', input = { path = 'a.txt' } }]\nrepeat = true";
-    let run = turn(endless, Gate::open(), Limits { steps: 8, ..Limits::default() });
+    let run = turn(endless, PermissionGate::open(), TurnBudget { steps: 8, ..TurnBudget::default() });
     let states = states(&run.session);
     assert!(matches!(states[1].1, ToolState::Completed { .. }));
     assert!(
@@ -128,7 +130,9 @@ fn a_model_that_goes_in_circles_is_noticed() {
     );
     let notes = events(&run.journal, run.session.id());
     assert!(
-        notes.iter().any(|event| matches!(&event.body, Body::NoteAdded(note) if note.topic == "read_loop"))
+        notes
+            .iter()
+            .any(|event| matches!(&event.body, EventBody::NoteAdded(note) if note.topic == "read_loop"))
     );
 }
 
@@ -146,8 +150,8 @@ fn wrong_calls_are_answered_and_the_turn_goes_on() {
         [[step]]
         text = "I see."
     "#;
-    let run = turn(script, Gate::open(), Limits::default());
-    assert_eq!(run.outcome, Outcome::EndTurn);
+    let run = turn(script, PermissionGate::open(), TurnBudget::default());
+    assert_eq!(run.outcome, TurnOutcome::EndTurn);
     let messages: Vec<String> =
         states(&run.session).iter().map(|(_, state)| state.for_model().text.into_owned()).collect();
     assert!(messages[0].contains("There are: read, write"), "{messages:?}");
@@ -162,7 +166,7 @@ fn the_next_model_takes_over() {
     let folder = tempfile::tempdir().unwrap();
     let journal = Arc::new(MemoryJournal::default());
     let house = house(&journal, folder.path(), tools());
-    let script = |name: &str, text: &str| Target::script(name, Script::parse(text).unwrap());
+    let script = |name: &str, text: &str| ModelTarget::script(name, ModelScript::parse(text).unwrap());
     let targets = vec![
         script("script:broken", "[[step]]\nfail = { status = 529 }\nrepeat = true"),
         script("script:whole", "[[step]]\ntext = 'Here I am.'"),
@@ -170,7 +174,7 @@ fn the_next_model_takes_over() {
     let dialogue = dialogue_of(targets, &house);
     let mut session = Session::create(house, dialogue).unwrap();
     let outcome = run(session.submit(said("hello"), &CancellationToken::new())).unwrap();
-    assert_eq!(outcome, Outcome::EndTurn);
+    assert_eq!(outcome, TurnOutcome::EndTurn);
     assert_well_formed(&session, &journal, &tools());
     let events = events(&journal, session.id());
     let count = |kind: &str| events.iter().filter(|event| event.body.kind() == kind).count();
@@ -180,11 +184,15 @@ fn the_next_model_takes_over() {
 
 #[test]
 fn a_model_that_fails_ends_the_turn_with_a_reason() {
-    let run = turn("[[step]]\nfail = { status = 401, message = 'bad key' }", Gate::open(), Limits::default());
-    assert_eq!(run.outcome, Outcome::Error);
+    let run = turn(
+        "[[step]]\nfail = { status = 401, message = 'bad key' }",
+        PermissionGate::open(),
+        TurnBudget::default(),
+    );
+    assert_eq!(run.outcome, TurnOutcome::Error);
     let events = events(&run.journal, run.session.id());
     let raised = events.iter().find_map(|event| match &event.body {
-        Body::ErrorRaised(error) => Some(error.why.clone()),
+        EventBody::ErrorRaised(error) => Some(error.why.clone()),
         _ => None,
     });
     assert!(raised.unwrap().contains("bad key"));
@@ -255,30 +263,31 @@ fn an_answer_that_is_too_large_to_keep_ends_the_turn_and_not_the_session() {
         ),
     ] {
         let url = serve(vec![answer_in_pieces(block, &piece, (17 << 20) / PIECE), small.clone()]);
-        let wish = ProviderWish {
-            wire: Some(Wire::Messages),
+        let wish = ProviderOverrides {
+            wire: Some(WireProtocol::Messages),
             base_url: Some(url),
             key_env: None,
-            auth: Some(Auth::None),
+            auth: Some(KeyPlacement::None),
             headers: Vec::new(),
         };
-        let wishes = Wishes { providers: [("test".to_owned(), wish)].into(), ..Wishes::default() };
-        let router = Router::new(wishes, Catalogue::built_in(), &|_| None, &|_| None);
+        let wishes =
+            ModelPreferences { providers: [("test".to_owned(), wish)].into(), ..ModelPreferences::default() };
+        let router = ModelRouter::new(wishes, ModelCatalogue::built_in(), &|_| None, &|_| None);
         let folder = tempfile::tempdir().unwrap();
         let journal = Arc::new(MemoryJournal::default());
         let house = house(&journal, folder.path(), tools());
         let dialogue = dialogue_of(vec![router.find("test/model").unwrap()], &house);
         let mut session = Session::create(house, dialogue).unwrap();
         let outcome = runtime.block_on(session.submit(said("go"), &CancellationToken::new())).unwrap();
-        assert_eq!(outcome, Outcome::Error, "{block}");
+        assert_eq!(outcome, TurnOutcome::Error, "{block}");
         let raised = events(&journal, session.id()).into_iter().find_map(|event| match event.body {
-            Body::ErrorRaised(error) => Some(error.why),
+            EventBody::ErrorRaised(error) => Some(error.why),
             _ => None,
         });
         let words = if *block == deep { "can't be kept" } else { "too large" };
         assert!(raised.as_deref().unwrap().contains(words), "{block}: {raised:?}");
         let outcome = runtime.block_on(session.submit(said("and now?"), &CancellationToken::new())).unwrap();
-        assert_eq!(outcome, Outcome::EndTurn, "{block}");
+        assert_eq!(outcome, TurnOutcome::EndTurn, "{block}");
         assert_well_formed(&session, &journal, &tools());
     }
 }

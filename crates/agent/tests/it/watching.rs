@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use helve_agent::{House, Session, Watched};
+use helve_agent::{Services, Session, WatchConfig};
 use helve_journal::{Journal, MemoryJournal};
-use helve_protocol::{Body, Change, Clock, Event, FilesChanged, Timestamp, ToolClass};
-use helve_tools::{Context, Running, Tool};
-use helve_workspace::{Limits, Root};
+use helve_protocol::{Clock, EventBody, FileChangeKind, FilesChanged, SessionEvent, Timestamp, ToolClass};
+use helve_tools::{Tool, ToolContext, ToolFuture};
+use helve_workspace::{WorkspaceLimits, WorkspaceRoot};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ impl Tool for Scribble {
         "write".to_owned()
     }
 
-    fn run<'a>(&'a self, input: Value, context: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, input: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             let text = |field: &str| input.get(field).and_then(Value::as_str);
             let path = context.root.join(text("path").unwrap());
@@ -70,21 +70,21 @@ fn all_tools() -> Vec<Arc<dyn Tool>> {
     tools
 }
 
-fn watched(journal: &Arc<MemoryJournal>, root: &Path, notes: &Path) -> House {
+fn watched(journal: &Arc<MemoryJournal>, root: &Path, notes: &Path) -> Services {
     let root = root.canonicalize().unwrap();
-    let watched = Watched {
-        root: Root::named(&root).unwrap(),
+    let watched = WatchConfig {
+        root: WorkspaceRoot::named(&root).unwrap(),
         added: Vec::new(),
         git: None,
-        limits: Limits::default(),
+        limits: WorkspaceLimits::default(),
         notes: Some(notes.to_owned()),
     };
     let house = house(journal, &root, all_tools());
-    House { watched: Some(watched), clock: Arc::new(Minutes::default()), ..house }
+    Services { watched: Some(watched), clock: Arc::new(Minutes::default()), ..house }
 }
 
 struct Ran {
-    events: Vec<Event>,
+    events: Vec<SessionEvent>,
     session: Session,
     journal: Arc<MemoryJournal>,
     place: TempDir,
@@ -103,23 +103,23 @@ fn ran(script: &str) -> Ran {
     Ran { events: events(&journal, session.id()), session, journal, place, notes }
 }
 
-fn changes(events: &[Event]) -> Vec<&FilesChanged> {
+fn changes(events: &[SessionEvent]) -> Vec<&FilesChanged> {
     events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::FilesChanged(files) => Some(files),
+            EventBody::FilesChanged(files) => Some(files),
             _ => None,
         })
         .collect()
 }
 
-fn paths(files: &FilesChanged) -> Vec<(&str, &Change)> {
+fn paths(files: &FilesChanged) -> Vec<(&str, &FileChangeKind)> {
     files.changes.iter().map(|change| (change.path.as_str(), &change.change)).collect()
 }
 
-fn result(events: &[Event], place: usize) -> String {
+fn result(events: &[SessionEvent], place: usize) -> String {
     let ends = events.iter().filter_map(|event| match &event.body {
-        Body::ToolEnded(ended) => Some(ended.end.for_model().text.into_owned()),
+        EventBody::ToolEnded(ended) => Some(ended.end.for_model().text.into_owned()),
         _ => None,
     });
     ends.into_iter().nth(place).unwrap()
@@ -138,13 +138,13 @@ fn what_a_call_changed_is_known_with_what_was_there_before() {
         text = "Done."
     "#);
     let changes = changes(&ran.events);
-    assert_eq!(paths(changes[0]), [("a", &Change::Modified)]);
-    assert_eq!(paths(changes[1]), [("b", &Change::Deleted)]);
-    assert_eq!(paths(changes[2]), [("c", &Change::Added)]);
+    assert_eq!(paths(changes[0]), [("a", &FileChangeKind::Modified)]);
+    assert_eq!(paths(changes[1]), [("b", &FileChangeKind::Deleted)]);
+    assert_eq!(paths(changes[2]), [("c", &FileChangeKind::Added)]);
     assert!(changes[0].diff.contains("+more"), "{}", changes[0].diff);
     assert_eq!((changes[0].changes[0].added_lines, changes[0].changes[0].removed_lines), (1, 0));
     assert_eq!(changes[1].changes[0].mode_before, Some(0o100_644));
-    let blobs = ran.journal.payloads(ran.session.id()).unwrap();
+    let blobs = ran.journal.blob_loader(ran.session.id()).unwrap();
     assert_eq!(blobs(changes[1].changes[0].before.unwrap()).unwrap(), b"two\n");
     assert_eq!(result(&ran.events, 0), "Done.\n[files changed: a (+1 -0)]");
     assert_eq!(result(&ran.events, 1), "Done.\n[files changed: b (deleted)]");
@@ -168,7 +168,7 @@ fn tools_that_write_files_tell_what_they_wrote() {
     "#);
     let changes = changes(&ran.events);
     assert_eq!(changes.len(), 1, "{changes:?}");
-    assert_eq!(paths(changes[0]), [("a", &Change::Modified)]);
+    assert_eq!(paths(changes[0]), [("a", &FileChangeKind::Modified)]);
     assert!(changes[0].diff.contains("-one") && changes[0].diff.contains("+three"));
     assert!(!result(&ran.events, 1).contains("files changed"), "the tool says it itself");
 }
@@ -189,7 +189,7 @@ fn what_others_change_is_told_to_the_model_once() {
         .events
         .iter()
         .filter_map(|event| match &event.body {
-            Body::NoteAdded(note) => Some(note.text.as_str()),
+            EventBody::NoteAdded(note) => Some(note.text.as_str()),
             _ => None,
         })
         .collect();
@@ -197,7 +197,7 @@ fn what_others_change_is_told_to_the_model_once() {
     assert!(notes[0].contains("+by somebody") && !notes[0].contains("by the agent"), "{}", notes[0]);
     let of_others: Vec<_> = changes(&ran.events).into_iter().filter(|files| files.call.is_none()).collect();
     assert_eq!(of_others.len(), 1);
-    assert_eq!(paths(of_others[0]), [("a", &Change::Modified)]);
+    assert_eq!(paths(of_others[0]), [("a", &FileChangeKind::Modified)]);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn what_a_call_did_before_the_program_ended_is_found_out() {
     let dialogue = crate::house::dialogue(script, &next);
     let mut session = Session::open(next, dialogue, id).unwrap();
     let events = events(&journal, id);
-    assert_eq!(paths(changes(&events).last().unwrap()), [("a", &Change::Modified)]);
+    assert_eq!(paths(changes(&events).last().unwrap()), [("a", &FileChangeKind::Modified)]);
     assert!(result(&events, 0).ends_with("Changed since it began: a."), "{}", result(&events, 0));
     run(session.go_on(&CancellationToken::new())).unwrap();
     assert_well_formed(&session, &journal, &tools);
@@ -304,7 +304,7 @@ impl Tool for Die {
         "die".to_owned()
     }
 
-    fn run<'a>(&'a self, _: Value, context: &'a Context) -> Running<'a> {
+    fn run<'a>(&'a self, _: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             fs::write(context.root.join("a"), "changed\n").unwrap();
             std::future::pending().await

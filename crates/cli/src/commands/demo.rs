@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use helve_agent::{Gate, Session};
-use helve_models::Target;
-use helve_models::script::Script;
+use helve_agent::{PermissionGate, Session};
+use helve_models::ModelTarget;
+use helve_models::script::ModelScript;
 
-use crate::failure::{Exit, Failure};
-use crate::models::Models;
-use crate::programs::Programs;
-use crate::screen::{DIM, GOOD, HEADING, Screen};
-use crate::setup::Setup;
+use crate::console::{ConsoleOutput, DIM, GOOD, HEADING};
+use crate::failure::{CliFailure, ProgramExit};
+use crate::programs::ProgramFinder;
+use crate::setup::CliSetup;
 use crate::text;
-use crate::wiring::{dialogue, house, session_failure};
+use crate::user_models::UserModels;
+use crate::wiring::{dialogue, session_failure, session_services};
 
-const FILES: [(&str, &str); 2] =
+const DEMO_FILES: [(&str, &str); 2] =
     [("greet.sh", include_str!("../demo/greet.sh")), ("test.sh", include_str!("../demo/test.sh"))];
-const SCRIPT: &str = include_str!("../demo/demo.toml");
-const TASK: &str = "The test fails. Find out why and mend it.";
+const DEMO_SCRIPT: &str = include_str!("../demo/demo.toml");
+const DEMO_TASK: &str = "The test fails. Find out why and mend it.";
 
-pub(crate) fn run(setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(crate) fn run(setup: &CliSetup, screen: &mut ConsoleOutput) -> Result<ProgramExit, CliFailure> {
     let temporary = std::env::temp_dir();
     let folder = unpack(&temporary).map_err(|error| {
         let what = format!("the sample project can't be made in {}", text::path(&temporary));
-        Failure::new(what, error, "Set TMPDIR to a folder of yours.")
+        CliFailure::new(what, error, "Set TMPDIR to a folder of yours.")
     })?;
     let shown = text::path(&folder);
     writeln!(screen, "A small project with a failing test is in {shown}.")?;
@@ -36,12 +36,12 @@ pub(crate) fn run(setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
         screen,
         "A scripted model mends it, through the real loop and the real tools; nothing leaves this machine.\n"
     )?;
-    writeln!(screen, "{HEADING}> {TASK}{HEADING:#}\n")?;
+    writeln!(screen, "{HEADING}> {DEMO_TASK}{HEADING:#}\n")?;
     screen.finish()?;
     let exit = work(&folder, setup, screen)?;
-    if exit != Exit::Fine || !passes(&folder, &Programs::new(setup)) {
+    if exit != ProgramExit::Success || !passes(&folder, &ProgramFinder::new(setup)) {
         let why = "the test still fails";
-        return Err(Failure::new(
+        return Err(CliFailure::new(
             "the demo did not work",
             why,
             "Report this with the log; `helve doctor` may say more.",
@@ -53,7 +53,7 @@ pub(crate) fn run(setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
         screen,
         "{DIM}{models}; then `helve run \"…\"` does the same in your project with a real model.{DIM:#}"
     )?;
-    Ok(Exit::Fine)
+    Ok(ProgramExit::Success)
 }
 
 /// A new folder, for the user alone: others may write where temporary files are.
@@ -67,24 +67,24 @@ fn unpack(temporary: &Path) -> io::Result<PathBuf> {
         Err(error) => Some(Err(error)),
     });
     let folder = folder.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))?;
-    FILES.iter().try_for_each(|(name, content)| fs::write(folder.join(name), content))?;
+    DEMO_FILES.iter().try_for_each(|(name, content)| fs::write(folder.join(name), content))?;
     Ok(folder)
 }
 
 /// The sample project is a project like any other, and nothing of the one that the user is in counts there.
-fn work(folder: &Path, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let script = Script::parse(SCRIPT)
-        .map_err(|error| Failure::new("the demo's script can't be read", error, "Report this."))?;
+fn work(folder: &Path, setup: &CliSetup, screen: &mut ConsoleOutput) -> Result<ProgramExit, CliFailure> {
+    let script = ModelScript::parse(DEMO_SCRIPT)
+        .map_err(|error| CliFailure::new("the demo's script can't be read", error, "Report this."))?;
     let setup = setup.elsewhere(folder, &[("permissions.mode", "ask".to_owned(), "helve demo")])?;
-    let models = Arc::new(Models::impatient(&setup)?);
-    let house = house(&setup, Gate::open(), &models)?;
-    let dialogue = dialogue(&models, Target::script("script:demo", script), Vec::new(), &house);
+    let models = Arc::new(UserModels::with_short_retries(&setup)?);
+    let house = session_services(&setup, PermissionGate::open(), &models)?;
+    let dialogue = dialogue(&models, ModelTarget::script("script:demo", script), Vec::new(), &house);
     let session = Session::create(house, dialogue).map_err(|error| session_failure(&error))?;
-    super::run::show(session, TASK, screen)
+    super::run::run_scripted_turn(session, DEMO_TASK, screen)
 }
 
 /// Whether the work is really done, whatever the model says.
-fn passes(folder: &Path, programs: &Programs) -> bool {
+fn passes(folder: &Path, programs: &ProgramFinder) -> bool {
     let mut test = Command::new(programs.shell());
     test.arg("test.sh")
         .current_dir(folder)

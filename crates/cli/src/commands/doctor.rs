@@ -4,31 +4,31 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use helve_config::Trust;
-use helve_exec::{Level, Probe};
-use helve_journal::{FileJournal, Finding};
+use helve_config::ProjectTrust;
+use helve_exec::{ConfinementLevel, SandboxProbe};
+use helve_journal::{FileJournal, JournalFinding};
 use helve_protocol::SessionId;
 use rustix::fs::Access;
 use serde::Serialize;
 
 use crate::args;
-use crate::confine;
-use crate::failure::{Exit, Failure};
+use crate::console::{BAD, ConsoleOutput, DIM, GOOD, ProgressLine, WARN};
+use crate::failure::{CliFailure, ProgramExit};
 use crate::logs;
-use crate::models::{Models, block_on};
-use crate::places::ADMINISTRATOR_FILE;
-use crate::programs::Programs;
-use crate::screen::{BAD, DIM, GOOD, Progress, Screen, WARN};
-use crate::setup::Setup;
+use crate::programs::ProgramFinder;
+use crate::sandbox_policy;
+use crate::setup::CliSetup;
 use crate::text::{self, bytes, count, one_line, pad, thousands};
+use crate::user_folders::ADMINISTRATOR_FILE;
+use crate::user_models::{UserModels, block_on};
 use crate::wiring::git_program;
 
 /// Less than this is told: a session grows while it is used.
-const LITTLE_SPACE: u64 = 100 << 20;
+const LOW_DISK_SPACE_BYTES: u64 = 100 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Verdict {
+enum DoctorVerdict {
     Good,
     /// Worth knowing, and no reason to do anything.
     Note,
@@ -37,26 +37,30 @@ enum Verdict {
 
 /// One line of what the doctor says.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     about: &'static str,
-    verdict: Verdict,
+    verdict: DoctorVerdict,
     says: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-impl Check {
-    fn new(about: &'static str, verdict: Verdict, says: impl Into<String>) -> Check {
-        Check { about, verdict, says: says.into(), hint: None }
+impl DoctorCheck {
+    fn new(about: &'static str, verdict: DoctorVerdict, says: impl Into<String>) -> DoctorCheck {
+        DoctorCheck { about, verdict, says: says.into(), hint: None }
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Check {
+    fn hint(mut self, hint: impl Into<String>) -> DoctorCheck {
         self.hint = Some(hint.into());
         self
     }
 }
 
-pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    options: &args::DoctorArgs,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let journal = setup.journal();
     let mut checks = vec![program(), settings(setup)];
     checks.extend(variables());
@@ -67,20 +71,20 @@ pub(crate) fn run(options: &args::Doctor, setup: &Setup, screen: &mut Screen) ->
     checks.extend([data_folder(setup.places.data()), catalogue(&journal)]);
     checks.extend(sessions(&journal));
     checks.extend([model(setup), git(setup), confinement(setup), withheld(setup), logs(setup), telemetry()]);
-    let is_bad = checks.iter().any(|check| check.verdict == Verdict::Bad);
+    let is_bad = checks.iter().any(|check| check.verdict == DoctorVerdict::Bad);
     if options.json {
         writeln!(screen, "{}", serde_json::to_string_pretty(&checks)?)?;
     } else {
         checks.iter().try_for_each(|check| print(check, screen))?;
     }
-    Ok(if is_bad { Exit::Error } else { Exit::Fine })
+    Ok(if is_bad { ProgramExit::Error } else { ProgramExit::Success })
 }
 
-fn print(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
+fn print(check: &DoctorCheck, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
     let (style, mark) = match check.verdict {
-        Verdict::Good => (GOOD, "✓"),
-        Verdict::Note => (WARN, "·"),
-        Verdict::Bad => (BAD, "✗"),
+        DoctorVerdict::Good => (GOOD, "✓"),
+        DoctorVerdict::Note => (WARN, "·"),
+        DoctorVerdict::Bad => (BAD, "✗"),
     };
     writeln!(screen, "{style}{mark}{style:#} {} {}", pad(check.about, 13), one_line(&check.says))?;
     if let Some(hint) = &check.hint {
@@ -89,31 +93,31 @@ fn print(check: &Check, screen: &mut Screen) -> Result<(), Failure> {
     Ok(())
 }
 
-fn program() -> Check {
+fn program() -> DoctorCheck {
     let version = env!("CARGO_PKG_VERSION");
-    Check::new(
+    DoctorCheck::new(
         "helve",
-        Verdict::Good,
+        DoctorVerdict::Good,
         format!("{version} on {} {}", std::env::consts::OS, std::env::consts::ARCH),
     )
 }
 
-fn settings(setup: &Setup) -> Check {
-    if let Err(Failure::Told { why, hint, .. }) = setup.trust_store() {
-        return Check::new("settings", Verdict::Bad, why).hint(hint);
+fn settings(setup: &CliSetup) -> DoctorCheck {
+    if let Err(CliFailure::Explained { why, hint, .. }) = setup.trust_store() {
+        return DoctorCheck::new("settings", DoctorVerdict::Bad, why).hint(hint);
     }
     match setup.problems() {
-        None => Check::new(
+        None => DoctorCheck::new(
             "settings",
-            Verdict::Good,
+            DoctorVerdict::Good,
             format!("fine; yours are in {}", text::path(&setup.places.user_settings())),
         ),
         Some(problems) => {
             let first = problems.list().first().map(ToString::to_string).unwrap_or_default();
             let first = first.lines().next().unwrap_or_default().to_owned();
-            Check::new(
+            DoctorCheck::new(
                 "settings",
-                Verdict::Bad,
+                DoctorVerdict::Bad,
                 format!("{}; the first: {first}", count(problems.count(), "mistake", "mistakes")),
             )
             .hint("`helve config show` lists them all.")
@@ -122,51 +126,60 @@ fn settings(setup: &Setup) -> Check {
 }
 
 /// A variable of ours with a name that we do not know is probably mistyped.
-fn variables() -> Option<Check> {
-    let known = |name: &str| helve_config::VARIABLES.iter().any(|variable| variable.name == name);
+fn variables() -> Option<DoctorCheck> {
+    let known = |name: &str| helve_config::ENVIRONMENT_VARIABLES.iter().any(|variable| variable.name == name);
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut unknown: Vec<String> = names.filter(|name| name.starts_with("HELVE_") && !known(name)).collect();
     unknown.sort();
     let says = format!("{} means nothing to Helve", unknown.join(", "));
     let hint = "`helve reference environment` lists those that do.";
-    (!unknown.is_empty()).then(|| Check::new("environment", Verdict::Note, says).hint(hint))
+    (!unknown.is_empty()).then(|| DoctorCheck::new("environment", DoctorVerdict::Note, says).hint(hint))
 }
 
-fn administrator() -> Check {
+fn administrator() -> DoctorCheck {
     if Path::new(ADMINISTRATOR_FILE).exists() {
-        Check::new(
+        DoctorCheck::new(
             "administrator",
-            Verdict::Note,
+            DoctorVerdict::Note,
             format!("{ADMINISTRATOR_FILE} sets rules that you can't loosen"),
         )
     } else {
-        Check::new("administrator", Verdict::Good, format!("no rules ({ADMINISTRATOR_FILE} is not there)"))
+        DoctorCheck::new(
+            "administrator",
+            DoctorVerdict::Good,
+            format!("no rules ({ADMINISTRATOR_FILE} is not there)"),
+        )
     }
 }
 
-fn project(setup: &Setup) -> Check {
+fn project(setup: &CliSetup) -> DoctorCheck {
     let root = text::path(&setup.root);
-    let Ok(config) = setup.config() else { return Check::new("project", Verdict::Note, root.to_string()) };
+    let Ok(config) = setup.config() else {
+        return DoctorCheck::new("project", DoctorVerdict::Note, root.to_string());
+    };
     let asks = count(config.restricted().len(), "setting that needs", "settings that need");
     match config.trust() {
-        Trust::NothingToTrust => Check::new("project", Verdict::Good, root.to_string()),
-        Trust::Trusted => Check::new("project", Verdict::Good, format!("{root}, trusted")),
-        Trust::Untrusted => {
-            Check::new("project", Verdict::Note, format!("{root} has {asks} your trust; ignored"))
+        ProjectTrust::NothingToTrust => DoctorCheck::new("project", DoctorVerdict::Good, root.to_string()),
+        ProjectTrust::Trusted => DoctorCheck::new("project", DoctorVerdict::Good, format!("{root}, trusted")),
+        ProjectTrust::Untrusted => {
+            DoctorCheck::new("project", DoctorVerdict::Note, format!("{root} has {asks} your trust; ignored"))
                 .hint("`helve trust` shows them.")
         }
-        Trust::Changed => {
-            Check::new("project", Verdict::Note, format!("{root} has {asks} your trust and changed; ignored"))
-                .hint("`helve trust` shows them.")
-        }
+        ProjectTrust::Changed => DoctorCheck::new(
+            "project",
+            DoctorVerdict::Note,
+            format!("{root} has {asks} your trust and changed; ignored"),
+        )
+        .hint("`helve trust` shows them."),
     }
 }
 
-fn data_folder(folder: &Path) -> Check {
+fn data_folder(folder: &Path) -> DoctorCheck {
     let shown = text::path(folder);
     let elsewhere = "Give yourself access to it, or set HELVE_HOME to a folder of yours.";
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(folder);
-    let bad = |why: &str| Check::new("data", Verdict::Bad, format!("{shown} {why}")).hint(elsewhere);
+    let bad =
+        |why: &str| DoctorCheck::new("data", DoctorVerdict::Bad, format!("{shown} {why}")).hint(elsewhere);
     if !existing.is_dir() {
         return bad(&format!("can't be a folder: {} is a file", text::path(existing)));
     }
@@ -176,38 +189,42 @@ fn data_folder(folder: &Path) -> Check {
     let others_may_write = |folder: &Path| folder.metadata().is_ok_and(|folder| folder.mode() & 0o002 != 0);
     if folder.is_dir() && others_may_write(folder) {
         let why = format!("{shown} can be written to by everybody on this machine");
-        return Check::new("data", Verdict::Bad, why).hint("Take that right away: chmod o-w.");
+        return DoctorCheck::new("data", DoctorVerdict::Bad, why).hint("Take that right away: chmod o-w.");
     }
     let free = rustix::fs::statvfs(existing).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     match free {
-        Ok(free) if free < LITTLE_SPACE => {
-            Check::new("data", Verdict::Bad, format!("{shown}: only {} free", bytes(free)))
+        Ok(free) if free < LOW_DISK_SPACE_BYTES => {
+            DoctorCheck::new("data", DoctorVerdict::Bad, format!("{shown}: only {} free", bytes(free)))
                 .hint("Free some space: what can't be stored is not done.")
         }
-        Ok(free) => Check::new("data", Verdict::Good, format!("{shown}, {} free", bytes(free))),
-        Err(error) => Check::new("data", Verdict::Note, format!("{shown}: {error}")),
+        Ok(free) => DoctorCheck::new("data", DoctorVerdict::Good, format!("{shown}, {} free", bytes(free))),
+        Err(error) => DoctorCheck::new("data", DoctorVerdict::Note, format!("{shown}: {error}")),
     }
 }
 
-fn catalogue(journal: &FileJournal) -> Check {
+fn catalogue(journal: &FileJournal) -> DoctorCheck {
     let is_new = !journal.catalogue_path().exists();
     match journal.check_catalogue() {
-        Ok(()) => Check::new("catalogue", Verdict::Good, "fine"),
+        Ok(()) => DoctorCheck::new("catalogue", DoctorVerdict::Good, "fine"),
         Err(_) if is_new => {
-            Check::new("catalogue", Verdict::Good, "not needed yet; it is made from the sessions")
+            DoctorCheck::new("catalogue", DoctorVerdict::Good, "not needed yet; it is made from the sessions")
         }
-        Err(why) => Check::new("catalogue", Verdict::Note, why).hint("It is made anew when it is needed."),
+        Err(why) => {
+            DoctorCheck::new("catalogue", DoctorVerdict::Note, why).hint("It is made anew when it is needed.")
+        }
     }
 }
 
-fn sessions(journal: &FileJournal) -> Vec<Check> {
+fn sessions(journal: &FileJournal) -> Vec<DoctorCheck> {
     let sessions = match journal.sessions() {
         Ok(sessions) => sessions,
         Err(error) => {
-            return vec![Check::new("sessions", Verdict::Bad, error.to_string()).hint(error.hint())];
+            return vec![
+                DoctorCheck::new("sessions", DoctorVerdict::Bad, error.to_string()).hint(error.hint()),
+            ];
         }
     };
-    let mut progress = Progress::new();
+    let mut progress = ProgressLine::new();
     let mut checks = Vec::new();
     for (done, session) in sessions.iter().enumerate() {
         progress.tell(&format!(
@@ -218,135 +235,157 @@ fn sessions(journal: &FileJournal) -> Vec<Check> {
         checks.extend(journal.examine(*session).iter().map(|finding| finding_of(*session, finding)));
     }
     drop(progress);
-    let bad = checks.iter().filter(|check| check.verdict == Verdict::Bad).count();
+    let bad = checks.iter().filter(|check| check.verdict == DoctorVerdict::Bad).count();
     let total = count(sessions.len(), "session", "sessions");
     let summary = match bad {
-        0 if sessions.is_empty() => Check::new("sessions", Verdict::Good, "none yet"),
-        0 => Check::new("sessions", Verdict::Good, format!("{total}, every event and payload checked")),
-        _ => Check::new("sessions", Verdict::Bad, format!("{total}, {}", count(bad, "problem", "problems"))),
+        0 if sessions.is_empty() => DoctorCheck::new("sessions", DoctorVerdict::Good, "none yet"),
+        0 => DoctorCheck::new(
+            "sessions",
+            DoctorVerdict::Good,
+            format!("{total}, every event and payload checked"),
+        ),
+        _ => DoctorCheck::new(
+            "sessions",
+            DoctorVerdict::Bad,
+            format!("{total}, {}", count(bad, "problem", "problems")),
+        ),
     };
     checks.insert(0, summary);
     checks
 }
 
-fn finding_of(session: SessionId, finding: &Finding) -> Check {
+fn finding_of(session: SessionId, finding: &JournalFinding) -> DoctorCheck {
     let says = |what: String| format!("{session}: {what}");
     match finding {
-        Finding::Damaged(damage) => Check::new("", Verdict::Bad, says(damage.to_string()))
+        JournalFinding::Damaged(damage) => DoctorCheck::new("", DoctorVerdict::Bad, says(damage.to_string()))
             .hint("`helve doctor --repair` keeps what can be read and sets the damaged file aside."),
-        Finding::ParentDamaged(damage) => Check::new(
+        JournalFinding::ParentDamaged(damage) => DoctorCheck::new(
             "",
-            Verdict::Bad,
+            DoctorVerdict::Bad,
             says(format!(
                 "its own events are fine, but some of those it was forked from can't be read: {damage}"
             )),
         )
         .hint("`helve sessions show` shows the rest; going on needs its parent."),
-        Finding::Torn { bytes } => {
-            Check::new("", Verdict::Note, says(format!("{bytes} bytes of a line that was never finished")))
-        }
-        Finding::UnknownEvents { count: number } => Check::new(
+        JournalFinding::Torn { bytes } => DoctorCheck::new(
             "",
-            Verdict::Note,
+            DoctorVerdict::Note,
+            says(format!("{bytes} bytes of a line that was never finished")),
+        ),
+        JournalFinding::UnknownEvents { count: number } => DoctorCheck::new(
+            "",
+            DoctorVerdict::Note,
             says(format!(
                 "{} of another version of Helve, kept but not shown",
                 count(usize::try_from(*number).unwrap_or(usize::MAX), "event", "events")
             )),
         ),
-        Finding::Unreadable(helve_journal::Error::NotFound(_)) => {
-            Check::new("", Verdict::Bad, says("a folder without a log".to_owned()))
+        JournalFinding::Unreadable(helve_journal::JournalError::NotFound(_)) => {
+            DoctorCheck::new("", DoctorVerdict::Bad, says("a folder without a log".to_owned()))
                 .hint("Nothing is in it: `helve sessions delete ID` removes it.")
         }
-        Finding::Blob(error) | Finding::Unreadable(error) => {
-            Check::new("", Verdict::Bad, says(error.to_string())).hint(error.hint())
+        JournalFinding::Blob(error) | JournalFinding::Unreadable(error) => {
+            DoctorCheck::new("", DoctorVerdict::Bad, says(error.to_string())).hint(error.hint())
         }
     }
 }
 
 /// Mends what can be mended, and tells what was done.
-fn repair(journal: &FileJournal) -> Vec<Check> {
+fn repair(journal: &FileJournal) -> Vec<DoctorCheck> {
     let mut checks = Vec::new();
     match journal.sweep() {
         Ok(0) => {}
-        Ok(swept) => checks.push(Check::new(
+        Ok(swept) => checks.push(DoctorCheck::new(
             "repair",
-            Verdict::Good,
+            DoctorVerdict::Good,
             format!("removed what {} left", count(swept, "killed process", "killed processes")),
         )),
-        Err(error) => checks.push(Check::new("repair", Verdict::Bad, error.to_string()).hint(error.hint())),
+        Err(error) => {
+            checks.push(DoctorCheck::new("repair", DoctorVerdict::Bad, error.to_string()).hint(error.hint()))
+        }
     }
     for session in journal.sessions().unwrap_or_default() {
         match journal.repair(session) {
-            Ok(Some(repair)) => checks.push(Check::new(
+            Ok(Some(repair)) => checks.push(DoctorCheck::new(
                 "repair",
-                Verdict::Good,
+                DoctorVerdict::Good,
                 format!(
                     "{session}: {} are out of the session now; the file as it was is {}",
                     bytes(repair.lost_bytes),
                     repair.kept_as.display()
                 ),
             )),
-            Ok(None) | Err(helve_journal::Error::NotFound(_)) => {}
-            Err(helve_journal::Error::InUse { .. }) => {
+            Ok(None) | Err(helve_journal::JournalError::NotFound(_)) => {}
+            Err(helve_journal::JournalError::InUse { .. }) => {
                 let says = format!("{session}: left alone, it is open in another process");
-                checks.push(Check::new("repair", Verdict::Note, says));
+                checks.push(DoctorCheck::new("repair", DoctorVerdict::Note, says));
             }
-            Err(error) => checks
-                .push(Check::new("repair", Verdict::Bad, format!("{session}: {error}")).hint(error.hint())),
+            Err(error) => checks.push(
+                DoctorCheck::new("repair", DoctorVerdict::Bad, format!("{session}: {error}"))
+                    .hint(error.hint()),
+            ),
         }
     }
     match journal.rebuild_catalogue() {
-        Ok(listed) => checks.push(Check::new(
+        Ok(listed) => checks.push(DoctorCheck::new(
             "repair",
-            Verdict::Good,
+            DoctorVerdict::Good,
             format!("catalogue made anew from {}", count(listed, "session", "sessions")),
         )),
-        Err(error) => checks.push(Check::new("repair", Verdict::Bad, error.to_string()).hint(error.hint())),
+        Err(error) => {
+            checks.push(DoctorCheck::new("repair", DoctorVerdict::Bad, error.to_string()).hint(error.hint()))
+        }
     }
     checks
 }
 
 /// Which model would be asked. Nothing is sent to it: that costs something.
-fn model(setup: &Setup) -> Check {
-    let found = Models::new(setup).and_then(|models| {
+fn model(setup: &CliSetup) -> DoctorCheck {
+    let found = UserModels::new(setup).and_then(|models| {
         let main = block_on(async { models.main().await })??;
         models.check_names(&main)?;
         Ok(main)
     });
     match found {
-        Ok(target) => Check::new("model", Verdict::Good, target.name.to_string())
+        Ok(target) => DoctorCheck::new("model", DoctorVerdict::Good, target.name.to_string())
             .hint("`helve models probe` tries it out."),
-        Err(Failure::Told { what, why, hint, exit: Exit::Error | Exit::Usage }) => {
-            Check::new("model", Verdict::Bad, format!("{what}: {why}")).hint(hint)
+        Err(CliFailure::Explained { what, why, hint, exit: ProgramExit::Error | ProgramExit::Usage }) => {
+            DoctorCheck::new("model", DoctorVerdict::Bad, format!("{what}: {why}")).hint(hint)
         }
         // The settings have been told already.
-        Err(Failure::Settings(_)) => Check::new("model", Verdict::Note, "the settings can't be read"),
-        Err(Failure::Told { why, hint, .. }) => Check::new("model", Verdict::Note, why).hint(hint),
-        Err(Failure::ClosedPipe) => Check::new("model", Verdict::Note, "none"),
+        Err(CliFailure::Settings(_)) => {
+            DoctorCheck::new("model", DoctorVerdict::Note, "the settings can't be read")
+        }
+        Err(CliFailure::Explained { why, hint, .. }) => {
+            DoctorCheck::new("model", DoctorVerdict::Note, why).hint(hint)
+        }
+        Err(CliFailure::ClosedPipe) => DoctorCheck::new("model", DoctorVerdict::Note, "none"),
     }
 }
 
 /// How well the model's commands are confined here, and what would make that better.
-fn confinement(setup: &Setup) -> Check {
+fn confinement(setup: &CliSetup) -> DoctorCheck {
     if setup.config().is_ok_and(|config| !config.settings.permissions.confine) {
         let says = "off, by the setting permissions.confine; commands are asked about";
-        return Check::new("confinement", Verdict::Note, says);
+        return DoctorCheck::new("confinement", DoctorVerdict::Note, says);
     }
-    let Probe { level, why, .. } = confine::found(setup);
+    let SandboxProbe { level, why, .. } = sandbox_policy::probe_sandbox(setup);
     let says = match level {
-        Level::Full => "full: commands write only in the project, see no secrets and have no network unasked",
-        Level::Landlock => {
+        ConfinementLevel::Full => {
+            "full: commands write only in the project, see no secrets and have no network unasked"
+        }
+        ConfinementLevel::Landlock => {
             "partly, by Landlock: commands write only in the project and have no network unasked"
         }
-        Level::None => "none: every command that is not allowed by a rule is asked about",
+        ConfinementLevel::None => "none: every command that is not allowed by a rule is asked about",
     };
     let reasons: Vec<String> = why.iter().map(ToString::to_string).collect();
     let says = match reasons.is_empty() {
         true => says.to_owned(),
         false => format!("{says} ({})", reasons.join("; ")),
     };
-    let verdict = if level == Level::Full { Verdict::Good } else { Verdict::Note };
-    let check = Check::new("confinement", verdict, says);
+    let verdict = if level == ConfinementLevel::Full { DoctorVerdict::Good } else { DoctorVerdict::Note };
+    let check = DoctorCheck::new("confinement", verdict, says);
     match why.first() {
         Some(shortfall) => check.hint(shortfall.remedy()),
         None => check,
@@ -354,45 +393,53 @@ fn confinement(setup: &Setup) -> Check {
 }
 
 /// Which variables of the environment the model's commands don't get.
-fn withheld(setup: &Setup) -> Check {
-    let names = setup.config().map(|config| crate::keys::withheld(&config.settings)).unwrap_or_default();
+fn withheld(setup: &CliSetup) -> DoctorCheck {
+    let names = setup
+        .config()
+        .map(|config| crate::credentials::withheld_variables(&config.settings))
+        .unwrap_or_default();
     let names: Vec<String> = names.iter().map(|name| one_line(&name.to_string_lossy())).collect();
     if names.is_empty() {
-        return Check::new("withheld", Verdict::Good, "none of this environment looks like a secret");
+        return DoctorCheck::new(
+            "withheld",
+            DoctorVerdict::Good,
+            "none of this environment looks like a secret",
+        );
     }
     let says = format!("not given to confined commands: {}", names.join(", "));
-    Check::new("withheld", Verdict::Good, says).hint("The setting shell.env passes those that you name.")
+    DoctorCheck::new("withheld", DoctorVerdict::Good, says)
+        .hint("The setting shell.env passes those that you name.")
 }
 
-fn git(setup: &Setup) -> Check {
-    let version = git_program(&Programs::new(setup)).and_then(|git| git.version());
+fn git(setup: &CliSetup) -> DoctorCheck {
+    let version = git_program(&ProgramFinder::new(setup)).and_then(|git| git.version());
     match version {
-        Some(version) => Check::new("git", Verdict::Good, version),
-        None => Check::new("git", Verdict::Note, "not found")
+        Some(version) => DoctorCheck::new("git", DoctorVerdict::Good, version),
+        None => DoctorCheck::new("git", DoctorVerdict::Note, "not found")
             .hint("Helve works without it; some things are better with it."),
     }
 }
 
-fn logs(setup: &Setup) -> Check {
+fn logs(setup: &CliSetup) -> DoctorCheck {
     let folder = setup.places.logs();
     let says = format!(
         "{} (safe to share) and {} (yours) in {}",
-        logs::PUBLIC,
-        logs::RESTRICTED,
+        logs::PUBLIC_LOG_FILE,
+        logs::RESTRICTED_LOG_FILE,
         text::path(&folder)
     );
     // The command that runs now has said something already, unless only errors are wanted.
     let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(&folder);
     if existing.is_dir() && rustix::fs::access(existing, Access::WRITE_OK).is_ok() {
-        return Check::new("logs", Verdict::Good, says);
+        return DoctorCheck::new("logs", DoctorVerdict::Good, says);
     }
-    Check::new(
+    DoctorCheck::new(
         "logs",
-        Verdict::Note,
+        DoctorVerdict::Note,
         format!("nothing is written: {} can't be written to", text::path(&folder)),
     )
 }
 
-fn telemetry() -> Check {
-    Check::new("telemetry", Verdict::Good, "none: nothing leaves this machine unasked")
+fn telemetry() -> DoctorCheck {
+    DoctorCheck::new("telemetry", DoctorVerdict::Good, "none: nothing leaves this machine unasked")
 }

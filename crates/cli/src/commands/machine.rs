@@ -8,37 +8,41 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use helve_exec::Level;
+use helve_exec::ConfinementLevel;
 use helve_journal::Journal;
 use helve_protocol::{FilePart, ModelName};
-use helve_tui::{Ran, World};
-use helve_workspace::{GitStatus, Root, StatusQuestion, can_read_ignore_files};
+use helve_tui::{MachineAccess, UserCommandResult};
+use helve_workspace::{GitStatus, GitStatusRequest, WorkspaceRoot, can_read_ignore_files};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::opening::{Door, Opening};
-use super::own_command::own_command;
-use super::past::{changes, glimpse, sessions};
-use super::run::instruction::attached;
-use crate::confine;
-use crate::models::{Models, block_on};
-use crate::programs::{Programs, first_word};
-use crate::setup::Setup;
+use super::run::instruction::read_attachment;
+use super::session_lookup::{changes, session_preview, sessions};
+use super::session_opening::{PendingSessionHandle, SessionOpening};
+use super::user_command::run_user_command;
+use crate::programs::{ProgramFinder, first_word};
+use crate::sandbox_policy;
+use crate::setup::CliSetup;
+use crate::user_models::{UserModels, block_on};
 use crate::wiring::git_program;
 
 /// So many files are offered.
-const MOST_FILES: usize = 200_000;
+const MAX_OFFERED_FILES: usize = 200_000;
 /// What a command of the user's puts out beyond this is not shown.
-const MOST_OUTPUT: u64 = 1 << 20;
+const MAX_SUBPROCESS_OUTPUT_BYTES: u64 = 1 << 20;
 /// A command that takes longer is ended.
-const PATIENCE: Duration = Duration::from_secs(600);
+const SUBPROCESS_TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> World {
+pub(super) fn machine_for(
+    setup: &CliSetup,
+    models: &Arc<UserModels>,
+    opening: &SessionOpening,
+) -> MachineAccess {
     let root = setup.root.clone();
     let (at_files, at_branch, at_sessions) = (root.clone(), root.clone(), root.clone());
-    let programs = Programs::new(setup);
+    let programs = ProgramFinder::new(setup);
     let (for_branch, for_shell, for_edit) = (programs.clone(), programs.clone(), programs);
     let (at_shell, at_own) = (setup.cwd.clone(), setup.cwd.clone());
-    let own = Arc::new(move |words: &[&str]| own(words, &at_own));
+    let own = Arc::new(move |words: &[&str]| run_helve(words, &at_own));
     let (own_doctor, own_rules) = (own.clone(), own.clone());
     let (models, listed, door) = (models.clone(), models.clone(), opening.door.clone());
     let (session, journal) = (opening.session, Arc::new(setup.journal()));
@@ -46,16 +50,18 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> W
     let is_confined = setup.config().map_or(true, |config| config.settings.permissions.confine);
     let (all, looked_into, changed) = (setup.journal(), setup.journal(), setup.journal());
     let known: Mutex<HashMap<ModelName, Option<u64>>> = Mutex::default();
-    World {
+    MachineAccess {
         now: Arc::new(Instant::now),
         files: Arc::new(move || files(&at_files)),
         branch: Arc::new(move || branch(&at_branch, &for_branch)),
         sandbox: Arc::new(move || sandbox(is_confined).to_owned()),
         models: Arc::new(move || block_on(super::models_list::choices(&listed)).unwrap_or_default()),
         sessions: Arc::new(move || sessions(&all, session, &at_sessions)),
-        glimpse: Arc::new(move |session| glimpse(&looked_into, session)),
+        glimpse: Arc::new(move |session| session_preview(&looked_into, session)),
         changes: Arc::new(move || changes(&changed, session)),
-        shell: Arc::new(move |command, stop, tell| own_command(command, &at_shell, &for_shell, stop, tell)),
+        shell: Arc::new(move |command, stop, tell| {
+            run_user_command(command, &at_shell, &for_shell, stop, tell)
+        }),
         remember: Arc::new(move |fact| remember(fact, &*own)),
         edit: Arc::new(move |text| edit(text, &for_edit)),
         attach: Arc::new(move |path| attach(path, &door)),
@@ -78,10 +84,10 @@ pub(super) fn world(setup: &Setup, models: &Arc<Models>, opening: &Opening) -> W
 }
 
 fn sandbox(is_wanted: bool) -> &'static str {
-    match confine::found_if(is_wanted, None).level {
-        Level::None => "not confined",
-        Level::Landlock => "confined (landlock)",
-        Level::Full => "confined",
+    match sandbox_policy::probe_sandbox_if(is_wanted, None).level {
+        ConfinementLevel::None => "not confined",
+        ConfinementLevel::Landlock => "confined (landlock)",
+        ConfinementLevel::Full => "confined",
     }
 }
 
@@ -103,20 +109,20 @@ fn files(root: &Path) -> Vec<String> {
         .build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let relative = |entry: ignore::DirEntry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned());
-    let mut files: Vec<String> = files.filter_map(relative).take(MOST_FILES).collect();
+    let mut files: Vec<String> = files.filter_map(relative).take(MAX_OFFERED_FILES).collect();
     files.sort_unstable();
     files
 }
 
 /// `main`, or `main*` if something is not committed. Nothing of the project is run for it.
-fn branch(root: &Path, programs: &Programs) -> Option<String> {
-    let root = Root::named(root).ok()?;
+fn branch(root: &Path, programs: &ProgramFinder) -> Option<String> {
+    let root = WorkspaceRoot::named(root).ok()?;
     let user_ignores = ignore::gitignore::gitconfig_excludes_path();
-    let question = StatusQuestion {
+    let question = GitStatusRequest {
         root: &root,
         git: git_program(programs),
         user_ignores: user_ignores.as_deref(),
-        max_files: MOST_FILES,
+        max_files: MAX_OFFERED_FILES,
     };
     let GitStatus { branch, is_dirty } = question.answer()?;
     let mark = if is_dirty == Some(true) { "*" } else { "" };
@@ -124,9 +130,12 @@ fn branch(root: &Path, programs: &Programs) -> Option<String> {
 }
 
 /// This program again.
-fn own(words: &[&str], cwd: &Path) -> Ran {
-    let Ok(program) = confine::own_program() else {
-        return Ran { output: "helve can't find itself; start it by its path".to_owned(), is_well: false };
+fn run_helve(words: &[&str], cwd: &Path) -> UserCommandResult {
+    let Ok(program) = sandbox_policy::own_program() else {
+        return UserCommandResult {
+            output: "helve can't find itself; start it by its path".to_owned(),
+            is_well: false,
+        };
     };
     let mut process = Command::new(program);
     process.args(words).current_dir(cwd).env("NO_COLOR", "1");
@@ -134,24 +143,26 @@ fn own(words: &[&str], cwd: &Path) -> Ran {
 }
 
 /// What a process puts out, for as long as it may take.
-fn bounded(mut process: Command) -> Ran {
+fn bounded(mut process: Command) -> UserCommandResult {
     process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = match process.spawn() {
         Ok(child) => child,
-        Err(error) => return Ran { output: format!("it can't be run: {error}"), is_well: false },
+        Err(error) => {
+            return UserCommandResult { output: format!("it can't be run: {error}"), is_well: false };
+        }
     };
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let (over, is_over) = std::sync::mpsc::channel::<()>();
     let watch = std::thread::spawn(move || {
         if let (Err(std::sync::mpsc::RecvTimeoutError::Timeout), Some(pid)) =
-            (is_over.recv_timeout(PATIENCE), pid)
+            (is_over.recv_timeout(SUBPROCESS_TIMEOUT), pid)
         {
             let _ = kill_process_group(pid, Signal::KILL);
         }
     });
     let mut output = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {
-        let _ = pipe.by_ref().take(MOST_OUTPUT).read_to_end(&mut output);
+        let _ = pipe.by_ref().take(MAX_SUBPROCESS_OUTPUT_BYTES).read_to_end(&mut output);
         let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     }
     let status = child.wait();
@@ -162,10 +173,10 @@ fn bounded(mut process: Command) -> Ran {
     if let (false, Ok(status)) = (is_well, &status) {
         output.push_str(&format!("\n[{status}]"));
     }
-    Ran { output, is_well }
+    UserCommandResult { output, is_well }
 }
 
-fn remember(fact: &str, own: &dyn Fn(&[&str]) -> Ran) -> Result<String, String> {
+fn remember(fact: &str, own: &dyn Fn(&[&str]) -> UserCommandResult) -> Result<String, String> {
     let input = serde_json::json!({ "text": fact, "scope": "project" }).to_string();
     let ran = own(&["tool", "remember", &input, "--yes"]);
     let told: serde_json::Value =
@@ -179,7 +190,7 @@ fn remember(fact: &str, own: &dyn Fn(&[&str]) -> Ran) -> Result<String, String> 
 }
 
 /// Lets the user write in their editor: the one that their environment names, never one that lies in the project.
-fn edit(text: &str, programs: &Programs) -> Result<String, String> {
+fn edit(text: &str, programs: &ProgramFinder) -> Result<String, String> {
     let named = ["VISUAL", "EDITOR"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
@@ -205,10 +216,10 @@ fn edit(text: &str, programs: &Programs) -> Result<String, String> {
     }
 }
 
-fn attach(path: &Path, door: &Door) -> Result<FilePart, String> {
+fn attach(path: &Path, door: &PendingSessionHandle) -> Result<FilePart, String> {
     let handle = block_on(door.handle()).ok().flatten().ok_or("the session could not be opened")?;
     let path: PathBuf = path.to_owned();
-    let file = attached(&path, &path).map_err(|failure| failure.to_string())?;
+    let file = read_attachment(&path, &path).map_err(|failure| failure.to_string())?;
     let content = handle.keep(&file.content).map_err(|error| error.to_string())?;
     Ok(FilePart { name: file.name, media_type: file.media_type.to_owned(), content })
 }

@@ -4,33 +4,37 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use helve_models::{Answer, Decoder, StreamError, Wire, error_in};
+use helve_models::{ModelAnswer, ResponseDecoder, StreamError, WireProtocol, parse_error_body};
 use serde_json::{Value, json};
 
 use super::{models_list, models_probe};
-use crate::args::{Models, WireName};
-use crate::failure::{Exit, Failure};
-use crate::screen::Screen;
-use crate::setup::Setup;
+use crate::args::{ModelsCommand, WireName};
+use crate::console::ConsoleOutput;
+use crate::failure::{CliFailure, ProgramExit};
+use crate::setup::CliSetup;
 use crate::text;
 
-pub(crate) fn run(command: Models, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    command: ModelsCommand,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     match command {
-        Models::List { provider, all, json } => {
-            models_list::run(&models_list::Options { provider, all, json }, setup, screen)
+        ModelsCommand::List { provider, all, json } => {
+            models_list::run(&models_list::ModelListOptions { provider, all, json }, setup, screen)
         }
-        Models::Probe { name } => models_probe::run(name, setup, screen),
-        Models::Decode { file, wire, chunk } => {
+        ModelsCommand::Probe { name } => models_probe::run(name, setup, screen),
+        ModelsCommand::Decode { file, wire, chunk } => {
             let body = read(&file)?;
             let pieces = chunk.map_or(body.len(), |chunk| usize::try_from(chunk).unwrap_or(usize::MAX));
             let (answer, error) = decode(wire_of(wire), &body, pieces.max(1));
             writeln!(screen, "{:#}", told(&answer, error.as_ref()))?;
-            Ok(Exit::Fine)
+            Ok(ProgramExit::Success)
         }
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+fn read(file: &Path) -> Result<Vec<u8>, CliFailure> {
     let read = if file == Path::new("-") {
         let mut body = Vec::new();
         std::io::stdin().read_to_end(&mut body).map(|_| body)
@@ -38,27 +42,27 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         fs::read(file)
     };
     read.map_err(|error| {
-        Failure::new(format!("{} can't be read", text::path(file)), error, "Check the path.")
+        CliFailure::new(format!("{} can't be read", text::path(file)), error, "Check the path.")
     })
 }
 
-fn wire_of(name: WireName) -> Wire {
+fn wire_of(name: WireName) -> WireProtocol {
     match name {
-        WireName::Messages => Wire::Messages,
-        WireName::Chat => Wire::Chat,
-        WireName::Responses => Wire::Responses,
-        WireName::Gemini => Wire::Gemini,
+        WireName::Messages => WireProtocol::Messages,
+        WireName::Chat => WireProtocol::Chat,
+        WireName::Responses => WireProtocol::Responses,
+        WireName::Gemini => WireProtocol::Gemini,
     }
 }
 
 /// What came before an error is told too.
-fn decode(wire: Wire, body: &[u8], pieces: usize) -> (Answer, Option<StreamError>) {
-    let mut answer = Answer::default();
+fn decode(wire: WireProtocol, body: &[u8], pieces: usize) -> (ModelAnswer, Option<StreamError>) {
+    let mut answer = ModelAnswer::default();
     // A response that failed has a plain object for a body.
-    if let Some(error) = std::str::from_utf8(body).ok().and_then(error_in) {
+    if let Some(error) = std::str::from_utf8(body).ok().and_then(parse_error_body) {
         return (answer, Some(error));
     }
-    let mut decoder = Decoder::new(wire);
+    let mut decoder = ResponseDecoder::new(wire);
     for piece in body.chunks(pieces) {
         match decoder.push(piece) {
             Ok(said) => said.into_iter().for_each(|event| answer.apply(event)),
@@ -72,7 +76,7 @@ fn decode(wire: Wire, body: &[u8], pieces: usize) -> (Answer, Option<StreamError
     (answer, None)
 }
 
-fn told(answer: &Answer, error: Option<&StreamError>) -> Value {
+fn told(answer: &ModelAnswer, error: Option<&StreamError>) -> Value {
     let calls: Vec<Value> = answer
         .calls()
         .map(|call| {

@@ -5,49 +5,54 @@ use std::io::Write;
 use std::sync::Arc;
 
 use helve_models::{
-    Auth, KeyOrigin, ModelFacts, Origin, Place, Provider, Purpose, Rates, Target, Vendor, Via,
+    KeyOrigin, KeyPlacement, ModelFacts, ModelFactsOrigin, ModelProvider, ModelPurpose, ModelTarget,
+    ServerLocation, TargetRoute, TokenRates, Vendor,
 };
 use helve_tui::ModelChoice;
 use serde_json::{Value, json};
 
-use crate::failure::{Exit, Failure};
-use crate::models::{Models, block_on};
-use crate::screen::{DIM, GOOD, HEADING, Screen, WARN};
-use crate::setup::Setup;
+use crate::console::{ConsoleOutput, DIM, GOOD, HEADING, WARN};
+use crate::failure::{CliFailure, ProgramExit};
+use crate::setup::CliSetup;
 use crate::text::{count, fit, one_line, pad};
+use crate::user_models::{UserModels, block_on};
 
-pub(crate) struct Options {
+pub(crate) struct ModelListOptions {
     pub(crate) provider: Option<String>,
     pub(crate) all: bool,
     pub(crate) json: bool,
 }
 
 /// Whether a provider can be used here, and why or why not.
-struct State {
-    provider: Arc<Provider>,
+struct ProviderState {
+    provider: Arc<ModelProvider>,
     usable: bool,
     why: String,
     /// What a local server says it has.
     models: Vec<String>,
 }
 
-struct Model {
+struct ListedModel {
     name: String,
     facts: ModelFacts,
     usable: bool,
     why_not: Option<String>,
 }
 
-pub(crate) fn run(options: &Options, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let models = Models::new(setup)?;
+pub(crate) fn run(
+    options: &ModelListOptions,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
+    let models = UserModels::new(setup)?;
     let wanted = match &options.provider {
         Some(name) => {
-            Some(models.router.provider(name).map_err(|error| Failure::route(&error))?.name.clone())
+            Some(models.router.provider(name).map_err(|error| CliFailure::route(&error))?.name.clone())
         }
         None => None,
     };
     let (states, main) = block_on(async { (states(&models).await, models.main().await) })?;
-    let states: Vec<State> = states
+    let states: Vec<ProviderState> = states
         .into_iter()
         .filter(|state| wanted.as_ref().is_none_or(|name| state.provider.name == *name))
         .collect();
@@ -55,25 +60,25 @@ pub(crate) fn run(options: &Options, setup: &Setup, screen: &mut Screen) -> Resu
     let chosen = main.as_ref().ok().map(|main| chosen(&models, main)).unwrap_or_default();
     if options.json {
         writeln!(screen, "{:#}", as_json(&states, &listed, &chosen))?;
-        return Ok(Exit::Fine);
+        return Ok(ProgramExit::Success);
     }
     show_providers(&states, options, screen)?;
     show_models(&listed, &chosen, options, screen)?;
-    if let (Err(Failure::Told { why, hint, .. }), None) = (&main, &wanted) {
+    if let (Err(CliFailure::Explained { why, hint, .. }), None) = (&main, &wanted) {
         writeln!(screen, "\n{WARN}Nothing can be asked yet{WARN:#}: {}.\n{}", one_line(why), one_line(hint))?;
     }
-    Ok(Exit::Fine)
+    Ok(ProgramExit::Success)
 }
 
 /// The models that a person may choose from: those that can be used first, old ones not at all.
-pub(super) async fn choices(models: &Models) -> Vec<ModelChoice> {
+pub(super) async fn choices(models: &UserModels) -> Vec<ModelChoice> {
     let states = states(models).await;
     let why = |name: &str| {
         let provider = name.split_once('/').map(|(provider, _)| provider);
         let state = states.iter().find(|state| Some(state.provider.name.as_str()) == provider);
         state.map(|state| state.why.clone()).unwrap_or_default()
     };
-    let choice = |model: Model| ModelChoice {
+    let choice = |model: ListedModel| ModelChoice {
         context: model.facts.context.map(tokens).unwrap_or_default(),
         prices: model.facts.prices.as_ref().map(|prices| {
             let price = |price| format!("${}", per_million(price));
@@ -91,8 +96,8 @@ pub(super) async fn choices(models: &Models) -> Vec<ModelChoice> {
 }
 
 /// What a local server says it has is offered, whatever the catalogue thinks of it.
-fn is_of_catalogue(model: &Model) -> bool {
-    model.facts.origin != Origin::Unknown
+fn is_of_catalogue(model: &ListedModel) -> bool {
+    model.facts.origin != ModelFactsOrigin::Unknown
 }
 
 fn is_old(facts: &ModelFacts) -> bool {
@@ -100,10 +105,10 @@ fn is_old(facts: &ModelFacts) -> bool {
 }
 
 /// Which model does what.
-fn chosen(models: &Models, main: &Target) -> BTreeMap<String, Vec<&'static str>> {
+fn chosen(models: &UserModels, main: &ModelTarget) -> BTreeMap<String, Vec<&'static str>> {
     let mut chosen: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
     chosen.entry(main.name.to_string()).or_default().push("main");
-    for (purpose, word) in [(Purpose::Fast, "fast"), (Purpose::Summary, "summary")] {
+    for (purpose, word) in [(ModelPurpose::Fast, "fast"), (ModelPurpose::Summary, "summary")] {
         if let Ok(target) = models.router.for_purpose(purpose, main) {
             chosen.entry(target.name.to_string()).or_default().push(word);
         }
@@ -114,16 +119,16 @@ fn chosen(models: &Models, main: &Target) -> BTreeMap<String, Vec<&'static str>>
     chosen
 }
 
-async fn states(models: &Models) -> Vec<State> {
+async fn states(models: &UserModels) -> Vec<ProviderState> {
     let servers = models.servers().await;
-    let state = |provider: &Arc<Provider>| {
+    let state = |provider: &Arc<ModelProvider>| {
         let found = servers.iter().find(|server| server.provider.name == provider.name);
         let served = found.and_then(|server| server.models.as_ref().ok()).cloned().unwrap_or_default();
         let (usable, why) = match (provider.place, &provider.key) {
             _ if provider.fault.is_some() => {
                 (false, provider.fault.as_ref().map(ToString::to_string).unwrap_or_default())
             }
-            (Place::Local, _) => {
+            (ServerLocation::Local, _) => {
                 let url = provider.shown_url();
                 match found {
                     Some(server) if server.oddity().is_some() => {
@@ -134,12 +139,12 @@ async fn states(models: &Models) -> Vec<State> {
                 }
             }
             (_, Some(key)) => (true, key_words(&key.origin)),
-            (_, None) if provider.auth == Auth::None => {
+            (_, None) if provider.auth == KeyPlacement::None => {
                 (true, format!("no key needed, at {}", provider.shown_url()))
             }
             (_, None) => (false, format!("no key: {}", missing(provider))),
         };
-        State { provider: provider.clone(), usable, why, models: served }
+        ProviderState { provider: provider.clone(), usable, why, models: served }
     };
     models.router.providers().map(state).collect()
 }
@@ -151,20 +156,20 @@ fn key_words(origin: &KeyOrigin) -> String {
     }
 }
 
-fn missing(provider: &Provider) -> String {
+fn missing(provider: &ModelProvider) -> String {
     let variables = &provider.key_names;
     let login = format!("`helve login {}`", provider.name);
     if variables.is_empty() { login } else { format!("set {}, or {login}", variables.join(" or ")) }
 }
 
 /// The models of the catalogue and of local servers; those that can't be used, and old ones, only if all are wanted.
-fn listed(models: &Models, states: &[State], all: bool) -> Vec<Model> {
-    let mut listed: Vec<Model> = Vec::new();
+fn listed(models: &UserModels, states: &[ProviderState], all: bool) -> Vec<ListedModel> {
+    let mut listed: Vec<ListedModel> = Vec::new();
     for state in states {
         for model in &state.models {
             let target = models.router.target(&state.provider, model);
             let name = target.name.to_string();
-            listed.push(Model { name, facts: target.facts, usable: true, why_not: None });
+            listed.push(ListedModel { name, facts: target.facts, usable: true, why_not: None });
         }
     }
     for (name, facts) in models.router.catalogue().all() {
@@ -172,11 +177,11 @@ fn listed(models: &Models, states: &[State], all: bool) -> Vec<Model> {
         let Some(state) = states.iter().find(|state| state.provider.name == provider) else { continue };
         if all || (state.usable && !is_old(&facts)) {
             let why_not = (!state.usable).then(|| state.why.clone());
-            listed.push(Model { name: name.to_owned(), facts, usable: state.usable, why_not });
+            listed.push(ListedModel { name: name.to_owned(), facts, usable: state.usable, why_not });
         }
     }
     // The newest of each provider first.
-    let provider_of = |model: &Model| {
+    let provider_of = |model: &ListedModel| {
         let provider = model.name.split_once('/').map(|(provider, _)| provider);
         states.iter().position(|state| Some(state.provider.name.as_str()) == provider)
     };
@@ -186,13 +191,17 @@ fn listed(models: &Models, states: &[State], all: bool) -> Vec<Model> {
     listed
 }
 
-fn show_providers(states: &[State], options: &Options, screen: &mut Screen) -> Result<(), Failure> {
+fn show_providers(
+    states: &[ProviderState],
+    options: &ModelListOptions,
+    screen: &mut ConsoleOutput,
+) -> Result<(), CliFailure> {
     writeln!(screen, "{DIM}PROVIDERS{DIM:#}")?;
     let width = states.iter().map(|state| state.provider.name.len()).max().unwrap_or(0);
     let room = screen.width().map(|columns| columns.saturating_sub(width + 4).max(20));
     // Whoever can use some does not want to read about all the others.
     let in_short = !options.all && options.provider.is_none() && states.iter().any(|state| state.usable);
-    let (others, shown): (Vec<&State>, Vec<&State>) =
+    let (others, shown): (Vec<&ProviderState>, Vec<&ProviderState>) =
         states.iter().partition(|state| in_short && is_unasked(state));
     let usable = shown.iter().filter(|state| state.usable);
     for state in usable.chain(shown.iter().filter(|state| !state.usable)) {
@@ -210,17 +219,17 @@ fn show_providers(states: &[State], options: &Options, screen: &mut Screen) -> R
 }
 
 /// A provider that the user has said nothing about: one that is known, and has no key or does not run.
-fn is_unasked(state: &State) -> bool {
+fn is_unasked(state: &ProviderState) -> bool {
     let is_known = state.provider.vendor.is_some() && state.provider.fault.is_none();
     is_known && !state.usable && !state.why.contains("runs at")
 }
 
 fn show_models(
-    models: &[Model],
+    models: &[ListedModel],
     chosen: &BTreeMap<String, Vec<&str>>,
-    options: &Options,
-    screen: &mut Screen,
-) -> Result<(), Failure> {
+    options: &ModelListOptions,
+    screen: &mut ConsoleOutput,
+) -> Result<(), CliFailure> {
     if models.is_empty() {
         return Ok(());
     }
@@ -234,7 +243,7 @@ fn show_models(
     for model in models {
         let (style, mark) = if model.usable { (GOOD, "✓") } else { (DIM, "·") };
         let facts = &model.facts;
-        let price = |of: fn(&Rates) -> helve_protocol::Cost| {
+        let price = |of: fn(&TokenRates) -> helve_protocol::Cost| {
             facts.prices.as_ref().map_or("?".to_owned(), |prices| per_million(of(&prices.base)))
         };
         let words =
@@ -251,7 +260,7 @@ fn show_models(
             price(|rates| rates.output),
         )?;
     }
-    let unknown = models.iter().filter(|model| model.facts.origin == Origin::Unknown).count();
+    let unknown = models.iter().filter(|model| model.facts.origin == ModelFactsOrigin::Unknown).count();
     if unknown > 0 {
         let them = count(unknown, "model is", "models are");
         writeln!(
@@ -290,12 +299,12 @@ fn per_million(price: helve_protocol::Cost) -> String {
     price.times(1_000_000).to_string().trim_start_matches('$').to_owned()
 }
 
-fn as_json(states: &[State], models: &[Model], chosen: &BTreeMap<String, Vec<&str>>) -> Value {
+fn as_json(states: &[ProviderState], models: &[ListedModel], chosen: &BTreeMap<String, Vec<&str>>) -> Value {
     let main = chosen.iter().find(|(_, words)| words.contains(&"main")).map(|(name, _)| name);
     let providers: Vec<Value> = states
         .iter()
         .map(|state| {
-            let Provider { name, wire, vendor, .. } = &*state.provider;
+            let ModelProvider { name, wire, vendor, .. } = &*state.provider;
             json!({
                 "name": name,
                 "title": vendor.map_or(name.as_str(), |vendor: &Vendor| vendor.title),
@@ -311,7 +320,7 @@ fn as_json(states: &[State], models: &[Model], chosen: &BTreeMap<String, Vec<&st
         .map(|model| {
             let facts = &model.facts;
             let prices = facts.prices.as_ref().map(|prices| {
-                let Rates { input, output, cache_read, cache_write } = &prices.base;
+                let TokenRates { input, output, cache_read, cache_write } = &prices.base;
                 json!({
                     "input": per_million(*input),
                     "output": per_million(*output),
@@ -329,7 +338,7 @@ fn as_json(states: &[State], models: &[Model], chosen: &BTreeMap<String, Vec<&st
                 "knowledge": facts.knowledge,
                 "released": facts.released,
                 "status": facts.status,
-                "known": facts.origin != Origin::Unknown,
+                "known": facts.origin != ModelFactsOrigin::Unknown,
                 "chosen_for": chosen.get(&model.name).cloned().unwrap_or_default(),
                 "usable": model.usable,
                 "why_not": model.why_not,
@@ -351,10 +360,10 @@ fn abilities_of(facts: &ModelFacts) -> Value {
 }
 
 /// Where a model is reached, for people.
-pub(super) fn place_of(target: &Target) -> String {
+pub(super) fn place_of(target: &ModelTarget) -> String {
     match &target.via {
-        Via::Provider(provider) => provider.shown_url(),
-        Via::Script(_) => "a script".to_owned(),
-        Via::Recorded(_) => "a recording".to_owned(),
+        TargetRoute::Provider(provider) => provider.shown_url(),
+        TargetRoute::Script(_) => "a script".to_owned(),
+        TargetRoute::Recorded(_) => "a recording".to_owned(),
     }
 }

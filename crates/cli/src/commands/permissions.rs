@@ -3,31 +3,36 @@
 use std::io::{BufRead, Write};
 use std::path::Path;
 
-use helve_agent::{Book, Grounds, Rulebook};
-use helve_permissions::shell::{self, Access, Reading, Word};
-use helve_permissions::{Decision, Level, Policy, Verdict, decide};
-use helve_protocol::{Action, Mode};
+use helve_agent::{JudgeContext, RuleSet, Rulebook};
+use helve_permissions::shell::{self, CommandAnalysis, ShellWord, TargetAccess};
+use helve_permissions::{CommandIsolation, PermissionPolicy, PermissionVerdict, PolicyDecision, decide};
+use helve_protocol::{PermissionMode, ToolAction};
 use serde_json::{Value, json};
 
-use crate::args::Permissions;
-use crate::confine;
-use crate::failure::{Exit, Failure};
-use crate::rulebook::{SettingsBook, grounds};
-use crate::screen::{BAD, DIM, GOOD, Screen, WARN};
-use crate::setup::Setup;
+use crate::args::PermissionsCommand;
+use crate::console::{BAD, ConsoleOutput, DIM, GOOD, WARN};
+use crate::failure::{CliFailure, ProgramExit};
+use crate::rulebook::{SettingsRulebook, judge_context};
+use crate::sandbox_policy;
+use crate::setup::CliSetup;
 
-const MAX_COMMANDS: usize = 1_000_000;
+const MAX_EXPLAINED_COMMANDS: usize = 1_000_000;
 
-pub(crate) fn run(command: &Permissions, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let Permissions::Explain { command, file, json, .. } = command;
+pub(crate) fn run(
+    command: &PermissionsCommand,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
+    let PermissionsCommand::Explain { command, file, json, .. } = command;
     let mode = setup.config()?.settings.permissions.mode;
-    let Book { rules, .. } = SettingsBook::new(setup)?
+    let RuleSet { rules, .. } = SettingsRulebook::new(setup)?
         .read()
-        .map_err(|why| Failure::usage("the rules can't be read", why, "`helve config show` says more."))?;
-    let Grounds { places, level } = grounds(setup, confine::level(confine::found(setup).level));
-    let policy = Policy { rules: &rules, places: &places, mode, level };
-    let explain = |command: &str, screen: &mut Screen| -> Result<(), Failure> {
-        let explained = Explained::of(command, policy, &setup.cwd);
+        .map_err(|why| CliFailure::usage("the rules can't be read", why, "`helve config show` says more."))?;
+    let JudgeContext { places, level } =
+        judge_context(setup, sandbox_policy::level(sandbox_policy::probe_sandbox(setup).level));
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    let explain = |command: &str, screen: &mut ConsoleOutput| -> Result<(), CliFailure> {
+        let explained = CommandExplanation::of(command, policy, &setup.cwd);
         if *json || file.is_some() { explained.print_json(screen) } else { explained.print(screen) }
     };
     for command in command {
@@ -36,43 +41,48 @@ pub(crate) fn run(command: &Permissions, setup: &Setup, screen: &mut Screen) -> 
     if let Some(path) = file {
         let cannot = |error| {
             let what = format!("{} can't be read", path.display());
-            Failure::usage(what, error, "Give a file with one command a line.")
+            CliFailure::usage(what, error, "Give a file with one command a line.")
         };
         let lines =
             std::io::BufReader::new(std::fs::File::open(setup.cwd.join(path)).map_err(cannot)?).lines();
-        for line in lines.take(MAX_COMMANDS) {
+        for line in lines.take(MAX_EXPLAINED_COMMANDS) {
             let line = line.map_err(cannot)?;
             if !line.trim().is_empty() {
                 explain(&line, screen)?;
             }
         }
     }
-    Ok(Exit::Fine)
+    Ok(ProgramExit::Success)
 }
 
-struct Explained {
-    reading: Reading,
-    decision: Decision,
-    mode: Mode,
-    level: Level,
+struct CommandExplanation {
+    reading: CommandAnalysis,
+    decision: PolicyDecision,
+    mode: PermissionMode,
+    level: CommandIsolation,
 }
 
-impl Explained {
-    fn of(command: &str, policy: Policy<'_>, folder: &Path) -> Explained {
+impl CommandExplanation {
+    fn of(command: &str, policy: PermissionPolicy<'_>, folder: &Path) -> CommandExplanation {
         let (text, folder) = (command.to_owned(), folder.to_owned());
-        let action = Action::Run { command: text, folder, network: false, credentials: false };
+        let action = ToolAction::Run { command: text, folder, network: false, credentials: false };
         let decision = decide("shell", &[action], policy);
-        Explained { reading: shell::read(command), decision, mode: policy.mode, level: policy.level }
+        CommandExplanation {
+            reading: shell::analyze(command),
+            decision,
+            mode: policy.mode,
+            level: policy.level,
+        }
     }
 
-    fn print_json(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let Explained { reading, decision, .. } = self;
+    fn print_json(&self, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
+        let CommandExplanation { reading, decision, .. } = self;
         let commands: Vec<Value> = reading
             .commands
             .iter()
-            .map(|simple| json!({ "argv": simple.argv.iter().map(Word::known).collect::<Vec<_>>() }))
+            .map(|simple| json!({ "argv": simple.argv.iter().map(ShellWord::known).collect::<Vec<_>>() }))
             .collect();
-        let touched = |is_wanted: fn(Access) -> bool| -> Vec<String> {
+        let touched = |is_wanted: fn(TargetAccess) -> bool| -> Vec<String> {
             let targets =
                 reading.writes.iter().chain(&reading.reads).filter(|target| is_wanted(target.access));
             targets.map(|target| written(&target.path)).collect()
@@ -88,21 +98,21 @@ impl Explained {
             "rule": rule,
             "suggestions": decision.suggestions.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "commands": commands,
-            "reads": touched(|access| access == Access::Read),
-            "writes": touched(|access| !matches!(access, Access::Read | Access::Delete | Access::Network)),
-            "deletes": touched(|access| access == Access::Delete),
+            "reads": touched(|access| access == TargetAccess::Read),
+            "writes": touched(|access| !matches!(access, TargetAccess::Read | TargetAccess::Delete | TargetAccess::Network)),
+            "deletes": touched(|access| access == TargetAccess::Delete),
             "unknown": unknown,
         });
         writeln!(screen, "{line}")?;
         Ok(())
     }
 
-    fn print(&self, screen: &mut Screen) -> Result<(), Failure> {
-        let Explained { reading, decision, .. } = self;
+    fn print(&self, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
+        let CommandExplanation { reading, decision, .. } = self;
         let style = match decision.verdict {
-            Verdict::Allow => GOOD,
-            Verdict::Ask => WARN,
-            Verdict::Deny => BAD,
+            PermissionVerdict::Allow => GOOD,
+            PermissionVerdict::Ask => WARN,
+            PermissionVerdict::Deny => BAD,
         };
         writeln!(screen, "{style}{}{style:#}: {}", decision.verdict, decision.reason)?;
         for reason in decision.reasons.iter().filter(|reason| !decision.reason.contains(reason.as_str())) {
@@ -114,8 +124,8 @@ impl Explained {
         }
         for target in reading.writes.iter().chain(&reading.reads) {
             let verb = match target.access {
-                Access::Delete => "deletes",
-                Access::Read => "reads  ",
+                TargetAccess::Delete => "deletes",
+                TargetAccess::Read => "reads  ",
                 _ => "writes ",
             };
             writeln!(screen, "  {verb} {}", written(&target.path))?;
@@ -137,19 +147,19 @@ impl Explained {
 }
 
 /// A word as a person would write it; `…` stands for what only the running shell knows.
-fn written(word: &Word) -> String {
+fn written(word: &ShellWord) -> String {
     match word {
-        Word::Known(text) | Word::Pattern(text) => text.clone(),
-        Word::Home(rest) => format!("~{rest}"),
-        Word::Begins(text) => format!("{text}…"),
-        Word::One | Word::Any => "…".to_owned(),
+        ShellWord::Known(text) | ShellWord::Pattern(text) => text.clone(),
+        ShellWord::Home(rest) => format!("~{rest}"),
+        ShellWord::Prefix(text) => format!("{text}…"),
+        ShellWord::UnknownOne | ShellWord::UnknownMany => "…".to_owned(),
     }
 }
 
-fn sandbox(level: Level) -> &'static str {
+fn sandbox(level: CommandIsolation) -> &'static str {
     match level {
-        Level::None => "no sandbox",
-        Level::Partly => "the Landlock sandbox",
-        Level::Fully => "the full sandbox",
+        CommandIsolation::None => "no sandbox",
+        CommandIsolation::Partial => "the Landlock sandbox",
+        CommandIsolation::Full => "the full sandbox",
     }
 }

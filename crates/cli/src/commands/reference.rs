@@ -3,17 +3,17 @@
 use std::fmt::Write;
 
 use clap::{Arg, Command, CommandFactory};
-use helve_models::BaseUrl;
+use helve_models::BaseUrlVariable;
 
-use crate::args::{Args, Page};
+use crate::args::{CliArgs, ReferencePage};
 
-pub(crate) fn page(page: Page) -> String {
+pub(crate) fn page(page: ReferencePage) -> String {
     match page {
-        Page::Commands => commands(),
-        Page::Environment => format!("{}{}", helve_config::environment_reference(), providers()),
-        Page::Events => helve_protocol::reference::events(),
-        Page::Keys => helve_tui::reference(),
-        Page::Settings => helve_config::reference(),
+        ReferencePage::Commands => commands(),
+        ReferencePage::Environment => format!("{}{}", helve_config::environment_reference(), providers()),
+        ReferencePage::Events => helve_protocol::reference::events(),
+        ReferencePage::Keys => helve_tui::keys_reference(),
+        ReferencePage::Settings => helve_config::settings_reference(),
     }
 }
 
@@ -27,7 +27,7 @@ fn providers() -> String {
             |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         let keys = list(vendor.keys.iter().map(|(name, _)| *name).collect());
         let addresses = vendor.base_url_env.iter().map(|variable| match variable {
-            BaseUrl::Whole(name) | BaseUrl::Host(name) => *name,
+            BaseUrlVariable::Whole(name) | BaseUrlVariable::Host(name) => *name,
         });
         let _ = writeln!(page, "| {} | {keys} | {} |", vendor.name, list(addresses.collect()));
     }
@@ -39,7 +39,7 @@ fn providers() -> String {
 }
 
 fn commands() -> String {
-    let mut helve = Args::command();
+    let mut helve = CliArgs::command();
     helve.build();
     let mut page = "# Commands\n\n<!-- Made by `cargo xtask docs`. Do not edit. -->\n".to_owned();
     let _ = write!(
@@ -51,11 +51,11 @@ fn commands() -> String {
     for command in helve.get_subcommands().filter(|command| command.get_name() != "help") {
         chapter(command, "helve", &mut page);
     }
-    page.push_str(EXIT_CODES);
+    page.push_str(EXIT_CODES_CHAPTER);
     page
 }
 
-const EXIT_CODES: &str = "
+const EXIT_CODES_CHAPTER: &str = "
 ## Exit codes
 
 | code | meaning |

@@ -3,29 +3,34 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use helve_agent::{Mismatch, Report, What, replay};
-use helve_exec::Probe;
+use helve_agent::{MismatchKind, ReplayMismatch, ReplayReport, replay_session};
+use helve_exec::SandboxProbe;
 use helve_journal::Journal;
-use helve_models::Difference;
+use helve_models::RequestDifference;
 use helve_protocol::SessionId;
 
-use crate::args::Replay;
-use crate::failure::{Exit, Failure};
-use crate::models::block_on;
-use crate::screen::{BAD, DIM, GOOD, Screen, WARN};
-use crate::setup::Setup;
+use crate::args::ReplayArgs;
+use crate::console::{BAD, ConsoleOutput, DIM, GOOD, WARN};
+use crate::failure::{CliFailure, ProgramExit};
+use crate::setup::CliSetup;
 use crate::text::{count, fit, one_line};
+use crate::user_models::block_on;
 use crate::wiring;
 
 /// So many differences are listed; the first is shown.
-const LISTED: usize = 20;
+const MAX_LISTED_DIFFERENCES: usize = 20;
 /// So much of a value is shown, around the place where it differs.
-const AROUND: usize = 60;
+const DIFFERENCE_EXCERPT_CHARS: usize = 60;
 
-pub(crate) fn run(options: &Replay, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    options: &ReplayArgs,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let journal = setup.journal();
     let ids: Vec<SessionId> = if options.all {
-        let all = journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+        let all =
+            journal.list().map_err(|error| CliFailure::journal("the sessions can't be listed", &error))?;
         all.iter().map(|summary| summary.session).collect()
     } else {
         options.ids.iter().map(|id| super::sessions::find(&journal, id)).collect::<Result<_, _>>()?
@@ -33,26 +38,26 @@ pub(crate) fn run(options: &Replay, setup: &Setup, screen: &mut Screen) -> Resul
     // None of them runs: what they gave is in the record.
     let tools = wiring::tools(
         setup,
-        helve_tools::Files::default(),
+        helve_tools::SessionFiles::default(),
         &helve_config::Settings::default(),
-        &Probe::NONE,
+        &SandboxProbe::NONE,
     )?;
     let prompt = wiring::prompt(&tools);
     let journal: Arc<dyn Journal> = Arc::new(journal);
-    let mut exit = Exit::Fine;
+    let mut exit = ProgramExit::Success;
     for id in ids {
-        let report = block_on(replay(journal.clone(), id, &prompt, &tools))?;
+        let report = block_on(replay_session(journal.clone(), id, &prompt, &tools))?;
         let report = report.map_err(|error| wiring::session_failure(&error))?;
         // What can't be compared is not proven.
         if !report.differences.is_empty() || report.unkept > 0 {
-            exit = Exit::Error;
+            exit = ProgramExit::Error;
         }
         tell(id, &report, screen)?;
     }
     Ok(exit)
 }
 
-fn tell(id: SessionId, report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+fn tell(id: SessionId, report: &ReplayReport, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
     let requests = count(report.requests, "request", "requests");
     let turns = count(report.turns, "turn", "turns");
     match report.differences.first() {
@@ -85,10 +90,10 @@ fn tell(id: SessionId, report: &Report, screen: &mut Screen) -> Result<(), Failu
 }
 
 /// The first difference, with what was there and what is there now.
-fn show(mismatch: &Mismatch, screen: &mut Screen) -> Result<(), Failure> {
-    let Mismatch { turn, step, what } = mismatch;
-    writeln!(screen, "  turn {turn}, step {step}: {}", said(what))?;
-    if let What::Request(Difference { old, new, .. }) = what {
+fn show(mismatch: &ReplayMismatch, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
+    let ReplayMismatch { turn, step, what } = mismatch;
+    writeln!(screen, "  turn {turn}, step {step}: {}", describe_mismatch(what))?;
+    if let MismatchKind::Request(RequestDifference { old, new, .. }) = what {
         let (old, new) = around(old.as_deref(), new.as_deref());
         writeln!(screen, "  {BAD}- {old}{BAD:#}\n  {GOOD}+ {new}{GOOD:#}")?;
     }
@@ -96,16 +101,16 @@ fn show(mismatch: &Mismatch, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 /// The others, each field once.
-fn list(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
+fn list(report: &ReplayReport, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
     let mut told: Vec<String> =
-        report.differences.first().map(|first| said(&first.what)).into_iter().collect();
+        report.differences.first().map(|first| describe_mismatch(&first.what)).into_iter().collect();
     let mut more = 0;
-    for Mismatch { turn, step, what } in report.differences.iter().skip(1) {
-        let what = said(what);
+    for ReplayMismatch { turn, step, what } in report.differences.iter().skip(1) {
+        let what = describe_mismatch(what);
         if told.contains(&what) {
             continue;
         }
-        if told.len() > LISTED {
+        if told.len() > MAX_LISTED_DIFFERENCES {
             more += 1;
             continue;
         }
@@ -118,28 +123,31 @@ fn list(report: &Report, screen: &mut Screen) -> Result<(), Failure> {
     Ok(())
 }
 
-fn said(what: &What) -> String {
+fn describe_mismatch(what: &MismatchKind) -> String {
     match what {
-        What::Request(difference) if difference.path.is_empty() => "the request has another form".to_owned(),
-        What::Request(difference) => format!("the request differs at {}", one_line(&difference.path)),
-        What::Requests { recorded, now } => format!("{recorded} requests were made, now it is {now}"),
-        What::Outcome { recorded, now } => format!("the outcome was {recorded:?}, now it is {now:?}"),
+        MismatchKind::Request(difference) if difference.path.is_empty() => {
+            "the request has another form".to_owned()
+        }
+        MismatchKind::Request(difference) => format!("the request differs at {}", one_line(&difference.path)),
+        MismatchKind::Requests { recorded, now } => format!("{recorded} requests were made, now it is {now}"),
+        MismatchKind::Outcome { recorded, now } => format!("the outcome was {recorded:?}, now it is {now:?}"),
     }
 }
 
 /// Both values from a little before the place where they part.
 fn around(old: Option<&str>, new: Option<&str>) -> (String, String) {
     let (Some(a), Some(b)) = (old, new) else {
-        let show =
-            |value: Option<&str>| value.map_or("(nothing)".to_owned(), |value| fit(&one_line(value), AROUND));
+        let show = |value: Option<&str>| {
+            value.map_or("(nothing)".to_owned(), |value| fit(&one_line(value), DIFFERENCE_EXCERPT_CHARS))
+        };
         return (show(old), show(new));
     };
     let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
-    let skipped = same.saturating_sub(AROUND / 3);
+    let skipped = same.saturating_sub(DIFFERENCE_EXCERPT_CHARS / 3);
     let show = |text: &str| {
         let dots = if skipped > 0 { "…" } else { "" };
-        let rest: String = text.chars().skip(skipped).take(AROUND * 2).collect();
-        format!("{dots}{}", fit(&one_line(&rest), AROUND))
+        let rest: String = text.chars().skip(skipped).take(DIFFERENCE_EXCERPT_CHARS * 2).collect();
+        format!("{dots}{}", fit(&one_line(&rest), DIFFERENCE_EXCERPT_CHARS))
     };
     (show(a), show(b))
 }

@@ -3,23 +3,27 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use helve_journal::{Each, Ending, Error, FileJournal, Journal};
+use helve_journal::{EventVisitor, FileJournal, Journal, JournalError, LogReadEnd};
 use helve_protocol::{
-    Clock, History, Message, Part, Role, Seq, SessionId, SessionSummary, Status, TextKind, ToolPart,
-    ToolState,
+    Clock, ConversationHistory, Message, MessagePart, MessageRole, Seq, SessionId, SessionStatus,
+    SessionSummary, TextKind, ToolPart, ToolState,
 };
 
 use crate::args;
-use crate::failure::{Exit, Failure};
-use crate::screen::{self, BAD, DIM, GOOD, HEADING, Screen, WARN};
-use crate::setup::{Setup, SystemClock};
-use crate::text::{ago, count, fit, moment, one_line, pad, printable, thousands};
+use crate::console::{self, BAD, ConsoleOutput, DIM, GOOD, HEADING, WARN};
+use crate::failure::{CliFailure, ProgramExit};
+use crate::setup::{CliSetup, SystemClock};
+use crate::text::{ago, count, fit, local_time, one_line, pad, printable, thousands};
 
-pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    command: args::SessionsCommand,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     setup.mention_problems();
     let journal = setup.journal();
     match command {
-        args::Sessions::List { here, limit, all, json } => {
+        args::SessionsCommand::List { here, limit, all, json } => {
             let mut sessions = list_of(&journal)?;
             sessions.retain(|summary| !here || std::path::Path::new(&summary.workspace) == setup.root);
             // Sub-agents' sessions belong to the one that started them.
@@ -27,7 +31,7 @@ pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -
             let limit = if all { usize::MAX } else { limit };
             if json { list_json(&sessions, screen) } else { list(&sessions, limit, screen) }
         }
-        args::Sessions::Show { id, json, events } => {
+        args::SessionsCommand::Show { id, json, events } => {
             let session = find(&journal, &id)?;
             match (json, events) {
                 (_, true) => show_events(&journal, session, screen),
@@ -35,18 +39,19 @@ pub(crate) fn run(command: args::Sessions, setup: &Setup, screen: &mut Screen) -
                 _ => show(&journal, session, screen),
             }
         }
-        args::Sessions::Delete { ids, forks, yes } => {
-            let sessions: Result<Vec<SessionId>, Failure> = ids.iter().map(|id| find(&journal, id)).collect();
-            delete(&journal, sessions?, Forks::included_if(forks), yes, screen)
+        args::SessionsCommand::Delete { ids, forks, yes } => {
+            let sessions: Result<Vec<SessionId>, CliFailure> =
+                ids.iter().map(|id| find(&journal, id)).collect();
+            delete(&journal, sessions?, ForkDeletion::included_if(forks), yes, screen)
         }
     }
 }
 
 /// Fewer digits would find the wrong session too easily.
-const SHORTEST_ID: usize = 4;
+const MIN_ID_DIGITS: usize = 4;
 
-fn list_of(journal: &FileJournal) -> Result<Vec<SessionSummary>, Failure> {
-    journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))
+fn list_of(journal: &FileJournal) -> Result<Vec<SessionSummary>, CliFailure> {
+    journal.list().map_err(|error| CliFailure::journal("the sessions can't be listed", &error))
 }
 
 /// Eight digits of an id tell sessions apart for people. The last ones: the first ones are the time.
@@ -55,10 +60,14 @@ fn short(session: SessionId) -> String {
     digits.get(24..).unwrap_or(&digits).to_owned()
 }
 
-fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Result<Exit, Failure> {
+fn list(
+    sessions: &[SessionSummary],
+    limit: usize,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     if sessions.is_empty() {
         writeln!(screen, "There are no sessions.")?;
-        return Ok(Exit::Fine);
+        return Ok(ProgramExit::Success);
     }
     let now = SystemClock.now();
     let shown: Vec<&SessionSummary> = sessions.iter().take(limit).collect();
@@ -90,18 +99,18 @@ fn list(sessions: &[SessionSummary], limit: usize, screen: &mut Screen) -> Resul
         let more = count(sessions.len() - shown.len(), "more", "more");
         writeln!(screen, "{DIM}and {more}: --all shows them{DIM:#}")?;
     }
-    Ok(Exit::Fine)
+    Ok(ProgramExit::Success)
 }
 
 /// What a session is doing, in plain words, and how they look.
 fn doing(summary: &SessionSummary) -> (anstyle::Style, &'static str) {
     match summary.status {
         _ if summary.broken_off => (WARN, "broken off"),
-        Some(Status::Idle) => (GOOD, "idle"),
-        Some(Status::Thinking) => (GOOD, "thinking"),
-        Some(Status::RunningTools) => (GOOD, "running tools"),
-        Some(Status::WaitingForPerson) => (WARN, "waiting for a person"),
-        Some(Status::Ended) => (DIM, "ended"),
+        Some(SessionStatus::Idle) => (GOOD, "idle"),
+        Some(SessionStatus::Thinking) => (GOOD, "thinking"),
+        Some(SessionStatus::RunningTools) => (GOOD, "running tools"),
+        Some(SessionStatus::WaitingForPerson) => (WARN, "waiting for a person"),
+        Some(SessionStatus::Ended) => (DIM, "ended"),
         None => (DIM, "unknown"),
     }
 }
@@ -126,30 +135,30 @@ pub(super) fn cents(summary: &SessionSummary) -> String {
     }
 }
 
-fn list_json(sessions: &[SessionSummary], screen: &mut Screen) -> Result<Exit, Failure> {
+fn list_json(sessions: &[SessionSummary], screen: &mut ConsoleOutput) -> Result<ProgramExit, CliFailure> {
     for summary in sessions {
         writeln!(screen, "{}", serde_json::to_string(summary)?)?;
     }
-    Ok(Exit::Fine)
+    Ok(ProgramExit::Success)
 }
 
 /// A session by its id, by the beginning or the end of it, or the last one.
-pub(super) fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failure> {
+pub(super) fn find(journal: &FileJournal, text: &str) -> Result<SessionId, CliFailure> {
     if text == "last" {
         let last = list_of(journal)?.first().map(|summary| summary.session);
         return last.ok_or_else(|| {
-            Failure::new("there is no last session", "there are no sessions", "Start one first.")
+            CliFailure::new("there is no last session", "there are no sessions", "Start one first.")
         });
     }
     if let Ok(session) = text.parse() {
         return Ok(session);
     }
     let wanted = text.replace('-', "").to_lowercase();
-    if wanted.len() < SHORTEST_ID {
+    if wanted.len() < MIN_ID_DIGITS {
         let what = format!("there is no session {text:?}");
-        return Err(Failure::new(
+        return Err(CliFailure::new(
             what,
-            format!("an id has at least {SHORTEST_ID} digits"),
+            format!("an id has at least {MIN_ID_DIGITS} digits"),
             "Write more digits of the id.",
         ));
     }
@@ -158,16 +167,16 @@ pub(super) fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failu
         digits.starts_with(&wanted) || digits.ends_with(&wanted) || short(*session).starts_with(&wanted)
     };
     let sessions =
-        journal.sessions().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+        journal.sessions().map_err(|error| CliFailure::journal("the sessions can't be listed", &error))?;
     let found: Vec<SessionId> = sessions.into_iter().filter(matches).collect();
     match found.as_slice() {
         [session] => Ok(*session),
-        [] => Err(Failure::new(
+        [] => Err(CliFailure::new(
             format!("there is no session {text:?}"),
             "no id is, begins with or ends with that",
             "`helve sessions list` shows those that exist.",
         )),
-        many => Err(Failure::new(
+        many => Err(CliFailure::new(
             format!("{text:?} may be any of {}", count(many.len(), "session", "sessions")),
             many.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", "),
             "Write more digits of the id.",
@@ -175,14 +184,17 @@ pub(super) fn find(journal: &FileJournal, text: &str) -> Result<SessionId, Failu
     }
 }
 
-fn read(journal: &FileJournal, session: SessionId, each: Each<'_>) -> Result<Ending, Failure> {
+fn read(journal: &FileJournal, session: SessionId, each: EventVisitor<'_>) -> Result<LogReadEnd, CliFailure> {
     let told = journal.read(session, Seq::START, each);
-    told.map_err(|error| Failure::journal(format!("session {session} can't be read"), &error))
+    told.map_err(|error| CliFailure::journal(format!("session {session} can't be read"), &error))
 }
 
 /// The conversation, and how the reading of it ended.
-fn history_of(journal: &FileJournal, session: SessionId) -> Result<(History, Ending), Failure> {
-    let mut history = History::default();
+fn history_of(
+    journal: &FileJournal,
+    session: SessionId,
+) -> Result<(ConversationHistory, LogReadEnd), CliFailure> {
+    let mut history = ConversationHistory::default();
     let ending = read(journal, session, &mut |event| {
         history.apply(&event);
         ControlFlow::Continue(())
@@ -190,10 +202,14 @@ fn history_of(journal: &FileJournal, session: SessionId) -> Result<(History, End
     Ok((history, ending))
 }
 
-fn show_events(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
+fn show_events(
+    journal: &FileJournal,
+    session: SessionId,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let mut written = Ok(());
     let ending = read(journal, session, &mut |event| {
-        let json = event.to_json().map_err(Failure::from);
+        let json = event.to_json().map_err(CliFailure::from);
         written = json.and_then(|json| Ok(writeln!(screen, "{json}")?));
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
@@ -201,14 +217,22 @@ fn show_events(journal: &FileJournal, session: SessionId, screen: &mut Screen) -
     end_of(ending)
 }
 
-fn show_json(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
+fn show_json(
+    journal: &FileJournal,
+    session: SessionId,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let (history, ending) = history_of(journal, session)?;
     let messages: Vec<&Message> = history.messages().collect();
     writeln!(screen, "{}", serde_json::to_string_pretty(&messages)?)?;
     end_of(ending)
 }
 
-fn show(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Result<Exit, Failure> {
+fn show(
+    journal: &FileJournal,
+    session: SessionId,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let (history, ending) = history_of(journal, session)?;
     if let Some(summary) = list_of(journal)?.into_iter().find(|summary| summary.session == session) {
         heading(&summary, screen)?;
@@ -223,7 +247,7 @@ fn show(journal: &FileJournal, session: SessionId, screen: &mut Screen) -> Resul
     end_of(ending)
 }
 
-fn heading(summary: &SessionSummary, screen: &mut Screen) -> Result<(), Failure> {
+fn heading(summary: &SessionSummary, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
     writeln!(screen, "{HEADING}{}{HEADING:#}", title_of(summary))?;
     let mut line =
         |name: &str, value: &str| writeln!(screen, "{DIM}{}{DIM:#} {}", pad(name, 9), one_line(value));
@@ -232,8 +256,8 @@ fn heading(summary: &SessionSummary, screen: &mut Screen) -> Result<(), Failure>
     if let Some(model) = &summary.model {
         line("model", model.as_str())?;
     }
-    line("began", &moment(summary.created))?;
-    line("last", &moment(summary.updated))?;
+    line("began", &local_time(summary.created))?;
+    line("last", &local_time(summary.updated))?;
     let usage = summary.usage;
     let read = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     line(
@@ -246,16 +270,18 @@ fn heading(summary: &SessionSummary, screen: &mut Screen) -> Result<(), Failure>
     Ok(())
 }
 
-fn show_message(message: &Message, screen: &mut Screen) -> Result<(), Failure> {
+fn show_message(message: &Message, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
     let mut heard = false;
     for part in &message.parts {
         let Some(text) = part_text(part) else { continue };
         if !heard {
             heard = true;
             match message.role {
-                Role::User => writeln!(screen, "\n{GOOD}you{GOOD:#} {DIM}{}{DIM:#}", moment(message.time))?,
-                Role::Assistant => {
-                    writeln!(screen, "\n{HEADING}helve{HEADING:#} {DIM}{}{DIM:#}", moment(message.time))?
+                MessageRole::User => {
+                    writeln!(screen, "\n{GOOD}you{GOOD:#} {DIM}{}{DIM:#}", local_time(message.time))?
+                }
+                MessageRole::Assistant => {
+                    writeln!(screen, "\n{HEADING}helve{HEADING:#} {DIM}{}{DIM:#}", local_time(message.time))?
                 }
             }
         }
@@ -268,32 +294,35 @@ fn show_message(message: &Message, screen: &mut Screen) -> Result<(), Failure> {
 }
 
 /// What a person wants to see of a part, if anything.
-fn part_text(part: &Part) -> Option<String> {
+fn part_text(part: &MessagePart) -> Option<String> {
     match part {
-        Part::Text(text) if text.text.trim().is_empty() => None,
-        Part::Text(text) if text.kind == TextKind::Note => {
+        MessagePart::Text(text) if text.text.trim().is_empty() => None,
+        MessagePart::Text(text) if text.kind == TextKind::Note => {
             Some(format!("{DIM}({}){DIM:#}", printable(&text.text)))
         }
-        Part::Text(text) => Some(printable(&text.text)),
-        Part::File(file) => {
+        MessagePart::Text(text) => Some(printable(&text.text)),
+        MessagePart::File(file) => {
             Some(format!("{DIM}[{}, {}]{DIM:#}", one_line(&file.name), one_line(&file.media_type)))
         }
-        Part::Tool(tool) => Some(tool_text(tool)),
-        Part::Patch(patch) => {
+        MessagePart::Tool(tool) => Some(tool_text(tool)),
+        MessagePart::Patch(patch) => {
             let files = patch.changes.iter().map(|change| {
                 format!("{} +{} -{}", one_line(&change.path), change.added_lines, change.removed_lines)
             });
             Some(format!("{DIM}changed: {}{DIM:#}", files.collect::<Vec<_>>().join(", ")))
         }
-        Part::Retry { reason, .. } => Some(format!("{WARN}tried again: {}{WARN:#}", one_line(reason))),
-        Part::Agent { name } => Some(format!("{DIM}(agent: {}){DIM:#}", one_line(name.as_str()))),
-        Part::Subtask { agent, description, .. } => {
+        MessagePart::Retry { reason, .. } => Some(format!("{WARN}tried again: {}{WARN:#}", one_line(reason))),
+        MessagePart::Agent { name } => Some(format!("{DIM}(agent: {}){DIM:#}", one_line(name.as_str()))),
+        MessagePart::Subtask { agent, description, .. } => {
             Some(format!("{DIM}({} was asked: {}){DIM:#}", one_line(agent.as_str()), one_line(description)))
         }
-        Part::Compaction { summary, .. } => {
+        MessagePart::Compaction { summary, .. } => {
             Some(format!("{DIM}(summary of what was said before){DIM:#}\n{}", printable(summary)))
         }
-        Part::Reasoning(_) | Part::Snapshot { .. } | Part::StepStart { .. } | Part::StepFinish { .. } => None,
+        MessagePart::Reasoning(_)
+        | MessagePart::Snapshot { .. }
+        | MessagePart::StepStart { .. }
+        | MessagePart::StepFinish { .. } => None,
     }
 }
 
@@ -314,16 +343,16 @@ fn tool_text(tool: &ToolPart) -> String {
 }
 
 /// Says on the standard error if something is missing at the end.
-fn end_of(ending: Ending) -> Result<Exit, Failure> {
+fn end_of(ending: LogReadEnd) -> Result<ProgramExit, CliFailure> {
     match ending {
-        Ending::Whole | Ending::Stopped => Ok(Exit::Fine),
-        Ending::Torn { bytes } => {
-            screen::complain(&format!(
+        LogReadEnd::Whole | LogReadEnd::Stopped => Ok(ProgramExit::Success),
+        LogReadEnd::Torn { bytes } => {
+            console::print_to_stderr(&format!(
                 "{WARN}the last line of the log is not complete ({bytes} bytes): it is being written, or was cut off{WARN:#}"
             ));
-            Ok(Exit::Fine)
+            Ok(ProgramExit::Success)
         }
-        Ending::Damaged(damage) => Err(Failure::new(
+        LogReadEnd::Damaged(damage) => Err(CliFailure::new(
             "this is not all: the rest of the log is damaged",
             damage,
             "`helve doctor --repair` sets the damaged file aside and goes on from here.",
@@ -332,28 +361,28 @@ fn end_of(ending: Ending) -> Result<Exit, Failure> {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Forks {
+enum ForkDeletion {
     Included,
     Kept,
 }
 
-impl Forks {
-    fn included_if(wanted: bool) -> Forks {
-        if wanted { Forks::Included } else { Forks::Kept }
+impl ForkDeletion {
+    fn included_if(wanted: bool) -> ForkDeletion {
+        if wanted { ForkDeletion::Included } else { ForkDeletion::Kept }
     }
 }
 
 fn delete(
     journal: &FileJournal,
     mut sessions: Vec<SessionId>,
-    forks: Forks,
+    forks: ForkDeletion,
     yes: bool,
-    screen: &mut Screen,
-) -> Result<Exit, Failure> {
-    let failed = |session: SessionId, error: &Error| {
-        Failure::journal(format!("session {session} can't be deleted"), error)
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
+    let failed = |session: SessionId, error: &JournalError| {
+        CliFailure::journal(format!("session {session} can't be deleted"), error)
     };
-    if forks == Forks::Included {
+    if forks == ForkDeletion::Included {
         sessions = with_forks(journal, sessions)?;
     }
     sessions.dedup();
@@ -364,15 +393,15 @@ fn delete(
     };
     if !yes {
         for session in &sessions {
-            screen::complain(&format!("  {}  {}", short(*session), title(*session)));
+            console::print_to_stderr(&format!("  {}  {}", short(*session), title(*session)));
         }
         let question = format!("Delete {} for good?", count(sessions.len(), "session", "sessions"));
-        match screen::ask(&question) {
+        match console::ask(&question) {
             Some(true) => {}
-            Some(false) => return Ok(Exit::Error),
+            Some(false) => return Ok(ProgramExit::Error),
             None => {
                 let why = "there is nobody to ask";
-                return Err(Failure::usage("nothing was deleted", why, "Add --yes if you are sure."));
+                return Err(CliFailure::usage("nothing was deleted", why, "Add --yes if you are sure."));
             }
         }
     }
@@ -380,16 +409,17 @@ fn delete(
         journal.delete(session).map_err(|error| failed(session, &error))?;
         writeln!(screen, "deleted {}  {}", short(session), title(session))?;
     }
-    Ok(Exit::Fine)
+    Ok(ProgramExit::Success)
 }
 
 /// The sessions after all that live on them, so that each can be deleted when its turn comes.
-fn with_forks(journal: &FileJournal, sessions: Vec<SessionId>) -> Result<Vec<SessionId>, Failure> {
+fn with_forks(journal: &FileJournal, sessions: Vec<SessionId>) -> Result<Vec<SessionId>, CliFailure> {
     let mut found = sessions;
     let mut next = 0;
     while let Some(session) = found.get(next).copied() {
-        let forks =
-            journal.forks(session).map_err(|error| Failure::journal("the forks can't be found", &error))?;
+        let forks = journal
+            .forks(session)
+            .map_err(|error| CliFailure::journal("the forks can't be found", &error))?;
         found.retain(|known| !forks.contains(known) || *known == session);
         next = found.iter().position(|known| *known == session).unwrap_or(next) + 1;
         found.extend(forks);

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use helve_testkit::Window;
+use helve_testkit::TerminalWindow;
 
 use crate::home::Home;
 use crate::picture::{self, Row};
@@ -31,13 +31,13 @@ fn home() -> Home {
     home
 }
 
-fn start(home: &Home, words: &[&str], rows: u16, columns: u16) -> Window {
+fn start(home: &Home, words: &[&str], rows: u16, columns: u16) -> TerminalWindow {
     let mut command: Command = home.helve(words);
     command.env("COLORTERM", "truecolor");
-    Window::start(&command, rows, columns)
+    TerminalWindow::start(&command, rows, columns)
 }
 
-fn open(home: &Home, mode: &str, rows: u16, columns: u16) -> Window {
+fn open(home: &Home, mode: &str, rows: u16, columns: u16) -> TerminalWindow {
     let window = start(home, &["-m", "script:script.toml", "--permission-mode", mode], rows, columns);
     window.wait_for("what shall be done?");
     if columns >= 80 {
@@ -47,7 +47,7 @@ fn open(home: &Home, mode: &str, rows: u16, columns: u16) -> Window {
 }
 
 /// What is drawn when nothing moves any more, the same on every machine.
-fn capture(name: &str, home: &Home, window: &Window) {
+fn capture(name: &str, home: &Home, window: &TerminalWindow) {
     let is_as_kept = || text_of(&drawn(home, window)) == kept(name);
     // A busy machine takes its time.
     for _ in 0..100 {
@@ -63,7 +63,7 @@ fn capture(name: &str, home: &Home, window: &Window) {
     keep(name, &drawn(home, window));
 }
 
-fn drawn(home: &Home, window: &Window) -> Vec<Row> {
+fn drawn(home: &Home, window: &TerminalWindow) -> Vec<Row> {
     // How far it has scrolled depends on how high the lines at the bottom ever were: the empty ones below do not count.
     let is_empty = |row: &&Row| picture::text(row).trim().is_empty();
     let below = window.look(picture::rows).iter().rev().take_while(is_empty).count();

@@ -1,9 +1,9 @@
 //! The interface as a person makes it their own, and finds things in it.
 
-use helve_protocol::{Body, Part};
+use helve_protocol::{EventBody, MessagePart};
 
 use crate::interactive::{events, home, leave, open, open_with, said};
-use helve_testkit::Window;
+use helve_testkit::TerminalWindow;
 
 #[test]
 fn keys_are_what_the_user_made_of_them() {
@@ -157,7 +157,8 @@ fn a_command_that_takes_long_goes_on_by_itself() {
          calls = [{ tool = 'shell', input = { command = 'echo begun; sleep 60' } }]\n\
          [[step]]\ntext = 'I go on meanwhile.'\n",
     );
-    let mut window = Window::start(&home.helve(&["-m", "script:long.toml", "--allow", "shell"]), 24, 100);
+    let mut window =
+        TerminalWindow::start(&home.helve(&["-m", "script:long.toml", "--allow", "shell"]), 24, 100);
     window.wait_for("what shall be done?");
     window.say("work");
     window.wait_for("begun");
@@ -165,8 +166,8 @@ fn a_command_that_takes_long_goes_on_by_itself() {
     window.type_in("\x02");
     window.wait_for("I go on meanwhile.");
     let events = events(&home);
-    let is_told = |event: &helve_protocol::Event| match &event.body {
-        Body::ToolEnded(ended) => format!("{:?}", ended.end).contains("in the background: job 1"),
+    let is_told = |event: &helve_protocol::SessionEvent| match &event.body {
+        EventBody::ToolEnded(ended) => format!("{:?}", ended.end).contains("in the background: job 1"),
         _ => false,
     };
     assert!(events.iter().any(is_told), "{events:?}");
@@ -219,7 +220,7 @@ fn an_editor_of_ones_own_is_used_for_writing() {
     home.write("project/editor", "#!/bin/sh\nprintf ' and so on\\nto the end' >> \"$1\"\n");
     let mut program = home.helve(&["-m", "script:script.toml"]);
     program.env("EDITOR", "sh editor");
-    let mut window = Window::start(&program, 24, 80);
+    let mut window = TerminalWindow::start(&program, 24, 80);
     window.wait_for("what shall be done?");
     window.type_in("begun");
     window.type_in("\x07");
@@ -247,8 +248,8 @@ fn the_pasted_path_of_a_picture_becomes_the_picture() {
     window.wait_for("• Understood.");
     leave(&mut window);
     let sent = events(&home).into_iter().any(|event| match event.body {
-        Body::UserMessage(message) => message.parts.iter().any(
-            |part| matches!(part, Part::File(file) if file.name == "a dot.png" && file.media_type == "image/png"),
+        EventBody::UserMessage(message) => message.parts.iter().any(
+            |part| matches!(part, MessagePart::File(file) if file.name == "a dot.png" && file.media_type == "image/png"),
         ),
         _ => false,
     });
@@ -262,7 +263,7 @@ fn a_terminal_that_is_gone_ends_the_turn_and_the_session_goes_on() {
     window.say("wait for it");
     window.wait_for("I begin.");
     assert_eq!(window.tear_off().code(), Some(130));
-    let ended = events(&home).iter().any(|event| matches!(event.body, Body::TurnEnded(_)));
+    let ended = events(&home).iter().any(|event| matches!(event.body, EventBody::TurnEnded(_)));
     assert!(ended, "the turn ends in order");
 
     let mut window = open_with(&home, &["--continue"], 24, 80);

@@ -11,9 +11,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use helve_journal::Journal;
-use helve_models::script::Script;
-use helve_protocol::{Body, Event, Part, Persistence, SessionCreated, SessionId, ToolState};
-use helve_testkit::{Server, Session, id, skip};
+use helve_models::script::ModelScript;
+use helve_protocol::{
+    EventBody, MessagePart, Persistence, SessionCreated, SessionEvent, SessionId, ToolState,
+};
+use helve_testkit::{SampleSession, ScriptedServer, sample_id, skip};
 
 use crate::home::Home;
 
@@ -110,14 +112,14 @@ struct Crash {
 
 struct Machine {
     home: Home,
-    server: Server,
+    server: ScriptedServer,
 }
 
 impl Machine {
     fn new(wire: &str, start: Start) -> Machine {
         let home = Home::new();
         let script = SCRIPT.replace("CONTENT", &content().replace('\n', "\\n"));
-        let server = Server::play(Script::parse(&script).unwrap()).unwrap();
+        let server = ScriptedServer::play(ModelScript::parse(&script).unwrap()).unwrap();
         server.be_strict();
         let settings = format!(
             "model = 'mine/model'\neffort = 'low'\n\
@@ -137,10 +139,10 @@ impl Machine {
 
     /// A session of this project, in which something was said before.
     fn store(&self) {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let workspace = self.home.project().display().to_string();
         let created = SessionCreated { workspace, model: None, helve: "0.1.0".to_owned(), parent: None };
-        let mut events = vec![session.event(created), session.says("hello")];
+        let mut events = vec![session.event(created), session.user_message("hello")];
         events.extend(session.step("I look.", &[("read", "fn main() {}\n")]));
         events.extend(session.step("It does nothing.", &[]));
         self.home.journal().create(session.id).unwrap().append(&events).unwrap();
@@ -192,15 +194,15 @@ impl Machine {
 
     /// The one session in which something is written, if it came to that, and what the program shows of it. A kill may
     /// leave one behind in which nothing is, and which nobody has ever heard of.
-    fn events(&self) -> Vec<Event> {
+    fn events(&self) -> Vec<SessionEvent> {
         let sessions = self.home.journal().sessions().unwrap();
         let shown = sessions.iter().map(|session| self.shown(*session));
-        let mut begun: Vec<Vec<Event>> = shown.filter(|events| !events.is_empty()).collect();
+        let mut begun: Vec<Vec<SessionEvent>> = shown.filter(|events| !events.is_empty()).collect();
         assert!(begun.len() <= 1, "{begun:?}");
         begun.pop().unwrap_or_default()
     }
 
-    fn shown(&self, session: SessionId) -> Vec<Event> {
+    fn shown(&self, session: SessionId) -> Vec<SessionEvent> {
         let shown = self.home.run(&["sessions", "show", &session.to_string(), "--events"]);
         assert_eq!(shown.code, 0, "{}", shown.err);
         shown.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -217,7 +219,7 @@ impl Machine {
     }
 
     /// Durable events that the program had told before it was killed. The last line may be cut off.
-    fn told(&self, stdout: &[u8]) -> Vec<Event> {
+    fn told(&self, stdout: &[u8]) -> Vec<SessionEvent> {
         let text = self.home.masked(&String::from_utf8_lossy(stdout));
         let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         lines.filter_map(durable).collect()
@@ -225,11 +227,11 @@ impl Machine {
 }
 
 /// The event of a line of output, if it is one that may not be lost.
-fn durable(line: &str) -> Option<Event> {
+fn durable(line: &str) -> Option<SessionEvent> {
     if line.starts_with(r#"{"type":"result""#) {
         return None;
     }
-    let event: Event = serde_json::from_str(line).unwrap();
+    let event: SessionEvent = serde_json::from_str(line).unwrap();
     (event.body.persistence() == Persistence::Durable).then_some(event)
 }
 
@@ -246,16 +248,18 @@ enum Came {
 }
 
 /// What became of the calls of a tool, one after the other.
-fn calls(events: &[Event], tool: &str) -> Vec<Came> {
+fn calls(events: &[SessionEvent], tool: &str) -> Vec<Came> {
     let mut calls = Vec::new();
     for event in events {
         match &event.body {
-            Body::ResponseEnded(ended) => calls.extend(ended.parts.iter().filter_map(|part| match part {
-                Part::Tool(part) if part.name == tool => Some((part.call, Came::Nowhere)),
-                _ => None,
-            })),
-            Body::ToolStarted(started) => change(&mut calls, started.call, Came::Begun),
-            Body::ToolEnded(ended) => {
+            EventBody::ResponseEnded(ended) => {
+                calls.extend(ended.parts.iter().filter_map(|part| match part {
+                    MessagePart::Tool(part) if part.name == tool => Some((part.call, Came::Nowhere)),
+                    _ => None,
+                }))
+            }
+            EventBody::ToolStarted(started) => change(&mut calls, started.call, Came::Begun),
+            EventBody::ToolEnded(ended) => {
                 let is_done = match &ended.end {
                     ToolState::Completed { output } => {
                         tool != "shell" || output.text.contains("[exit code 0]")
@@ -277,7 +281,7 @@ fn change<Id: PartialEq>(calls: &mut [(Id, Came)], call: Id, to: Came) {
 }
 
 /// What is in the world is what the log says.
-fn assert_effects(machine: &Machine, events: &[Event]) {
+fn assert_effects(machine: &Machine, events: &[SessionEvent]) {
     let first = machine.count("first");
     match calls(events, "shell").first() {
         None | Some(Came::Nowhere) => assert_eq!(first, 0, "it ran before that was written down"),
@@ -305,7 +309,7 @@ fn crash(case: Case) -> Option<Crash> {
     }
     let before = machine.events();
     let told = machine.told(&output.stdout);
-    let lost: Vec<&Event> = told.iter().filter(|event| !before.contains(event)).collect();
+    let lost: Vec<&SessionEvent> = told.iter().filter(|event| !before.contains(event)).collect();
     assert!(lost.is_empty(), "told and lost: {lost:?}");
     assert_effects(&machine, &before);
     let ran = machine.count("first");
@@ -318,7 +322,7 @@ fn crash(case: Case) -> Option<Crash> {
 }
 
 /// The session goes on as if nothing had been.
-fn go_on(machine: &Machine, before: &[Event]) {
+fn go_on(machine: &Machine, before: &[SessionEvent]) {
     let mut words = vec!["run", "--yes", "--quiet"];
     words.extend(before.first().map(|_| "--continue"));
     words.push("go on");

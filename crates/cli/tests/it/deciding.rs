@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve_testkit::Window;
+use helve_testkit::TerminalWindow;
 
 use crate::home::Home;
 use crate::interactive::leave;
@@ -25,12 +25,12 @@ fn home(commands: &[&str]) -> Home {
     home
 }
 
-fn open(home: &Home, words: &[&str], rows: u16) -> Window {
+fn open(home: &Home, words: &[&str], rows: u16) -> TerminalWindow {
     let words: Vec<&str> = ["-m", "script:script.toml"].into_iter().chain(words.iter().copied()).collect();
-    Window::start(&home.helve(&words), rows, 80)
+    TerminalWindow::start(&home.helve(&words), rows, 80)
 }
 
-fn type_slowly(window: &mut Window, text: &str, pause: u64) {
+fn type_slowly(window: &mut TerminalWindow, text: &str, pause: u64) {
     for letter in text.chars() {
         window.type_in(&letter.to_string());
         std::thread::sleep(Duration::from_millis(pause));

@@ -2,22 +2,22 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use helve_models::script::Script;
-use helve_testkit::Server;
+use helve_models::script::ModelScript;
+use helve_testkit::ScriptedServer;
 
 use crate::home::Home;
-use helve_testkit::Window;
+use helve_testkit::TerminalWindow;
 
 const SCRIPT: &str = "[[step]]\ntext = \"Hello from the server.\"\nrepeat = true\n";
 
-fn server() -> Server {
-    Server::play(Script::parse(SCRIPT).unwrap()).unwrap()
+fn server() -> ScriptedServer {
+    ScriptedServer::play(ModelScript::parse(SCRIPT).unwrap()).unwrap()
 }
 
 #[test]
 fn whoever_skips_is_told_what_to_do_later() {
     let home = Home::new();
-    let mut window = Window::start(&home.helve(&[]), 24, 80);
+    let mut window = TerminalWindow::start(&home.helve(&[]), 24, 80);
     window.wait_for("Welcome to Helve");
     window.wait_for("appears here as soon as it runs");
     window.type_in("\x1b");
@@ -32,7 +32,7 @@ fn a_pasted_key_is_stored_unseen_and_used() {
     let server = server();
     let mut program = home.helve(&[]);
     program.env("ANTHROPIC_BASE_URL", server.url(""));
-    let mut window = Window::start(&program, 24, 80);
+    let mut window = TerminalWindow::start(&program, 24, 80);
     window.wait_for("› paste a key");
     window.type_in("\r");
     window.wait_for("Paste the key");
@@ -54,7 +54,7 @@ fn a_pasted_key_is_stored_unseen_and_used() {
 #[test]
 fn a_key_that_looks_like_any_other_is_asked_about() {
     let home = Home::new();
-    let mut window = Window::start(&home.helve(&[]), 24, 80);
+    let mut window = TerminalWindow::start(&home.helve(&[]), 24, 80);
     window.wait_for("› paste a key");
     // Pasted at once, it is a key too.
     window.type_in("\x1b[200~sk-0123456789\x1b[201~");
@@ -79,7 +79,7 @@ fn a_local_server_appears_when_it_has_a_model_and_answers() {
     server.list_models(&[]);
     let mut program = home.helve(&[]);
     program.env("OLLAMA_BASE_URL", server.url("/v1"));
-    let mut window = Window::start(&program, 24, 80);
+    let mut window = TerminalWindow::start(&program, 24, 80);
     window.wait_for("has no models");
     server.list_models(&["tiny", "small"]);
     window.wait_for("ollama/small");
@@ -98,7 +98,7 @@ fn a_local_server_appears_when_it_has_a_model_and_answers() {
 #[test]
 fn the_demo_can_be_watched_first() {
     let home = Home::new();
-    let mut window = Window::start(&home.helve(&[]), 40, 100);
+    let mut window = TerminalWindow::start(&home.helve(&[]), 40, 100);
     window.wait_for("› paste a key");
     window.type_in("\x1b[A");
     window.wait_for("› watch the demo");
@@ -114,7 +114,7 @@ fn a_project_is_trusted_in_the_interface_or_not() {
         let home = Home::new();
         home.write("project/script.toml", SCRIPT);
         home.write("project/.helve/config.toml", "limits.max_steps = 77\n");
-        let mut window = Window::start(&home.helve(&["-m", "script:script.toml"]), 24, 100);
+        let mut window = TerminalWindow::start(&home.helve(&["-m", "script:script.toml"]), 24, 100);
         window.wait_for("ask for 1 thing");
         window.wait_for("Shall they count?");
         assert!(window.text().contains("limits.max_steps  77"), "{}", window.text());
@@ -137,7 +137,7 @@ fn nobody_trusts_what_they_have_not_seen() {
     let rules: String =
         (0..40).map(|number| format!("[[permission]]\ntool = 'tool{number}'\naction = 'allow'\n")).collect();
     home.write("project/.helve/config.toml", &rules);
-    let mut window = Window::start(&home.helve(&["-m", "script:script.toml"]), 15, 100);
+    let mut window = TerminalWindow::start(&home.helve(&["-m", "script:script.toml"]), 15, 100);
     window.wait_for("ask for 40 things");
     window.wait_for("pagedown shows more");
     window.answer("y");

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use helve_journal::{FileJournal, Journal};
-use helve_protocol::{Event, SessionRenamed};
-use helve_testkit::{Session, id};
+use helve_protocol::{SessionEvent, SessionRenamed};
+use helve_testkit::{SampleSession, sample_id};
 
 pub(crate) struct Home {
     folder: tempfile::TempDir,
@@ -99,24 +99,24 @@ impl Home {
     }
 
     /// Stores a session with a question, a look at a file and an answer.
-    pub(crate) fn store(&self, n: u64, question: &str) -> Vec<Event> {
-        let mut session = Session::new(id(n));
-        let mut events = vec![session.created(), session.says(question)];
+    pub(crate) fn store(&self, n: u64, question: &str) -> Vec<SessionEvent> {
+        let mut session = SampleSession::new(sample_id(n));
+        let mut events = vec![session.created(), session.user_message(question)];
         events.extend(session.step("I look.", &[("read", "fn main() {}\n")]));
         events.extend(session.step("It does nothing.", &[]));
-        events.push(session.ends());
+        events.push(session.turn_ended());
         self.journal().create(session.id).unwrap().append(&events).unwrap();
         events
     }
 
     pub(crate) fn rename(&self, n: u64, title: &str) {
-        let mut session = Session::new(id(n));
+        let mut session = SampleSession::new(sample_id(n));
         let mut log = self.journal().open(session.id, &mut |event| session.last = event.seq).unwrap();
         log.append(&[session.event(SessionRenamed { title: title.to_owned() })]).unwrap();
     }
 
     pub(crate) fn log_of(&self, n: u64) -> PathBuf {
-        let session: helve_protocol::SessionId = id(n);
+        let session: helve_protocol::SessionId = sample_id(n);
         self.path().join("sessions").join(session.to_string()).join("log.jsonl")
     }
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use helve_testkit::Window;
+use helve_testkit::TerminalWindow;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// A busy machine may be slow; what waits for a pipe never ends.
@@ -212,7 +212,7 @@ impl Trap {
     /// Opens the interface, lets the model work for a turn, and leaves.
     fn interact(&self, model: &str) {
         let program = self.helve(&["-m", model, "--permission-mode", "accept-edits"], self.log().as_deref());
-        let mut window = Window::start(&program, 30, 100);
+        let mut window = TerminalWindow::start(&program, 30, 100);
         window.wait_until("a prompt, a question of trust, or a refusal", |text| {
             ["what shall be done?", "Shall they count?", "mistake", "helve config show"]
                 .iter()

@@ -1,8 +1,8 @@
 //! The interface as a person meets it: typed keys in, a drawn screen out, with a scripted model.
 
 use helve_journal::Journal;
-use helve_protocol::{Body, Event, Part, Seq};
-use helve_testkit::Window;
+use helve_protocol::{EventBody, MessagePart, Seq, SessionEvent};
+use helve_testkit::TerminalWindow;
 use rustix::process::Signal;
 
 use crate::home::Home;
@@ -60,19 +60,19 @@ pub(crate) fn home() -> Home {
     home
 }
 
-pub(crate) fn open_with(home: &Home, words: &[&str], rows: u16, columns: u16) -> Window {
+pub(crate) fn open_with(home: &Home, words: &[&str], rows: u16, columns: u16) -> TerminalWindow {
     let words: Vec<&str> = ["-m", "script:script.toml"].into_iter().chain(words.iter().copied()).collect();
-    Window::start(&home.helve(&words), rows, columns)
+    TerminalWindow::start(&home.helve(&words), rows, columns)
 }
 
-pub(crate) fn open(home: &Home) -> Window {
+pub(crate) fn open(home: &Home) -> TerminalWindow {
     let window = open_with(home, &[], 24, 80);
     window.wait_for("what shall be done?");
     window
 }
 
 /// What the journal has of the only session.
-pub(crate) fn events(home: &Home) -> Vec<Event> {
+pub(crate) fn events(home: &Home) -> Vec<SessionEvent> {
     let journal = home.journal();
     let session = journal.list().unwrap()[0].session;
     let mut events = Vec::new();
@@ -85,19 +85,19 @@ pub(crate) fn events(home: &Home) -> Vec<Event> {
     events
 }
 
-pub(crate) fn said(events: &[Event]) -> Vec<String> {
+pub(crate) fn said(events: &[SessionEvent]) -> Vec<String> {
     let texts = events.iter().flat_map(|event| match &event.body {
-        Body::UserMessage(message) => message.parts.clone(),
+        EventBody::UserMessage(message) => message.parts.clone(),
         _ => Vec::new(),
     });
-    let text = |part: Part| match part {
-        Part::Text(text) => Some(text.text),
+    let text = |part: MessagePart| match part {
+        MessagePart::Text(text) => Some(text.text),
         _ => None,
     };
     texts.filter_map(text).collect()
 }
 
-pub(crate) fn leave(window: &mut Window) {
+pub(crate) fn leave(window: &mut TerminalWindow) {
     window.wait_for("what shall be done?");
     window.type_in("\x04");
     assert!(window.wait().success());
@@ -142,7 +142,7 @@ fn a_task_of_the_command_line_is_done_first() {
 #[test]
 fn without_a_model_plain_lines_tell_what_to_do() {
     let home = Home::new();
-    let mut window = Window::start(&home.helve(&["--plain"]), 24, 80);
+    let mut window = TerminalWindow::start(&home.helve(&["--plain"]), 24, 80);
     window.wait_for("Enter to leave");
     assert!(window.text().contains("Welcome to Helve"), "{}", window.text());
     window.type_in("\r");
@@ -355,7 +355,7 @@ fn whoever_ends_it_gets_the_terminal_back() {
         assert_eq!(window.wait().code(), Some(130));
         window.assert_restored();
         window.wait_for("`helve --continue` goes on with this session.");
-        let ended = events(&home).iter().any(|event| matches!(event.body, Body::TurnEnded(_)));
+        let ended = events(&home).iter().any(|event| matches!(event.body, EventBody::TurnEnded(_)));
         assert!(ended, "the turn ends in order");
     }
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use helve_agent::{Gate, House, Limits, Session, specs};
+use helve_agent::{PermissionGate, Services, Session, TurnBudget, specs};
 use helve_journal::MemoryJournal;
-use helve_models::script::Script;
-use helve_models::{Client, Dialogue, Patience, Prompt, Target, Timeouts};
-use helve_protocol::{Clock, IdKind, Ids, Mode, Outcome, Part, TextPart, Timestamp};
-use helve_tools::{Commands, Jobs, Read, Shell, Tool};
+use helve_models::script::ModelScript;
+use helve_models::{Dialogue, ModelClient, ModelPrompt, ModelTarget, RequestTimeouts, RetryStrategy};
+use helve_protocol::{
+    Clock, IdKind, IdSource, MessagePart, PermissionMode, TextPart, Timestamp, TurnOutcome,
+};
+use helve_tools::{BackgroundJobs, CommandSettings, ReadTool, ShellTool, Tool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -35,7 +37,7 @@ const SCRIPT: &str = r#"
 
 struct Drawn(std::sync::atomic::AtomicU64);
 
-impl Ids for Drawn {
+impl IdSource for Drawn {
     fn draw(&self, _: IdKind) -> Uuid {
         Uuid::from_u128(self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst).into())
     }
@@ -56,12 +58,12 @@ fn marked(mark: &str) -> usize {
         .count()
 }
 
-fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
+fn turn(mark: &str, polls: u32) -> (TurnOutcome, bool) {
     let folder = tempfile::tempdir().unwrap();
     let keeper = env!("CARGO_BIN_EXE_helve").into();
     let (name, value) = mark.split_once('=').unwrap();
     let env = vec![("PATH".into(), "/usr/bin:/bin".into()), (name.into(), value.into())];
-    let commands = Commands {
+    let commands = CommandSettings {
         withheld: Vec::new(),
         keeper,
         program: "sh".into(),
@@ -72,33 +74,38 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
         memory: None,
         fence: None,
     };
-    let shell = Shell::new(commands, Arc::new(Jobs::default()));
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Read::default()), Arc::new(shell)];
+    let shell = ShellTool::new(commands, Arc::new(BackgroundJobs::default()));
+    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadTool::default()), Arc::new(shell)];
     let drawn = Arc::new(Drawn(1.into()));
-    let prompt = Prompt { tools: specs(&tools), ..Prompt::default() };
-    let house = House {
+    let prompt = ModelPrompt { tools: specs(&tools), ..ModelPrompt::default() };
+    let house = Services {
         journal: Arc::new(MemoryJournal::default()),
         clock: drawn.clone(),
         ids: drawn.clone(),
         tools,
-        gate: Gate::open(),
-        mode: Mode::Ask,
-        limits: Limits::default(),
+        gate: PermissionGate::open(),
+        mode: PermissionMode::Ask,
+        limits: TurnBudget::default(),
         models: Arc::new(|_| Err("there is no other".to_owned())),
         root: folder.path().to_owned(),
         added: Vec::new(),
         watched: None,
         version: "test".to_owned(),
     };
-    let client = Client::new(drawn, Box::new(|| Duration::ZERO), Patience::Short, Timeouts::default());
-    let target = Target::script("script:test", Script::parse(SCRIPT).unwrap());
+    let client = ModelClient::new(
+        drawn,
+        Box::new(|| Duration::ZERO),
+        RetryStrategy::Short,
+        RequestTimeouts::default(),
+    );
+    let target = ModelTarget::script("script:test", ModelScript::parse(SCRIPT).unwrap());
     let mut session =
         Session::create(house, Dialogue::new(Arc::new(client), target, Vec::new(), prompt)).unwrap();
     let stop = CancellationToken::new();
     let mut polled = 0;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
-        let mut turn = pin!(session.submit(vec![Part::Text(TextPart::said("go"))], &stop));
+        let mut turn = pin!(session.submit(vec![MessagePart::Text(TextPart::said("go"))], &stop));
         poll_fn(|context| {
             polled += 1;
             if polled == polls {
@@ -111,7 +118,7 @@ fn turn(mark: &str, polls: u32) -> (Outcome, bool) {
         })
         .await
     });
-    let calls = session.state(|state| state.history.unfinished());
+    let calls = session.state(|state| state.history.unfinished_calls());
     assert_eq!(calls, [], "after {polls} polls");
     (outcome, polled < polls)
 }
@@ -128,10 +135,10 @@ fn a_turn_stopped_at_any_poll_leaves_no_process() {
         });
         assert!(is_gone, "{} processes live on after {polls} polls", marked(&mark));
         if is_over {
-            assert_eq!(outcome, Outcome::EndTurn);
+            assert_eq!(outcome, TurnOutcome::EndTurn);
             break;
         }
-        cancelled += u32::from(outcome == Outcome::Cancelled);
+        cancelled += u32::from(outcome == TurnOutcome::Cancelled);
     }
     assert!(cancelled >= 5, "only {cancelled} turns were stopped on the way");
 }

@@ -3,8 +3,8 @@
 use std::fs;
 
 use helve_journal::Journal;
-use helve_protocol::{Body, Event, SessionId, ToolState};
-use helve_testkit::{Session, Window, id};
+use helve_protocol::{EventBody, SessionEvent, SessionId, ToolState};
+use helve_testkit::{SampleSession, TerminalWindow, sample_id};
 
 use crate::home::Home;
 
@@ -23,7 +23,7 @@ const DEEP: usize = 40;
 fn home() -> (Home, SessionId) {
     let home = Home::new();
     home.write("project/script.toml", SCRIPT);
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let mut log = home.journal().create(session.id).unwrap();
     log.append(&[session.created()]).unwrap();
     let lines: Vec<String> = (0..5_000).map(|line| format!("line {line} of the dig")).collect();
@@ -31,7 +31,7 @@ fn home() -> (Home, SessionId) {
     let mut events = Vec::new();
     for turn in 0..TURNS {
         session.turn = Some(session.draw());
-        events.push(session.says(&format!("question {turn}")));
+        events.push(session.user_message(&format!("question {turn}")));
         let tool = if turn == DEEP { "dig" } else { "read" };
         let mut step = session.step("I look.", &[(tool, "the beginning of it\n")]);
         if turn == DEEP {
@@ -39,26 +39,26 @@ fn home() -> (Home, SessionId) {
         }
         events.extend(step);
         events.extend(session.step(&format!("answer {turn}: {}", "and so on ".repeat(100)), &[]));
-        events.push(session.ends());
+        events.push(session.turn_ended());
     }
     log.append(&events).unwrap();
     (home, session.id)
 }
 
-fn name_whole(event: &mut Event, whole: helve_protocol::BlobId) {
-    if let Body::ToolEnded(ended) = &mut event.body
+fn name_whole(event: &mut SessionEvent, whole: helve_protocol::BlobId) {
+    if let EventBody::ToolEnded(ended) = &mut event.body
         && let ToolState::Completed { output } = &mut ended.end
     {
         output.whole = Some(whole);
     }
 }
 
-fn resume(home: &Home, session: SessionId) -> Window {
+fn resume(home: &Home, session: SessionId) -> TerminalWindow {
     let words = ["--resume", &session.to_string(), "-m", "script:script.toml"];
-    Window::start(&home.helve(&words), 24, 80)
+    TerminalWindow::start(&home.helve(&words), 24, 80)
 }
 
-fn leave(window: &mut Window) {
+fn leave(window: &mut TerminalWindow) {
     window.wait_for("what shall be done?");
     window.type_in("\x04");
     assert!(window.wait().success());
@@ -71,7 +71,7 @@ fn title(text: &str) -> String {
 }
 
 /// Goes on to other items until one has this title.
-fn turn_to(window: &mut Window, key: &str, wanted: &str) {
+fn turn_to(window: &mut TerminalWindow, key: &str, wanted: &str) {
     for _ in 0..5 * TURNS {
         let seen = title(&window.text());
         if seen.starts_with(wanted) {

@@ -2,8 +2,8 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use helve_models::script::Script;
-use helve_testkit::{Fault, Server};
+use helve_models::script::ModelScript;
+use helve_testkit::{InjectedFault, ScriptedServer};
 use serde_json::{Value, json};
 
 use crate::home::{Home, Ran};
@@ -146,7 +146,7 @@ const PROVIDERS: [(&str, &str, &str); 5] = [
 fn a_model_is_tried_out_over_every_wire() {
     for (model, key, url) in PROVIDERS {
         let home = Home::new();
-        let server = Server::play(Script::parse(SUM).unwrap()).unwrap();
+        let server = ScriptedServer::play(ModelScript::parse(SUM).unwrap()).unwrap();
         let command = home.helve(&["--model", model, "models", "probe"]);
         let ran = home.run_command(with(command, &[(key, KEY), (url, &server.url("/v1"))]));
         assert_eq!(ran.code, 0, "{model}: {}{}", ran.out, ran.err);
@@ -168,9 +168,9 @@ fn assert_nothing_leaks(home: &Home, ran: &Ran) {
 #[test]
 fn a_wrong_key_is_told_and_not_shown() {
     let home = Home::new();
-    let server = Server::play(Script::parse(SUM).unwrap()).unwrap();
+    let server = ScriptedServer::play(ModelScript::parse(SUM).unwrap()).unwrap();
     let body = json!({"error": {"type": "authentication_error", "message": format!("invalid key {KEY}")}});
-    server.always(Fault::Status { code: 401, headers: vec![], body: Some(body.to_string()) });
+    server.always(InjectedFault::Status { code: 401, headers: vec![], body: Some(body.to_string()) });
     let command = home.helve(&["--debug", "--model", "anthropic/claude-sonnet-5", "models", "probe"]);
     let url = server.url("");
     let ran = home.run_command(with(command, &[("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", &url)]));
@@ -183,7 +183,7 @@ fn a_wrong_key_is_told_and_not_shown() {
 #[test]
 fn a_server_of_ones_own_is_found_and_used() {
     let home = Home::new();
-    let server = Server::play(Script::parse(SUM).unwrap()).unwrap();
+    let server = ScriptedServer::play(ModelScript::parse(SUM).unwrap()).unwrap();
     server.list_models(&["tiny-coder"]);
     let url = server.url("/v1");
     let running = |words: &[&str]| home.run_command(with(home.helve(words), &[("VLLM_BASE_URL", &url)]));
@@ -197,7 +197,7 @@ fn a_server_of_ones_own_is_found_and_used() {
 #[test]
 fn providers_of_the_settings_are_used() {
     let home = Home::new();
-    let server = Server::play(Script::parse(SUM).unwrap()).unwrap();
+    let server = ScriptedServer::play(ModelScript::parse(SUM).unwrap()).unwrap();
     home.write(
         "home/config.toml",
         &format!(
@@ -240,11 +240,11 @@ fn providers_of_the_settings_are_used() {
 #[test]
 fn a_password_in_an_address_is_not_shown() {
     let home = Home::new();
-    let server = Server::play(Script::parse(SUM).unwrap()).unwrap();
+    let server = ScriptedServer::play(ModelScript::parse(SUM).unwrap()).unwrap();
     let secret = "hunter2-hunter2";
     let basic = "Ym9iOmh1bnRlcjItaHVudGVyMg==";
     let body = json!({"error": {"type": "x", "message": format!("no: {secret} {basic}")}});
-    server.always(Fault::Status { code: 400, headers: vec![], body: Some(body.to_string()) });
+    server.always(InjectedFault::Status { code: 400, headers: vec![], body: Some(body.to_string()) });
     let url = server.url("/v1?token=hunter2-hunter2").replace("://", &format!("://bob:{secret}@"));
     let run = |words: &[&str]| {
         home.run_command(with(home.helve(words), &[("GROQ_BASE_URL", &url), ("GROQ_API_KEY", KEY)]))

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use helve_journal::Journal;
-use helve_protocol::{Body, Event, Seq, ToolState};
+use helve_protocol::{EventBody, Seq, SessionEvent, ToolState};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -459,11 +459,11 @@ fn a_changed_record_is_noticed() {
     let there = Home::new();
     let session = home.journal().list().unwrap()[0].session;
     let mut log = there.journal().create(session).unwrap();
-    let copy = &mut |mut event: Event| {
+    let copy = &mut |mut event: SessionEvent| {
         for blob in event.body.blobs() {
             log.blobs().put(&home.journal().blob(session, blob).unwrap()).unwrap();
         }
-        if let Body::ToolEnded(ended) = &mut event.body
+        if let EventBody::ToolEnded(ended) = &mut event.body
             && let ToolState::Completed { output } = &mut ended.end
         {
             output.text = output.text.replace("old", "odd");

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use helve_journal::Journal;
 use helve_protocol::{
-    ApprovalRequested, Event, Message, Seq, SessionSummary, Status, ToolStarted, TurnStarted,
+    ApprovalRequested, Message, Seq, SessionEvent, SessionStatus, SessionSummary, ToolStarted, TurnStarted,
 };
-use helve_testkit::{Session, id};
+use helve_testkit::{SampleSession, sample_id};
 
 use crate::home::Home;
 
@@ -51,7 +51,7 @@ fn a_session_is_shown_as_json() {
     let home = Home::new();
     let events = home.store(1, "hello");
     let shown = home.run(&["sessions", "show", "last", "--events"]).out;
-    let shown: Vec<Event> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shown: Vec<SessionEvent> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(shown, events);
     let messages = home.run(&["sessions", "show", "last", "--json"]).out;
     let messages: Vec<Message> = serde_json::from_str(&messages).unwrap();
@@ -106,9 +106,9 @@ fn forks_are_deleted_only_if_asked_for() {
     let home = Home::new();
     home.store(1, "parent");
     let journal = home.journal();
-    journal.fork(id(1), Seq(2), id(2)).unwrap();
-    journal.fork(id(2), Seq(1), id(3)).unwrap();
-    journal.fork(id(1), Seq(5), id(4)).unwrap();
+    journal.fork(sample_id(1), Seq(2), sample_id(2)).unwrap();
+    journal.fork(sample_id(2), Seq(1), sample_id(3)).unwrap();
+    journal.fork(sample_id(1), Seq(5), sample_id(4)).unwrap();
     let refused = home.run(&["sessions", "delete", "--yes", "00000001"]);
     assert_eq!(refused.code, 1);
     assert!(refused.err.contains("has 3 forks") && refused.err.contains("--forks"), "{}", refused.err);
@@ -121,7 +121,7 @@ fn forks_are_deleted_only_if_asked_for() {
 fn a_session_in_use_is_not_deleted() {
     let home = Home::new();
     home.store(1, "busy");
-    let _log = home.journal().open(id(1), &mut |_| {}).unwrap();
+    let _log = home.journal().open(sample_id(1), &mut |_| {}).unwrap();
     let ran = home.run(&["sessions", "delete", "--yes", "last"]);
     assert_eq!(ran.code, 1);
     let expected = format!("is open in another process ({})", std::process::id());
@@ -157,17 +157,18 @@ fn told(home: &Home, session: &str) -> (String, SessionSummary) {
 fn the_list_tells_what_sessions_of_other_processes_are_doing() {
     let home = Home::new();
     home.store(0xaaaa_0001, "done long ago");
-    let mut session = Session::new(id(0xbbbb_0002));
+    let mut session = SampleSession::new(sample_id(0xbbbb_0002));
     let mut log = home.journal().create(session.id).unwrap();
-    log.append(&[session.created(), session.says("at work")]).unwrap();
-    let (call, effects, reason) = (id(4), Vec::new(), String::new());
-    let asked = ApprovalRequested { approval: id(5), call, effects, reason, diff: None, rules: Vec::new() };
+    log.append(&[session.created(), session.user_message("at work")]).unwrap();
+    let (call, effects, reason) = (sample_id(4), Vec::new(), String::new());
+    let asked =
+        ApprovalRequested { approval: sample_id(5), call, effects, reason, diff: None, rules: Vec::new() };
     let started = ToolStarted { call, class: helve_protocol::ToolClass::Changes };
     for (event, word, status) in [
-        (session.says("hello"), "idle", Status::Idle),
-        (session.event(TurnStarted::default()), "thinking", Status::Thinking),
-        (session.event(started), "running tools", Status::RunningTools),
-        (session.event(asked), "waiting for a person", Status::WaitingForPerson),
+        (session.user_message("hello"), "idle", SessionStatus::Idle),
+        (session.event(TurnStarted::default()), "thinking", SessionStatus::Thinking),
+        (session.event(started), "running tools", SessionStatus::RunningTools),
+        (session.event(asked), "waiting for a person", SessionStatus::WaitingForPerson),
     ] {
         log.append(&[event]).unwrap();
         let (line, summary) = told(&home, "bbbb0002");
@@ -176,7 +177,7 @@ fn the_list_tells_what_sessions_of_other_processes_are_doing() {
     }
     let (line, summary) = told(&home, "aaaa0001");
     assert!(line.contains("  ended  "), "{line}");
-    assert_eq!((summary.status, summary.broken_off), (Some(Status::Ended), false));
+    assert_eq!((summary.status, summary.broken_off), (Some(SessionStatus::Ended), false));
     insta::assert_snapshot!(home.run(&["sessions", "list"]).out);
 }
 

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use helve_journal::Journal;
-use helve_protocol::{Body, Event, Seq, ToolState};
+use helve_protocol::{EventBody, Seq, SessionEvent, ToolState};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ fn files_of_added_folders_may_be_changed_and_are_watched() {
     let ran = home.run(&["run", "--add-dir", &folder, "--model", "script:script.toml", "go"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let told = events(&home).iter().any(|event| match &event.body {
-        Body::NoteAdded(note) => note.text.contains(&folder),
+        EventBody::NoteAdded(note) => note.text.contains(&folder),
         _ => false,
     });
     assert!(told, "the model is told of the folder");
@@ -184,7 +184,7 @@ fn everything_of_the_machine_or_the_user_is_not_worked_on_unasked() {
     assert_eq!(in_folder(&home.project(), &["go"]).code, 0);
 }
 
-fn events(home: &Home) -> Vec<Event> {
+fn events(home: &Home) -> Vec<SessionEvent> {
     let journal = home.journal();
     let session = journal.list().unwrap().first().unwrap().session;
     let mut events = Vec::new();
@@ -217,7 +217,7 @@ fn what_a_killed_call_did_is_found_out_when_the_session_goes_on() {
     let ran = home.run(&["run", "--yes", "--continue", "--model", "script:script.toml"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "I see.\n"), "{}", ran.err);
     let changed = events(&home).into_iter().find_map(|event| match event.body {
-        Body::ToolEnded(ended) => match ended.end {
+        EventBody::ToolEnded(ended) => match ended.end {
             ToolState::Interrupted { changed, .. } => Some(changed),
             _ => None,
         },
@@ -237,10 +237,10 @@ fn the_first_request_is_small_with_everything_on() {
     let events = events(&home);
     let session = events[0].session;
     let segments = events.iter().find_map(|event| match &event.body {
-        Body::StepStarted(step) => Some(step.segments.clone()),
+        EventBody::StepStarted(step) => Some(step.segments.clone()),
         _ => None,
     });
-    let payloads = home.journal().payloads(session).unwrap();
+    let payloads = home.journal().blob_loader(session).unwrap();
     let sizes: Vec<usize> = segments.unwrap().into_iter().map(|blob| payloads(blob).unwrap().len()).collect();
     let all: usize = sizes.iter().sum();
     assert!(all > 4_000 && all <= MAX_FIRST_REQUEST, "{all} bytes: {sizes:?}");

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use helve_models::script::Script;
-use helve_testkit::{Protocol, Proxy, SecureServer, Server, skip};
+use helve_models::script::ModelScript;
+use helve_testkit::{HttpProtocol, ScriptedServer, SecureServer, TestProxy, skip};
 
 use crate::home::{Home, Ran};
 
@@ -20,21 +20,21 @@ const PROBED: &str = r#"
     repeat = true
 "#;
 
-const BOTH: [Protocol; 2] = [Protocol::Http2, Protocol::Http1];
+const BOTH: [HttpProtocol; 2] = [HttpProtocol::Http2, HttpProtocol::Http1];
 
-fn secure(offers: &[Protocol]) -> SecureServer {
-    SecureServer::play(Script::parse(PROBED).unwrap(), offers).unwrap()
+fn secure(offers: &[HttpProtocol]) -> SecureServer {
+    SecureServer::play(ModelScript::parse(PROBED).unwrap(), offers).unwrap()
 }
 
-fn plain() -> Server {
-    Server::play(Script::parse(PROBED).unwrap()).unwrap()
+fn plain() -> ScriptedServer {
+    ScriptedServer::play(ModelScript::parse(PROBED).unwrap()).unwrap()
 }
 
 fn url(server: &SecureServer) -> String {
     format!("https://{}/v1", server.address())
 }
 
-fn through(proxy: &Proxy) -> String {
+fn through(proxy: &TestProxy) -> String {
     format!("http://{}", proxy.address())
 }
 
@@ -85,18 +85,18 @@ fn http_2_is_spoken_where_it_is_offered_over_one_connection() {
     assert_probed(&probe(&home(&url(&server)), &server, &[]));
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
-    assert!(requests.iter().all(|request| request.protocol == Protocol::Http2), "{requests:?}");
+    assert!(requests.iter().all(|request| request.protocol == HttpProtocol::Http2), "{requests:?}");
     assert_eq!(server.connections(), 1);
 }
 
 #[test]
 fn http_1_is_spoken_where_nothing_else_is_over_one_connection() {
-    for offers in [&[Protocol::Http1][..], &[]] {
+    for offers in [&[HttpProtocol::Http1][..], &[]] {
         let server = secure(offers);
         assert_probed(&probe(&home(&url(&server)), &server, &[]));
         let requests = server.requests();
         assert_eq!(requests.len(), 2);
-        assert!(requests.iter().all(|request| request.protocol == Protocol::Http1), "{requests:?}");
+        assert!(requests.iter().all(|request| request.protocol == HttpProtocol::Http1), "{requests:?}");
         assert_eq!(server.connections(), 1, "{offers:?}");
     }
 }
@@ -116,7 +116,7 @@ fn a_certificate_of_an_unknown_authority_is_refused_at_once() {
 #[test]
 fn a_certificate_for_another_host_is_refused_at_once() {
     let server = secure(&BOTH);
-    let proxy = Proxy::to(server.address()).unwrap();
+    let proxy = TestProxy::to(server.address()).unwrap();
     let ran = probe(&home("https://elsewhere.test/v1"), &server, &[("HTTPS_PROXY", &through(&proxy))]);
     assert_refused(&ran, "elsewhere.test");
     assert_eq!(server.requests(), []);
@@ -143,18 +143,18 @@ fn a_host_elsewhere_is_reached_through_the_proxy() {
         ("ALL_PROXY", "socks5h", "SOCKS models.test:443"),
     ] {
         let server = secure(&BOTH);
-        let proxy = Proxy::to(server.address()).unwrap();
+        let proxy = TestProxy::to(server.address()).unwrap();
         let through = format!("{scheme}://{}", proxy.address());
         assert_probed(&probe(&home("https://models.test/v1"), &server, &[(variable, &through)]));
         assert_eq!(proxy.asked(), [asked], "{variable}={through}");
-        assert_eq!(server.requests()[1].protocol, Protocol::Http2);
+        assert_eq!(server.requests()[1].protocol, HttpProtocol::Http2);
     }
 }
 
 #[test]
 fn no_proxy_names_hosts_that_are_reached_without_it() {
     let server = secure(&BOTH);
-    let proxy = Proxy::to(server.address()).unwrap();
+    let proxy = TestProxy::to(server.address()).unwrap();
     // This machine by an address that is no loopback, so that it is reached without a name and yet not always directly.
     let place = format!("0.0.0.0:{}", server.address().port());
     let home = home(&format!("https://{place}/v1"));
@@ -171,7 +171,7 @@ fn no_proxy_names_hosts_that_are_reached_without_it() {
 #[test]
 fn what_runs_on_this_machine_is_never_reached_through_a_proxy() {
     let nowhere = secure(&BOTH);
-    let proxy = Proxy::to(nowhere.address()).unwrap();
+    let proxy = TestProxy::to(nowhere.address()).unwrap();
     let through = through(&proxy);
     let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let set = names.map(|name| (name, through.as_str()));

@@ -1,7 +1,7 @@
 //! What the administrator sets can't be loosened (R-PERM-7).
 
-use helve_config::Layer;
-use helve_protocol::Mode;
+use helve_config::ConfigLayer;
+use helve_protocol::PermissionMode;
 
 use crate::setup::{Setup, entry};
 
@@ -20,8 +20,8 @@ fn a_limit_is_an_upper_bound() {
         ("max_time = '59s'", "max_time = '1m'", "max_time=\"59s\"", false),
     ] {
         let setup = Setup::new()
-            .file(Layer::User, format!("[limits]\n{others}"))
-            .file(Layer::Administrator, format!("[limits]\n{bound}"));
+            .file(ConfigLayer::User, format!("[limits]\n{others}"))
+            .file(ConfigLayer::Administrator, format!("[limits]\n{bound}"));
         let config = setup.config();
         let (name, value) = effective.split_once('=').unwrap();
         let shown = entry(&config, &format!("limits.{name}")).value.as_ref().unwrap().to_string();
@@ -33,7 +33,7 @@ fn a_limit_is_an_upper_bound() {
 #[test]
 fn the_strongest_flag_is_cut_to_the_bound_with_a_notice() {
     let setup = Setup::new()
-        .file(Layer::Administrator, "limits.max_cost = 5")
+        .file(ConfigLayer::Administrator, "limits.max_cost = 5")
         .variable("HELVE_MAX_COST", "7")
         .flag("limits.max_cost", "6");
     assert_eq!(
@@ -44,22 +44,22 @@ fn the_strongest_flag_is_cut_to_the_bound_with_a_notice() {
     let entry = entry(&config, "limits.max_cost");
     assert_eq!(setup.tidy(&entry.origin), "administrator.toml:1:8");
     let overridden: Vec<_> = entry.overridden.iter().map(|origin| origin.layer).collect();
-    assert_eq!(overridden, [Layer::Environment, Layer::Flags]);
+    assert_eq!(overridden, [ConfigLayer::Environment, ConfigLayer::Flags]);
 }
 
 #[test]
 fn the_mode_is_the_loosest_that_is_allowed() {
     let modes = [
-        ("plan", Mode::Plan),
-        ("ask", Mode::Ask),
-        ("accept-edits", Mode::AcceptEdits),
-        ("auto", Mode::Auto),
-        ("bypass", Mode::Bypass),
+        ("plan", PermissionMode::Plan),
+        ("ask", PermissionMode::Ask),
+        ("accept-edits", PermissionMode::AcceptEdits),
+        ("auto", PermissionMode::Auto),
+        ("bypass", PermissionMode::Bypass),
     ];
     for (bound_name, bound) in modes {
         for (name, mode) in modes {
             let setup = Setup::new()
-                .file(Layer::Administrator, format!("permissions.mode = '{bound_name}'"))
+                .file(ConfigLayer::Administrator, format!("permissions.mode = '{bound_name}'"))
                 .flag("permissions.mode", name);
             assert_eq!(
                 setup.config().settings.permissions.mode,
@@ -74,8 +74,8 @@ fn the_mode_is_the_loosest_that_is_allowed() {
 #[test]
 fn any_other_value_is_fixed() {
     let setup = Setup::new()
-        .file(Layer::Administrator, "model = 'a/a'\nui.color = 'never'")
-        .file(Layer::User, "\nmodel = 'u/u'\nui.color = 'never'")
+        .file(ConfigLayer::Administrator, "model = 'a/a'\nui.color = 'never'")
+        .file(ConfigLayer::User, "\nmodel = 'u/u'\nui.color = 'never'")
         .flag("model", "f/f");
     assert_eq!(setup.config().settings.model.as_deref(), Some("a/a"));
     assert_eq!(
@@ -91,11 +91,11 @@ fn any_other_value_is_fixed() {
 fn nobody_adds_to_a_server_or_provider_of_the_administrator() {
     let setup = Setup::new()
         .file(
-            Layer::Administrator,
+            ConfigLayer::Administrator,
             "providers.corp = { wire = 'chat', base_url = 'https://corp' }\nmcp.m.url = 'u'",
         )
         .file(
-            Layer::User,
+            ConfigLayer::User,
             "[providers.corp]\nwire = 'chat'\nheaders = { X = 'y' }\n[mcp]\nm.command = 'c'\nn.url = 'n'",
         );
     let settings = setup.config().settings;
@@ -114,15 +114,15 @@ fn nobody_adds_to_a_server_or_provider_of_the_administrator() {
 #[test]
 fn a_table_of_the_administrator_must_be_complete_by_itself() {
     let setup = Setup::new()
-        .file(Layer::Administrator, "[mcp.corp]\nenabled = true")
-        .file(Layer::User, "[mcp.corp]\nurl = 'https://corp'");
+        .file(ConfigLayer::Administrator, "[mcp.corp]\nenabled = true")
+        .file(ConfigLayer::User, "[mcp.corp]\nurl = 'https://corp'");
     assert!(setup.problems().starts_with("administrator.toml:1:6: mcp.corp has neither `command` nor `url`"));
 }
 
 #[test]
 fn a_broken_file_of_the_administrator_is_an_error() {
     for content in [&b"limits.max_steps = "[..], b"\xff", b"nonsense = 1"] {
-        let setup = Setup::new().file(Layer::Administrator, content);
+        let setup = Setup::new().file(ConfigLayer::Administrator, content);
         assert!(setup.problems().starts_with("administrator.toml:1:"));
     }
     let setup = Setup::new();

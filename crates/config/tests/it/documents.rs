@@ -1,15 +1,17 @@
 //! What is generated for people and editors.
 
-use helve_config::{EXAMPLE, Layer, Settings, environment_reference, reference, schema};
+use helve_config::{
+    ConfigLayer, EXAMPLE_SETTINGS, Settings, environment_reference, schema, settings_reference,
+};
 
 use crate::setup::Setup;
 
 #[test]
 fn the_example_on_the_page_loads() {
-    let config = Setup::new().file(Layer::User, EXAMPLE).config();
+    let config = Setup::new().file(ConfigLayer::User, EXAMPLE_SETTINGS).config();
     assert!(config.notices().is_empty());
-    assert_eq!(config.settings, toml::from_str::<Settings>(EXAMPLE).unwrap());
-    assert!(reference().contains(EXAMPLE));
+    assert_eq!(config.settings, toml::from_str::<Settings>(EXAMPLE_SETTINGS).unwrap());
+    assert!(settings_reference().contains(EXAMPLE_SETTINGS));
 }
 
 #[test]
@@ -28,6 +30,6 @@ fn the_schema_says_what_an_editor_needs() {
 
 #[test]
 fn the_pages_are_stable_text() {
-    assert_eq!(reference(), reference());
+    assert_eq!(settings_reference(), settings_reference());
     assert!(environment_reference().contains("| `HELVE_MODEL` | `model` |"));
 }

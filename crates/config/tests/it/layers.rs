@@ -1,6 +1,9 @@
 //! Which value wins, and whose it is (R-BOOT-4).
 
-use helve_config::{Action, Color, HookEvent, Layer, Origin, Place, Position, Settings, Span, StatusItem};
+use helve_config::{
+    ColorSetting, ConfigLayer, ConfigLocation, ConfigPosition, HookEvent, RuleAction, SettingOrigin,
+    Settings, StatusItemSetting, TimeSpan,
+};
 use serde_json::json;
 
 use crate::setup::{Setup, entry};
@@ -9,45 +12,45 @@ use crate::setup::{Setup, entry};
 fn without_any_source_the_defaults_count() {
     let config = Setup::new().config();
     assert_eq!(config.settings, Settings::default());
-    assert_eq!(config.origin("limits.max_steps"), Some(&Origin::BUILT_IN));
+    assert_eq!(config.origin("limits.max_steps"), Some(&SettingOrigin::BUILT_IN));
     assert_eq!(config.settings.limits.max_steps, 50);
     assert!(config.notices().is_empty());
 }
 
 /// Sets `limits.max_steps` in one layer. The project may only lower it, so each layer's value is lower than
 /// the one before.
-fn set_steps(setup: Setup, layer: Layer) -> Setup {
+fn set_steps(setup: Setup, layer: ConfigLayer) -> Setup {
     let value = steps_of(layer).to_string();
     match layer {
-        Layer::BuiltIn => setup,
-        Layer::Environment => setup.variable("HELVE_MAX_STEPS", &value),
-        Layer::Flags => setup.flag("limits.max_steps", &value),
+        ConfigLayer::BuiltIn => setup,
+        ConfigLayer::Environment => setup.variable("HELVE_MAX_STEPS", &value),
+        ConfigLayer::Flags => setup.flag("limits.max_steps", &value),
         _ => setup.file(layer, format!("[limits]\nmax_steps = {value}\n")),
     }
 }
 
-fn steps_of(layer: Layer) -> u32 {
+fn steps_of(layer: ConfigLayer) -> u32 {
     match layer {
-        Layer::BuiltIn => 50,
-        Layer::User => 40,
-        Layer::Project => 30,
-        Layer::Local => 20,
-        Layer::Environment => 90,
-        Layer::Flags => 80,
-        Layer::Administrator => 10,
+        ConfigLayer::BuiltIn => 50,
+        ConfigLayer::User => 40,
+        ConfigLayer::Project => 30,
+        ConfigLayer::Local => 20,
+        ConfigLayer::Environment => 90,
+        ConfigLayer::Flags => 80,
+        ConfigLayer::Administrator => 10,
     }
 }
 
 #[test]
 fn of_any_two_layers_the_stronger_wins() {
     let layers = [
-        Layer::BuiltIn,
-        Layer::User,
-        Layer::Project,
-        Layer::Local,
-        Layer::Environment,
-        Layer::Flags,
-        Layer::Administrator,
+        ConfigLayer::BuiltIn,
+        ConfigLayer::User,
+        ConfigLayer::Project,
+        ConfigLayer::Local,
+        ConfigLayer::Environment,
+        ConfigLayer::Flags,
+        ConfigLayer::Administrator,
     ];
     for (index, weaker) in layers.iter().enumerate() {
         for stronger in &layers[index + 1..] {
@@ -55,9 +58,9 @@ fn of_any_two_layers_the_stronger_wins() {
             let entry = entry(&config, "limits.max_steps");
             assert_eq!(config.settings.limits.max_steps, steps_of(*stronger), "{weaker} < {stronger}");
             assert_eq!(entry.origin.layer, *stronger);
-            let overridden: Vec<Layer> = entry.overridden.iter().map(|origin| origin.layer).collect();
-            let expected: Vec<Layer> =
-                [*weaker].into_iter().filter(|layer| *layer != Layer::BuiltIn).collect();
+            let overridden: Vec<ConfigLayer> = entry.overridden.iter().map(|origin| origin.layer).collect();
+            let expected: Vec<ConfigLayer> =
+                [*weaker].into_iter().filter(|layer| *layer != ConfigLayer::BuiltIn).collect();
             assert_eq!(overridden, expected);
         }
     }
@@ -67,7 +70,7 @@ fn of_any_two_layers_the_stronger_wins() {
 fn an_origin_names_the_spot() {
     let setup = Setup::new()
         .file(
-            Layer::User,
+            ConfigLayer::User,
             "\n[limits]\n  max_steps = 7\nmax_cost = 2.5\n[mcp.m.env]\n\"A.B\" = 'x'\n[mcp.m]\nurl = 'u'",
         )
         .variable("HELVE_MODEL", "a/b")
@@ -81,16 +84,16 @@ fn an_origin_names_the_spot() {
     assert_eq!(origin("ui.color"), "--set ui.color");
     assert_eq!(origin("mcp.m.enabled"), "built-in");
     assert_eq!(config.origin("no.such.key"), None);
-    let at = Some(Position { line: 3, column: 3 });
-    let place = Place::File { path: setup.path("user.toml"), at };
-    assert_eq!(config.origin("limits.max_steps"), Some(&Origin { layer: Layer::User, place }));
+    let at = Some(ConfigPosition { line: 3, column: 3 });
+    let place = ConfigLocation::File { path: setup.path("user.toml"), at };
+    assert_eq!(config.origin("limits.max_steps"), Some(&SettingOrigin { layer: ConfigLayer::User, place }));
 }
 
 #[test]
 fn the_entries_show_everything_in_order() {
     let setup = Setup::new()
-        .file(Layer::User, "mcp.m = { command = 'c', env = { T = 'secret' } }\nlimits.max_cost = 2.5")
-        .file(Layer::Local, "[[permission]]\ntool = 't'\naction = 'deny'");
+        .file(ConfigLayer::User, "mcp.m = { command = 'c', env = { T = 'secret' } }\nlimits.max_cost = 2.5")
+        .file(ConfigLayer::Local, "[[permission]]\ntool = 't'\naction = 'deny'");
     let config = setup.config();
     let lines: Vec<String> = config
         .entries()
@@ -161,10 +164,10 @@ fn lists_of_rules_add_up_with_the_strongest_layer_first() {
         names.iter().map(|name| format!("[[permission]]\ntool = '{name}'\naction = 'deny'\n")).collect()
     };
     let setup = Setup::new()
-        .file(Layer::User, rules(&["u1", "u2"]))
-        .file(Layer::Project, rules(&["p1", "p2"]))
-        .file(Layer::Local, rules(&["l1"]))
-        .file(Layer::Administrator, rules(&["a1", "a2"]))
+        .file(ConfigLayer::User, rules(&["u1", "u2"]))
+        .file(ConfigLayer::Project, rules(&["p1", "p2"]))
+        .file(ConfigLayer::Local, rules(&["l1"]))
+        .file(ConfigLayer::Administrator, rules(&["a1", "a2"]))
         .flag("permission", "[{ tool = 'f1', action = 'allow' }]")
         .flag("permission", "[{ tool = 'f2', action = 'ask' }]");
     let config = setup.config();
@@ -184,23 +187,29 @@ fn lists_of_rules_add_up_with_the_strongest_layer_first() {
     user user.toml:1:1 u1
     user user.toml:4:1 u2
     ");
-    assert_eq!(config.settings.permission[2].action, Action::Allow);
+    assert_eq!(config.settings.permission[2].action, RuleAction::Allow);
     assert_eq!(setup.tidy(config.origin("permission[1]").unwrap()), "administrator.toml:4:1");
-    assert_eq!(config.origin("permission[8]").unwrap().layer, Layer::User);
+    assert_eq!(config.origin("permission[8]").unwrap().layer, ConfigLayer::User);
 }
 
 #[test]
 fn hooks_add_up_too() {
     let setup = Setup::new()
-        .file(Layer::User, "[[hooks.stop]]\ncommand = 'u'\ntimeout = '5s'\n[[hooks.error]]\ncommand = 'e'")
-        .file(Layer::Administrator, "[[hooks.stop]]\ncommand = 'a'\nmatcher = 'm'");
+        .file(
+            ConfigLayer::User,
+            "[[hooks.stop]]\ncommand = 'u'\ntimeout = '5s'\n[[hooks.error]]\ncommand = 'e'",
+        )
+        .file(ConfigLayer::Administrator, "[[hooks.stop]]\ncommand = 'a'\nmatcher = 'm'");
     let config = setup.config();
     let hooks = config.hooks(HookEvent::Stop);
     let seen: Vec<_> =
         hooks.iter().map(|(layer, _, hook)| (*layer, hook.command.as_str(), hook.timeout)).collect();
     assert_eq!(
         seen,
-        [(Layer::Administrator, "a", Span::from_secs(60)), (Layer::User, "u", Span::from_secs(5))]
+        [
+            (ConfigLayer::Administrator, "a", TimeSpan::from_secs(60)),
+            (ConfigLayer::User, "u", TimeSpan::from_secs(5))
+        ]
     );
     assert_eq!(config.hooks(HookEvent::Error).len(), 1);
     assert!(config.hooks(HookEvent::PreTool).is_empty());
@@ -209,7 +218,7 @@ fn hooks_add_up_too() {
 #[test]
 fn tables_merge_key_by_key_and_other_lists_replace() {
     let setup = Setup::new()
-        .file(Layer::User, "[mcp.m]\ncommand = 'c'\nargs = ['a', 'b']\nenv = { A = '1', B = '1' }")
+        .file(ConfigLayer::User, "[mcp.m]\ncommand = 'c'\nargs = ['a', 'b']\nenv = { A = '1', B = '1' }")
         .flag("mcp.m.args", "['z']")
         .flag("mcp.m.env.B", "2")
         .flag("mcp.m.env", "{ C = '3' }");
@@ -220,7 +229,7 @@ fn tables_merge_key_by_key_and_other_lists_replace() {
 
 #[test]
 fn the_url_of_a_server_takes_the_place_of_its_command() {
-    let setup = Setup::new().file(Layer::User, "[mcp.m]\ncommand = 'c'").flag("mcp.m.url", "u");
+    let setup = Setup::new().file(ConfigLayer::User, "[mcp.m]\ncommand = 'c'").flag("mcp.m.url", "u");
     let server = &setup.config().settings.mcp["m"];
     assert_eq!((server.command.as_deref(), server.url.as_deref()), (None, Some("u")));
 }
@@ -244,8 +253,8 @@ fn text_from_variables_and_flags_is_read_by_the_type_of_its_setting() {
     assert_eq!(settings.limits.max_time.unwrap().to_string(), "1m30s");
     assert_eq!(settings.models.aliases["x"], "[not a list");
     assert!(!settings.features.parallel_tools);
-    assert_eq!(settings.ui.color, Color::Never);
-    assert_eq!(config.origin("permissions.mode").unwrap().layer, Layer::BuiltIn);
+    assert_eq!(settings.ui.color, ColorSetting::Never);
+    assert_eq!(config.origin("permissions.mode").unwrap().layer, ConfigLayer::BuiltIn);
 }
 
 #[test]
@@ -261,7 +270,7 @@ fn money_is_read_from_the_text_of_the_number() {
         ("0.000000000001", 1),
         ("9007199.254740993", 9_007_199_254_740_993_000),
     ] {
-        let config = Setup::new().file(Layer::User, format!("limits.max_cost = {written}")).config();
+        let config = Setup::new().file(ConfigLayer::User, format!("limits.max_cost = {written}")).config();
         assert_eq!(config.settings.limits.max_cost.unwrap().0.pico_dollars(), pico, "{written}");
     }
 }
@@ -269,7 +278,7 @@ fn money_is_read_from_the_text_of_the_number() {
 #[test]
 fn one_key_or_several_and_a_status_line_of_ones_own() {
     let setup = Setup::new().file(
-        Layer::User,
+        ConfigLayer::User,
         "[keys]\npager = 'ctrl-p'\nsend = ['ctrl-enter', 'f9']\nundo = []\n[interface]\nstatus = ['cost', 'model']",
     );
     let config = setup.config();
@@ -279,7 +288,7 @@ fn one_key_or_several_and_a_status_line_of_ones_own() {
         (vec!["ctrl-p".to_owned()], vec!["ctrl-enter".into(), "f9".into()])
     );
     assert!(keys("undo").is_empty());
-    assert_eq!(config.settings.interface.status, [StatusItem::Cost, StatusItem::Model]);
+    assert_eq!(config.settings.interface.status, [StatusItemSetting::Cost, StatusItemSetting::Model]);
     let problem = config.problem("keys.send", "no", "do this");
     assert!(problem.place.to_string().ends_with(":3:1"), "{problem}");
 }

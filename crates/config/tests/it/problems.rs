@@ -1,11 +1,11 @@
 //! Whatever is wrong is said, all at once, with the place and what to do (R-BOOT-4).
 
-use helve_config::{Layer, Place, Position};
+use helve_config::{ConfigLayer, ConfigLocation, ConfigPosition};
 
 use crate::setup::Setup;
 
 fn problems(content: impl AsRef<[u8]>) -> String {
-    Setup::new().file(Layer::User, content).problems()
+    Setup::new().file(ConfigLayer::User, content).problems()
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn each_mistake_has_its_message_place_and_hint() {
 #[test]
 fn five_different_mistakes_in_one_file_are_all_reported() {
     let setup = Setup::new().file(
-        Layer::User,
+        ConfigLayer::User,
         "modell = \"a/b\"\n\
          \n\
          [limits]\n\
@@ -227,10 +227,10 @@ fn variables_and_flags_have_the_same_problems_with_their_own_names() {
 #[test]
 fn problems_of_all_files_come_together_in_order() {
     let setup = Setup::new()
-        .file(Layer::Administrator, "a = 1")
-        .file(Layer::User, "b = 1\nc = 1")
-        .file(Layer::Project, "d = 1")
-        .file(Layer::Local, "e = 1")
+        .file(ConfigLayer::Administrator, "a = 1")
+        .file(ConfigLayer::User, "b = 1\nc = 1")
+        .file(ConfigLayer::Project, "d = 1")
+        .file(ConfigLayer::Local, "e = 1")
         .flag("f", "1");
     let shown = setup.problems();
     let places: Vec<_> = shown.lines().filter_map(|line| line.split(": unknown").next()).collect();
@@ -251,12 +251,12 @@ fn problems_of_all_files_come_together_in_order() {
 
 #[test]
 fn a_problem_has_its_parts() {
-    let setup = Setup::new().file(Layer::Local, "\n  ui.colr = 1");
+    let setup = Setup::new().file(ConfigLayer::Local, "\n  ui.colr = 1");
     let problems = setup.load().unwrap_err();
     let problem = &problems.list()[0];
-    let at = Some(Position { line: 2, column: 6 });
-    assert_eq!(problem.place, Place::File { path: setup.path("local.toml"), at });
-    assert_eq!(problem.layer, Layer::Local);
+    let at = Some(ConfigPosition { line: 2, column: 6 });
+    assert_eq!(problem.place, ConfigLocation::File { path: setup.path("local.toml"), at });
+    assert_eq!(problem.layer, ConfigLayer::Local);
     assert_eq!(problem.key.as_deref(), Some("ui.colr"));
     assert_eq!(problem.message, "unknown key `ui.colr`");
     assert_eq!(problem.hint.as_deref(), Some("did you mean `color`?"));
@@ -265,7 +265,7 @@ fn a_problem_has_its_parts() {
 #[test]
 fn what_one_layer_lacks_another_may_give() {
     let setup = Setup::new()
-        .file(Layer::User, "[providers.p]\nwire = 'chat'\n[mcp.m]\ncommand = 'c'")
+        .file(ConfigLayer::User, "[providers.p]\nwire = 'chat'\n[mcp.m]\ncommand = 'c'")
         .flag("providers.p.base_url", "http://localhost")
         .flag("mcp.m.enabled", "false");
     let settings = setup.config().settings;

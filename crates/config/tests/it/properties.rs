@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use helve_config::{
-    Action, Auth, Color, Dollars, Features, Hook, HookEvent, Hooks, Interface, Layer, Limits, Log, LogLevel,
-    McpServer, ModelFacts, Models, OneOrMore, PermissionRule, Permissions, Place, Provider, Retry, Settings,
-    Shell, Span, StatusItem, Timeouts, Tools, Ui, Web, Wire,
+    AuthSetting, ColorSetting, ConfigLayer, ConfigLocation, Dollars, FeatureSettings, HookCommand, HookEvent,
+    HookSettings, InterfaceSettings, LimitSettings, LogLevel, LogSettings, McpServerSettings,
+    ModelFactSettings, ModelSettings, OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings,
+    RetrySetting, RuleAction, Settings, ShellSettings, StatusItemSetting, TimeSpan, TimeoutSettings,
+    ToolSettings, UiSettings, WebSettings, WireSetting,
 };
-use helve_protocol::{Effort, Mode};
+use helve_protocol::{PermissionMode, ReasoningEffort};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -27,20 +29,22 @@ fn pairs() -> impl Strategy<Value = BTreeMap<String, String>> {
     btree_map(".{0,8}", ".{0,8}", 0..3)
 }
 
-fn span() -> impl Strategy<Value = Span> {
-    (1..u64::MAX).prop_map(Span::from_millis)
+fn span() -> impl Strategy<Value = TimeSpan> {
+    (1..u64::MAX).prop_map(TimeSpan::from_millis)
 }
 
-fn models() -> impl Strategy<Value = Models> {
+fn models() -> impl Strategy<Value = ModelSettings> {
     (option::of(text()), option::of(text()), vec(".{0,8}", 0..3), btree_map(name(), ".{0,8}", 0..3))
-        .prop_map(|(fast, summary, fallback, aliases)| Models { fast, summary, fallback, aliases })
+        .prop_map(|(fast, summary, fallback, aliases)| ModelSettings { fast, summary, fallback, aliases })
 }
 
-fn provider() -> impl Strategy<Value = Provider> {
-    let wires = select(vec![Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini]);
-    let auths = select(vec![Auth::Bearer, Auth::XApiKey, Auth::Query, Auth::None]);
+fn provider() -> impl Strategy<Value = ProviderSettings> {
+    let wires =
+        select(vec![WireSetting::Messages, WireSetting::Chat, WireSetting::Responses, WireSetting::Gemini]);
+    let auths =
+        select(vec![AuthSetting::Bearer, AuthSetting::XApiKey, AuthSetting::Query, AuthSetting::None]);
     (wires, option::of(text()), option::of(text()), option::of(auths), pairs()).prop_map(
-        |(wire, base_url, key_env, auth, headers)| Provider {
+        |(wire, base_url, key_env, auth, headers)| ProviderSettings {
             wire: Some(wire),
             base_url,
             key_env,
@@ -50,15 +54,15 @@ fn provider() -> impl Strategy<Value = Provider> {
     )
 }
 
-fn facts() -> impl Strategy<Value = ModelFacts> {
+fn facts() -> impl Strategy<Value = ModelFactSettings> {
     // An empty table says nothing, and is not there afterwards.
     (1..u32::MAX, option::of(1..u32::MAX), option::of(dollars()), option::of(any::<bool>())).prop_map(
-        |(context, output, input_price, tools)| ModelFacts {
+        |(context, output, input_price, tools)| ModelFactSettings {
             context: Some(context),
             output,
             input_price,
             tools,
-            ..ModelFacts::default()
+            ..ModelFactSettings::default()
         },
     )
 }
@@ -70,9 +74,9 @@ fn dollars() -> impl Strategy<Value = Dollars> {
     })
 }
 
-fn limits() -> impl Strategy<Value = Limits> {
+fn limits() -> impl Strategy<Value = LimitSettings> {
     (1..u32::MAX, option::of(dollars()), option::of(span()), span()).prop_map(
-        |(max_steps, max_cost, max_time, max_retry_time)| Limits {
+        |(max_steps, max_cost, max_time, max_retry_time)| LimitSettings {
             max_steps,
             max_cost,
             max_time,
@@ -82,31 +86,31 @@ fn limits() -> impl Strategy<Value = Limits> {
 }
 
 fn rule() -> impl Strategy<Value = PermissionRule> {
-    (text(), option::of(".{0,8}"), select(vec![Action::Allow, Action::Deny, Action::Ask]))
+    (text(), option::of(".{0,8}"), select(vec![RuleAction::Allow, RuleAction::Deny, RuleAction::Ask]))
         .prop_map(|(tool, pattern, action)| PermissionRule { tool, pattern, action })
 }
 
-fn hooks() -> impl Strategy<Value = Hooks> {
+fn hooks() -> impl Strategy<Value = HookSettings> {
     let event =
         select(vec![HookEvent::SessionStart, HookEvent::PreTool, HookEvent::SubagentStop, HookEvent::Error]);
-    let hook = (option::of(".{0,8}"), text(), span()).prop_map(|(matcher, command, timeout)| Hook {
+    let hook = (option::of(".{0,8}"), text(), span()).prop_map(|(matcher, command, timeout)| HookCommand {
         matcher,
         command,
         timeout,
     });
-    btree_map(event, vec(hook, 1..3), 0..3).prop_map(Hooks)
+    btree_map(event, vec(hook, 1..3), 0..3).prop_map(HookSettings)
 }
 
-fn server() -> impl Strategy<Value = McpServer> {
+fn server() -> impl Strategy<Value = McpServerSettings> {
     (any::<bool>(), text(), vec(".{0,8}", 0..3), pairs(), pairs(), any::<bool>(), option::of(span()))
         .prop_map(|(is_local, target, args, env, headers, enabled, timeout)| {
             let (command, url) = if is_local { (Some(target), None) } else { (None, Some(target)) };
-            McpServer { command, args, env, url, headers, enabled, timeout }
+            McpServerSettings { command, args, env, url, headers, enabled, timeout }
         })
 }
 
-fn features() -> impl Strategy<Value = Features> {
-    any::<[bool; 3]>().prop_map(|[background_index, parallel_tools, parallel_subagents]| Features {
+fn features() -> impl Strategy<Value = FeatureSettings> {
+    any::<[bool; 3]>().prop_map(|[background_index, parallel_tools, parallel_subagents]| FeatureSettings {
         background_index,
         parallel_tools,
         parallel_subagents,
@@ -114,7 +118,8 @@ fn features() -> impl Strategy<Value = Features> {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let modes = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Bypass];
+    let modes =
+        [PermissionMode::Plan, PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Bypass];
     let model = "[A-Za-z0-9_-]{1,8}/[a-z0-9./:-]{1,12}";
     let named = (
         btree_map(name(), provider(), 0..3),
@@ -122,8 +127,8 @@ fn settings() -> impl Strategy<Value = Settings> {
         btree_map(model, facts(), 0..3),
     );
     let speaking = (
-        option::of(select(vec![Effort::Off, Effort::Low, Effort::Max])),
-        select(vec![Retry::Long, Retry::Short]),
+        option::of(select(vec![ReasoningEffort::Off, ReasoningEffort::Low, ReasoningEffort::Max])),
+        select(vec![RetrySetting::Long, RetrySetting::Short]),
         (span(), span(), span(), span()),
     );
     let lists = (
@@ -133,12 +138,13 @@ fn settings() -> impl Strategy<Value = Settings> {
         vec(name(), 0..3),
         (option::of(name()), option::of(name())),
     );
-    let item = select(vec![StatusItem::Model, StatusItem::Cost, StatusItem::Queue]);
-    let interface = (vec(item, 0..4), btree_map(name(), vec(".{0,8}", 0..3).prop_map(OneOrMore), 0..3));
+    let item = select(vec![StatusItemSetting::Model, StatusItemSetting::Cost, StatusItemSetting::Queue]);
+    let interface =
+        (vec(item, 0..4), btree_map(name(), vec(".{0,8}", 0..3).prop_map(OneOrMoreStrings), 0..3));
     let plain = (
         interface,
         select(modes.to_vec()),
-        select(vec![Color::Auto, Color::Always, Color::Never]),
+        select(vec![ColorSetting::Auto, ColorSetting::Always, ColorSetting::Never]),
         select(vec![LogLevel::Error, LogLevel::Warn, LogLevel::Info, LogLevel::Debug]),
     );
     (option::of(text()), models(), limits(), features(), named, speaking, lists, plain).prop_map(
@@ -160,20 +166,20 @@ fn settings() -> impl Strategy<Value = Settings> {
                 providers,
                 catalogue,
                 retry,
-                timeouts: Timeouts { connect, first_byte, idle, keep_alive },
+                timeouts: TimeoutSettings { connect, first_byte, idle, keep_alive },
                 limits,
-                tools: Tools { remove },
-                web: Web { allow },
-                shell: Shell { program, startup, env: Vec::new() },
-                permissions: Permissions { mode, ..Permissions::default() },
+                tools: ToolSettings { remove },
+                web: WebSettings { allow },
+                shell: ShellSettings { program, startup, env: Vec::new() },
+                permissions: PermissionSettings { mode, ..PermissionSettings::default() },
                 permission,
                 hooks,
                 mcp,
                 features,
-                ui: Ui { color },
-                interface: Interface { status },
+                ui: UiSettings { color },
+                interface: InterfaceSettings { status },
                 keys,
-                log: Log { level },
+                log: LogSettings { level },
             }
         },
     )
@@ -220,14 +226,14 @@ fn almost_toml() -> impl Strategy<Value = String> {
 
 /// Loads the bytes as the user's file. Every problem must be somewhere in it.
 fn loads_or_says_where(bytes: &[u8]) -> Result<(), TestCaseError> {
-    let setup = Setup::new().file(Layer::User, bytes);
+    let setup = Setup::new().file(ConfigLayer::User, bytes);
     let Err(problems) = setup.load() else { return Ok(()) };
     prop_assert!(!problems.list().is_empty());
     let text = String::from_utf8_lossy(bytes);
     // One is the mark of the encoding; a second one is a letter like others.
     let lines: Vec<&str> = text.strip_prefix('\u{feff}').unwrap_or(&text).split('\n').collect();
     for problem in problems.list() {
-        let Place::File { path, at: Some(at) } = &problem.place else {
+        let ConfigLocation::File { path, at: Some(at) } = &problem.place else {
             return Err(TestCaseError::fail(format!("no position: {problem}")));
         };
         prop_assert_eq!(path, &setup.path("user.toml"));
@@ -252,7 +258,7 @@ proptest! {
     #[test]
     fn settings_survive_being_written_and_read(settings in settings()) {
         let text = toml::to_string(&settings).unwrap();
-        let setup = Setup::new().file(Layer::User, &text);
+        let setup = Setup::new().file(ConfigLayer::User, &text);
         prop_assert_eq!(setup.problems(), "", "{}", text);
         prop_assert_eq!(setup.config().settings, settings);
     }
@@ -272,18 +278,18 @@ proptest! {
     /// Whatever a project says, nothing of it that needs trust counts without trust.
     #[test]
     fn nothing_restricted_gets_through_without_trust(settings in settings()) {
-        let setup = Setup::new().file(Layer::Project, toml::to_string(&settings).unwrap());
+        let setup = Setup::new().file(ConfigLayer::Project, toml::to_string(&settings).unwrap());
         let config = setup.config();
         let of_project = |key: &str| {
-            let mut of_project = config.entries().iter().filter(|entry| entry.origin.layer == Layer::Project);
+            let mut of_project = config.entries().iter().filter(|entry| entry.origin.layer == ConfigLayer::Project);
             of_project.any(|entry| entry.key.starts_with(key))
         };
         for key in ["model", "providers", "hooks", "mcp", "log", "keys", "interface"] {
             prop_assert!(!of_project(key), "{}", key);
         }
         prop_assert!(config.settings.limits.max_steps <= 50);
-        prop_assert!(config.settings.permissions.mode <= Mode::Ask);
-        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != Action::Allow));
+        prop_assert!(config.settings.permissions.mode <= PermissionMode::Ask);
+        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != RuleAction::Allow));
 
         setup.trust();
         // Not even trust lets a project choose the user's keys.

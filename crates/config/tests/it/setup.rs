@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
-use helve_config::{Config, Entry, Flag, Layer, Problems, ProjectFiles, Sources, TrustStore, load};
+use helve_config::{
+    ConfigEntry, ConfigFlag, ConfigLayer, ConfigProblems, ConfigSources, LoadedConfig, ProjectConfigFiles,
+    TrustStore, load,
+};
 use tempfile::TempDir;
 
 pub(crate) struct Setup {
     folder: TempDir,
     pub(crate) environment: Vec<(String, String)>,
-    pub(crate) flags: Vec<Flag>,
+    pub(crate) flags: Vec<ConfigFlag>,
 }
 
 impl Setup {
@@ -20,22 +23,24 @@ impl Setup {
         self.folder.path().join(name)
     }
 
-    fn file_of(layer: Layer) -> &'static str {
+    fn file_of(layer: ConfigLayer) -> &'static str {
         match layer {
-            Layer::User => "user.toml",
-            Layer::Project => "project.toml",
-            Layer::Local => "local.toml",
-            Layer::Administrator => "administrator.toml",
-            Layer::BuiltIn | Layer::Environment | Layer::Flags => panic!("{layer} has no file"),
+            ConfigLayer::User => "user.toml",
+            ConfigLayer::Project => "project.toml",
+            ConfigLayer::Local => "local.toml",
+            ConfigLayer::Administrator => "administrator.toml",
+            ConfigLayer::BuiltIn | ConfigLayer::Environment | ConfigLayer::Flags => {
+                panic!("{layer} has no file")
+            }
         }
     }
 
-    pub(crate) fn file(self, layer: Layer, content: impl AsRef<[u8]>) -> Setup {
+    pub(crate) fn file(self, layer: ConfigLayer, content: impl AsRef<[u8]>) -> Setup {
         self.write(layer, content);
         self
     }
 
-    pub(crate) fn write(&self, layer: Layer, content: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, layer: ConfigLayer, content: impl AsRef<[u8]>) {
         std::fs::write(self.path(Setup::file_of(layer)), content).unwrap();
     }
 
@@ -45,7 +50,8 @@ impl Setup {
     }
 
     pub(crate) fn flag(mut self, key: &str, value: &str) -> Setup {
-        let flag = Flag { key: key.to_owned(), value: value.to_owned(), shown_as: format!("--set {key}") };
+        let flag =
+            ConfigFlag { key: key.to_owned(), value: value.to_owned(), shown_as: format!("--set {key}") };
         self.flags.push(flag);
         self
     }
@@ -58,15 +64,15 @@ impl Setup {
         self.folder.path().to_owned()
     }
 
-    pub(crate) fn load(&self) -> Result<Config, Problems> {
-        let project = ProjectFiles {
+    pub(crate) fn load(&self) -> Result<LoadedConfig, ConfigProblems> {
+        let project = ProjectConfigFiles {
             root: self.root(),
-            config: self.path(Setup::file_of(Layer::Project)),
-            local: self.path(Setup::file_of(Layer::Local)),
+            config: self.path(Setup::file_of(ConfigLayer::Project)),
+            local: self.path(Setup::file_of(ConfigLayer::Local)),
         };
-        load(&Sources {
-            administrator: Some(self.path(Setup::file_of(Layer::Administrator))),
-            user: self.path(Setup::file_of(Layer::User)),
+        load(&ConfigSources {
+            administrator: Some(self.path(Setup::file_of(ConfigLayer::Administrator))),
+            user: self.path(Setup::file_of(ConfigLayer::User)),
             project: Some(project),
             environment: self.environment.clone(),
             flags: self.flags.clone(),
@@ -80,7 +86,7 @@ impl Setup {
         self.store().trust(&self.root(), config.digest()).unwrap();
     }
 
-    pub(crate) fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> LoadedConfig {
         self.load().unwrap_or_else(|problems| panic!("{}", self.tidy(&problems)))
     }
 
@@ -101,6 +107,6 @@ impl Setup {
     }
 }
 
-pub(crate) fn entry<'a>(config: &'a Config, key: &str) -> &'a Entry {
+pub(crate) fn entry<'a>(config: &'a LoadedConfig, key: &str) -> &'a ConfigEntry {
     config.entries().iter().find(|entry| entry.key == key).unwrap_or_else(|| panic!("no {key}"))
 }

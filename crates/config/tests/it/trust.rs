@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use helve_config::{Layer, Trust, TrustError, TrustStore};
+use helve_config::{ConfigLayer, ProjectTrust, TrustStore, TrustStoreError};
 
 use crate::setup::{Setup, entry};
 
@@ -23,42 +23,42 @@ const RESTRICTED: &[(&str, &str)] = &[
 
 #[test]
 fn each_restricted_thing_waits_for_trust_and_for_new_trust_after_a_change() {
-    for layer in [Layer::Project, Layer::Local] {
+    for layer in [ConfigLayer::Project, ConfigLayer::Local] {
         for (content, key) in RESTRICTED {
             let setup = Setup::new().file(layer, content);
             let is_set = || setup.config().origin(key).is_some_and(|origin| origin.layer == layer);
             assert!(!is_set(), "{key} counts without trust");
-            assert_eq!(setup.config().trust(), Trust::Untrusted);
+            assert_eq!(setup.config().trust(), ProjectTrust::Untrusted);
             assert_eq!(setup.config().restricted()[0].key, *key);
             assert_eq!(setup.notices().len(), setup.config().restricted().len());
             assert!(setup.notices()[0].ends_with("is ignored: this project is not trusted"));
 
             setup.trust();
             assert!(is_set(), "{key} does not count although trusted");
-            assert_eq!(setup.config().trust(), Trust::Trusted);
+            assert_eq!(setup.config().trust(), ProjectTrust::Trusted);
             assert!(setup.notices().is_empty());
 
             setup.write(layer, format!("{content}\n[[hooks.error]]\ncommand = 'rm'"));
             assert!(!is_set(), "{key} counts although the project changed");
-            assert_eq!(setup.config().trust(), Trust::Changed);
+            assert_eq!(setup.config().trust(), ProjectTrust::Changed);
             assert!(setup.notices()[0].ends_with("has changed since it was trusted"));
 
             setup.store().forget(&setup.root()).unwrap();
-            assert_eq!(setup.config().trust(), Trust::Untrusted);
+            assert_eq!(setup.config().trust(), ProjectTrust::Untrusted);
         }
     }
 }
 
 #[test]
 fn a_project_may_do_what_is_harmless_and_what_is_stricter() {
-    let setup = Setup::new().file(Layer::User, "limits.max_time = '1h'").file(
-        Layer::Project,
+    let setup = Setup::new().file(ConfigLayer::User, "limits.max_time = '1h'").file(
+        ConfigLayer::Project,
         "ui.color = 'never'\nfeatures.parallel_tools = false\npermissions.mode = 'plan'\n\
          limits = { max_steps = 10, max_cost = 1, max_time = '1h' }\n\
          permission = [{ tool = 'a', action = 'deny' }, { tool = 'b', action = 'ask' }]",
     );
     let config = setup.config();
-    assert_eq!(config.trust(), Trust::NothingToTrust);
+    assert_eq!(config.trust(), ProjectTrust::NothingToTrust);
     assert!(config.notices().is_empty() && config.restricted().is_empty());
     for key in [
         "ui.color",
@@ -70,16 +70,16 @@ fn a_project_may_do_what_is_harmless_and_what_is_stricter() {
         "permission[0]",
         "permission[1]",
     ] {
-        assert_eq!(entry(&config, key).origin.layer, Layer::Project, "{key}");
+        assert_eq!(entry(&config, key).origin.layer, ConfigLayer::Project, "{key}");
     }
 }
 
 #[test]
 fn stricter_is_measured_against_the_layers_below() {
     let setup = Setup::new()
-        .file(Layer::User, "limits.max_steps = 20")
-        .file(Layer::Project, "limits.max_steps = 10")
-        .file(Layer::Local, "limits.max_steps = 15");
+        .file(ConfigLayer::User, "limits.max_steps = 20")
+        .file(ConfigLayer::Project, "limits.max_steps = 10")
+        .file(ConfigLayer::Local, "limits.max_steps = 15");
     let config = setup.config();
     assert_eq!(config.settings.limits.max_steps, 10);
     assert_eq!(config.restricted().len(), 1);
@@ -89,7 +89,7 @@ fn stricter_is_measured_against_the_layers_below() {
 #[test]
 fn only_the_rules_that_allow_are_ignored() {
     let setup = Setup::new().file(
-        Layer::Project,
+        ConfigLayer::Project,
         "permission = [\n\
          { tool = 'a', action = 'deny' },\n\
          { tool = 'b', action = 'allow' },\n\
@@ -104,40 +104,44 @@ fn only_the_rules_that_allow_are_ignored() {
 fn a_rule_that_vanishes_before_a_trusted_one_is_a_change() {
     let deny = "[[permission]]\ntool = 'shell'\npattern = 'rm *'\naction = 'deny'\n";
     let allow = "[[permission]]\ntool = 'shell'\naction = 'allow'\n";
-    let setup = Setup::new().file(Layer::Project, format!("{deny}{allow}"));
+    let setup = Setup::new().file(ConfigLayer::Project, format!("{deny}{allow}"));
     setup.trust();
     assert_eq!(setup.config().settings.permission.len(), 2);
-    setup.write(Layer::Project, allow);
-    assert_eq!(setup.config().trust(), Trust::Changed);
+    setup.write(ConfigLayer::Project, allow);
+    assert_eq!(setup.config().trust(), ProjectTrust::Changed);
     assert!(setup.config().settings.permission.is_empty());
 }
 
 #[test]
 fn trust_is_about_what_is_said_not_how_it_is_written() {
-    let setup = Setup::new().file(Layer::Project, "model = 'a/b'\nmcp.m = { command = 'c', args = ['x'] }");
+    let setup =
+        Setup::new().file(ConfigLayer::Project, "model = 'a/b'\nmcp.m = { command = 'c', args = ['x'] }");
     setup.trust();
-    setup.write(Layer::Project, "# moved\nui.color = 'never'\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n");
-    setup.write(Layer::Local, "model = 'a/b'");
-    assert_eq!(setup.config().trust(), Trust::Changed, "moved to the other file");
-    setup.write(Layer::Local, "");
     setup.write(
-        Layer::Project,
+        ConfigLayer::Project,
+        "# moved\nui.color = 'never'\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n",
+    );
+    setup.write(ConfigLayer::Local, "model = 'a/b'");
+    assert_eq!(setup.config().trust(), ProjectTrust::Changed, "moved to the other file");
+    setup.write(ConfigLayer::Local, "");
+    setup.write(
+        ConfigLayer::Project,
         "# moved\nui.color = 'never'\nmodel = \"a/b\"\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n",
     );
-    assert_eq!(setup.config().trust(), Trust::Trusted);
+    assert_eq!(setup.config().trust(), ProjectTrust::Trusted);
 }
 
 #[test]
 fn trust_does_not_depend_on_the_users_own_settings() {
-    let setup = Setup::new().file(Layer::Project, "limits.max_steps = 60\nmodel = 'a/b'");
+    let setup = Setup::new().file(ConfigLayer::Project, "limits.max_steps = 60\nmodel = 'a/b'");
     setup.trust();
-    setup.write(Layer::User, "limits.max_steps = 100");
-    assert_eq!(setup.config().trust(), Trust::Trusted);
+    setup.write(ConfigLayer::User, "limits.max_steps = 100");
+    assert_eq!(setup.config().trust(), ProjectTrust::Trusted);
 }
 
 #[test]
 fn what_depends_on_an_untrusted_part_is_ignored_with_it() {
-    let setup = Setup::new().file(Layer::Project, "[mcp.p]\ncommand = 'c'").flag("mcp.p.timeout", "1s");
+    let setup = Setup::new().file(ConfigLayer::Project, "[mcp.p]\ncommand = 'c'").flag("mcp.p.timeout", "1s");
     assert!(setup.config().settings.mcp.is_empty());
     assert_eq!(
         setup.notices()[1],
@@ -149,10 +153,10 @@ fn what_depends_on_an_untrusted_part_is_ignored_with_it() {
 
 #[test]
 fn trust_of_one_project_is_not_trust_of_another() {
-    let setup = Setup::new().file(Layer::Project, "model = 'a/b'");
+    let setup = Setup::new().file(ConfigLayer::Project, "model = 'a/b'");
     let digest = setup.config().digest().to_owned();
     setup.store().trust(Path::new("/somewhere/else"), &digest).unwrap();
-    assert_eq!(setup.config().trust(), Trust::Untrusted);
+    assert_eq!(setup.config().trust(), ProjectTrust::Untrusted);
 }
 
 fn store_in(folder: &Path) -> TrustStore {
@@ -213,29 +217,29 @@ fn a_damaged_store_is_an_error_and_stays_as_it_is() {
     for damage in ["[[trusted]]\nroot = '/a'", "trusted = 3", "[[trusted]", "other = 1"] {
         std::fs::write(&path, damage).unwrap();
         let error = TrustStore::read(&path).unwrap_err();
-        assert!(matches!(error, TrustError::Damaged { .. }), "{error}");
+        assert!(matches!(error, TrustStoreError::Damaged { .. }), "{error}");
         assert!(error.hint().contains("delete it"));
         store.trust(Path::new("/b"), "1").unwrap_err();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), damage);
     }
     std::fs::write(&path, b"\xff").unwrap();
-    assert!(matches!(TrustStore::read(&path), Err(TrustError::Damaged { .. })));
-    assert!(matches!(TrustStore::read(folder.path()), Err(TrustError::Unreadable { .. })));
+    assert!(matches!(TrustStore::read(&path), Err(TrustStoreError::Damaged { .. })));
+    assert!(matches!(TrustStore::read(folder.path()), Err(TrustStoreError::Unreadable { .. })));
 }
 
 #[test]
 fn a_root_must_be_a_full_path() {
     let folder = tempfile::tempdir().unwrap();
     let error = store_in(folder.path()).trust(Path::new("relative"), "1").unwrap_err();
-    assert!(matches!(error, TrustError::Root { .. }));
+    assert!(matches!(error, TrustStoreError::Root { .. }));
     assert!(!folder.path().join("deep").exists());
 }
 
 #[test]
 fn no_project_chooses_the_keys_trusted_or_not() {
-    for layer in [Layer::Project, Layer::Local] {
+    for layer in [ConfigLayer::Project, ConfigLayer::Local] {
         let content = "keys.allow-once = 'n'\ninterface.status = ['model']\nlog.level = 'debug'";
-        let setup = Setup::new().file(Layer::User, "keys.pager = 'f5'").file(layer, content);
+        let setup = Setup::new().file(ConfigLayer::User, "keys.pager = 'f5'").file(layer, content);
         for _ in 0..2 {
             let settings = setup.config().settings;
             let keys: Vec<(&String, &Vec<String>)> =
@@ -252,34 +256,34 @@ fn no_project_chooses_the_keys_trusted_or_not() {
 /// Rules that a person adds by an answer are trusted with what was read before, and with nothing that came meanwhile.
 #[test]
 fn an_added_rule_brings_nothing_else_with_it() {
-    use helve_config::{Action, PermissionRule, add_rules};
+    use helve_config::{PermissionRule, RuleAction, add_rules};
     let rule = |pattern: &str| PermissionRule {
         tool: "shell".to_owned(),
         pattern: Some(pattern.to_owned()),
-        action: Action::Allow,
+        action: RuleAction::Allow,
     };
     let rules = [rule("npm test:*"), PermissionRule { pattern: None, ..rule("") }];
     for before in ["", "model = 'a/b'\n", "[[permission]]\ntool = 'read'\naction = 'deny'\n"] {
-        let setup = Setup::new().file(Layer::Local, before);
+        let setup = Setup::new().file(ConfigLayer::Local, before);
         setup.trust();
         let shown = setup.config().digest_with(&rules);
         add_rules(&setup.path("local.toml"), &rules).unwrap();
         setup.store().trust(&setup.root(), &shown).unwrap();
-        assert_eq!(setup.config().trust(), Trust::Trusted, "{before:?}");
+        assert_eq!(setup.config().trust(), ProjectTrust::Trusted, "{before:?}");
 
         // A job writes the project's file between the question and the answer.
         for (layer, planted) in [
-            (Layer::Project, "[[permission]]\ntool = '*'\naction = 'allow'\n"),
-            (Layer::Project, "[[hooks.error]]\ncommand = 'x'\n"),
-            (Layer::Local, "model = 'c/d'\n"),
+            (ConfigLayer::Project, "[[permission]]\ntool = '*'\naction = 'allow'\n"),
+            (ConfigLayer::Project, "[[hooks.error]]\ncommand = 'x'\n"),
+            (ConfigLayer::Local, "model = 'c/d'\n"),
         ] {
-            let setup = Setup::new().file(Layer::Local, before);
+            let setup = Setup::new().file(ConfigLayer::Local, before);
             setup.trust();
             let shown = setup.config().digest_with(&rules);
             setup.write(layer, planted);
             add_rules(&setup.path("local.toml"), &rules).unwrap();
             setup.store().trust(&setup.root(), &shown).unwrap();
-            assert_ne!(setup.config().trust(), Trust::Trusted, "{before:?} {planted}");
+            assert_ne!(setup.config().trust(), ProjectTrust::Trusted, "{before:?} {planted}");
         }
     }
 }

@@ -18,19 +18,19 @@ use rustix::mount::{
 };
 use rustix::process::getpid;
 
-use super::aliases::mount_points;
-use crate::confinement::Layers;
+use super::mount_aliases::mount_points;
+use crate::confinement::PrivateLayers;
 use crate::removal::remove_tree;
 
 /// What was changed by commands before.
-const KEPT: &str = "kept";
+const KEPT_LAYER_FOLDER: &str = "kept";
 /// What is changed by one command, and forgotten.
-const ONCE: &str = "once-";
-const UPPER: &str = "upper";
-const WORK: &str = "work";
-const EMPTY: &str = "empty";
+const ONCE_LAYER_PREFIX: &str = "once-";
+const UPPER_FOLDER: &str = "upper";
+const WORK_FOLDER: &str = "work";
+const EMPTY_FOLDER: &str = "empty";
 /// Folders in which nothing of the user's is seen.
-const OWN: &str = "own";
+const OWN_FOLDERS_FOLDER: &str = "own";
 
 /// A layer in use. It is free again, or gone, when this is dropped.
 #[derive(Debug)]
@@ -43,19 +43,19 @@ pub(crate) struct LayerLock {
 }
 
 /// An overlay that is nowhere yet, and the folder that it is over.
-pub(super) struct Overlay {
+pub(super) struct OverlayMount {
     pub(super) over: PathBuf,
     pub(super) mount: OwnedFd,
 }
 
 impl LayerLock {
     /// Takes the project's layer if nobody has it, else one for this process alone.
-    pub(super) fn take(layers: &Layers) -> io::Result<LayerLock> {
+    pub(super) fn take(layers: &PrivateLayers) -> io::Result<LayerLock> {
         make(&layers.folder)?;
         for path in &layers.own {
-            make(&own(layers, path))?;
+            make(&own_folder(layers, path))?;
         }
-        let kept = layers.folder.join(KEPT);
+        let kept = layers.folder.join(KEPT_LAYER_FOLDER);
         make(&kept)?;
         let lock = open_lock(&layers.folder.join("lock"))?;
         match lock.try_lock() {
@@ -63,7 +63,7 @@ impl LayerLock {
             Ok(()) | Err(TryLockError::WouldBlock) => drop(lock),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let folder = layers.folder.join(format!("{ONCE}{}", getpid().as_raw_pid()));
+        let folder = layers.folder.join(format!("{ONCE_LAYER_PREFIX}{}", getpid().as_raw_pid()));
         // A process of this number that was killed may have left it.
         remove_tree(&folder)?;
         make(&folder)?;
@@ -73,8 +73,8 @@ impl LayerLock {
     }
 
     /// The overlays from which the project's folders are taken. To be called in the namespaces of the command.
-    pub(super) fn overlays(&self, layers: &Layers) -> io::Result<Vec<Overlay>> {
-        let mut overlays: Vec<Overlay> = Vec::new();
+    pub(super) fn overlays(&self, layers: &PrivateLayers) -> io::Result<Vec<OverlayMount>> {
+        let mut overlays: Vec<OverlayMount> = Vec::new();
         for path in &layers.over {
             let base = if path.starts_with(&layers.base) { &layers.base } else { path };
             // One folder can't be seen through two layers if the one is inside the other, as the changes of others are in the
@@ -84,24 +84,25 @@ impl LayerLock {
                 continue;
             }
             let inside = path.strip_prefix(base).unwrap_or(Path::new(""));
-            let below = self.below.as_ref().map(|below| below.join(name(base)).join(UPPER).join(inside));
+            let below =
+                self.below.as_ref().map(|below| below.join(name(base)).join(UPPER_FOLDER).join(inside));
             let lower: Vec<&Path> = below.iter().map(PathBuf::as_path).chain([over.as_path()]).collect();
-            overlays.push(Overlay { over: over.clone(), mount: self.mount(&name(over), &lower)? });
+            overlays.push(OverlayMount { over: over.clone(), mount: self.mount(&name(over), &lower)? });
         }
         Ok(overlays)
     }
 
     fn mount(&self, name: &str, lower: &[&Path]) -> io::Result<OwnedFd> {
         let own = self.folder.join(name);
-        let work = own.join(WORK);
+        let work = own.join(WORK_FOLDER);
         make(&work)?;
         forget_last_mount(&work)?;
-        make(&own.join(UPPER))?;
+        make(&own.join(UPPER_FOLDER))?;
         let mut lower: Vec<OwnedFd> =
             lower.iter().filter(|path| path.is_dir()).map(|path| open(path)).collect::<io::Result<_>>()?;
         if lower.is_empty() {
-            make(&own.join(EMPTY))?;
-            lower.push(open(&own.join(EMPTY))?);
+            make(&own.join(EMPTY_FOLDER))?;
+            lower.push(open(&own.join(EMPTY_FOLDER))?);
         }
         let own = open(&own)?;
         // By numbers of open files: paths could be too long, or hold signs that mean something in a list of paths.
@@ -112,8 +113,8 @@ impl LayerLock {
             Ok(fsconfig_set_string(overlay.as_fd(), name, CString::new(value)?)?)
         };
         set("lowerdir", lower.join(":"))?;
-        set("upperdir", format!("{}/{UPPER}", named(&own)))?;
-        set("workdir", format!("{}/{WORK}", named(&own)))?;
+        set("upperdir", format!("{}/{UPPER_FOLDER}", named(&own)))?;
+        set("workdir", format!("{}/{WORK_FOLDER}", named(&own)))?;
         set("index", "off".to_owned())?;
         fsconfig_set_flag(overlay.as_fd(), c"userxattr")?;
         // Otherwise the whole file system is synced at the end of each command.
@@ -137,10 +138,10 @@ fn forget_last_mount(work: &Path) -> io::Result<()> {
 
 /// The same layers as far as overlays can be had: not over folders in which something is mounted. Those that can't are given
 /// back: they can be read only.
-pub(super) fn fitted(layers: &Layers) -> io::Result<(Layers, Vec<PathBuf>)> {
+pub(super) fn fit_to_mounts(layers: &PrivateLayers) -> io::Result<(PrivateLayers, Vec<PathBuf>)> {
     let mounts = mount_points()?;
     let has_mounts = |folder: &Path| mounts.iter().any(|at| at.starts_with(folder) && at != folder);
-    let (mut fitted, mut others) = (Layers { over: Vec::new(), ..layers.clone() }, Vec::new());
+    let (mut fitted, mut others) = (PrivateLayers { over: Vec::new(), ..layers.clone() }, Vec::new());
     if has_mounts(&layers.base) {
         // Nothing is in there.
         fitted.base.clone_from(&layers.folder);
@@ -166,8 +167,8 @@ impl Drop for LayerLock {
 }
 
 /// The folder that is seen at a path where nothing of the user's is seen.
-pub(super) fn own(layers: &Layers, path: &Path) -> PathBuf {
-    layers.folder.join(OWN).join(name(path))
+pub(super) fn own_folder(layers: &PrivateLayers, path: &Path) -> PathBuf {
+    layers.folder.join(OWN_FOLDERS_FOLDER).join(name(path))
 }
 
 /// A name that stands for a path.
@@ -216,7 +217,7 @@ mod tests {
     #[test]
     fn whoever_comes_second_has_a_layer_that_is_thrown_away() {
         let base = tempfile::tempdir().unwrap();
-        let layers = Layers {
+        let layers = PrivateLayers {
             folder: base.path().join("private"),
             base: "/home/u".into(),
             over: Vec::new(),
@@ -231,7 +232,7 @@ mod tests {
         drop((first, second));
         assert!(kept.exists() && !once.exists());
         assert!(LayerLock::take(&layers).unwrap().below.is_none());
-        let forgetful = LayerLock::take(&Layers { is_kept: false, ..layers }).unwrap();
+        let forgetful = LayerLock::take(&PrivateLayers { is_kept: false, ..layers }).unwrap();
         assert!(forgetful.below.is_some());
     }
 }

@@ -13,14 +13,14 @@
 //! as ever. The holder ends with the keeper, however that ends, because the keeper holds the other end of a pipe. All of
 //! this is forked from the keeper before that has a second thread, so what is done after a fork is as safe as before.
 
-mod aliases;
-mod filter;
+mod landlock_rules;
 mod layers;
 mod loopback;
+mod mount_aliases;
 mod mounts;
 mod privileges;
-mod raw;
-mod rules;
+mod seccomp;
+mod syscalls;
 mod view;
 
 use std::fs;
@@ -39,125 +39,126 @@ use rustix::process::{
 };
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, set_name};
 
-use self::filter::{Processes, Sockets};
 pub(crate) use self::layers::LayerLock;
-pub(crate) use self::raw::keep_files_to_ourselves;
-use self::raw::{Parent, fork, leave};
-use self::view::View;
-use crate::confinement::{Confinement, Level, Network, Part};
-use crate::keeper::lower;
-use crate::network::Files;
-use crate::report::{Refusal, Report, Step};
+use self::seccomp::{ProcessPolicy, SocketPolicy};
+pub(crate) use self::syscalls::keep_files_to_ourselves;
+use self::syscalls::{ForkParent, fork, leave};
+use self::view::SandboxView;
+use crate::confinement::{Confinement, ConfinementLevel, ConfinementPart, NetworkAccess};
+use crate::network::NamespaceFiles;
+use crate::report::{StartRefusal, StartStep, SupervisorReport};
+use crate::supervisor::lower_limit;
 
 /// How long it may take until a confined command has begun: less than Helve waits for it.
-const START: Duration = Duration::from_secs(15);
+const CONFINED_START_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How many threads a process has, at most, where many processes have as many.
-const THREADS: u64 = 8;
+const MAX_THREADS_PER_PROCESS: u64 = 8;
 
 /// What is to be confined.
-pub(crate) struct Plan<'a> {
+pub(crate) struct SandboxPlan<'a> {
     pub(crate) confinement: &'a Confinement,
     pub(crate) cwd: &'a Path,
     pub(crate) processes: Option<u32>,
     /// Sockets that the environment names.
     pub(crate) sockets: Vec<PathBuf>,
     /// The network to share.
-    pub(crate) beside: Option<&'a Files>,
+    pub(crate) beside: Option<&'a NamespaceFiles>,
 }
 
 /// A confined command that has begun.
-pub(crate) struct Confined {
+pub(crate) struct ConfinedCommand {
     pub(crate) command: Pid,
-    pub(crate) holder: Option<Holder>,
+    pub(crate) holder: Option<NamespaceHolder>,
     /// To be kept until all of it has ended.
     pub(crate) layer: Option<LayerLock>,
 }
 
 /// The first process of a PID namespace.
-pub(crate) struct Holder {
+pub(crate) struct NamespaceHolder {
     pub(crate) pid: Pid,
     /// It ends when this is closed.
     _lifeline: OwnedFd,
 }
 
 /// What went wrong where.
-fn at<E: Into<io::Error>>(step: Step) -> impl FnOnce(E) -> Refusal {
-    move |error| Refusal::of(step, &error.into())
+fn refused_at<E: Into<io::Error>>(step: StartStep) -> impl FnOnce(E) -> StartRefusal {
+    move |error| StartRefusal::of(step, &error.into())
 }
 
-fn at_part<E: Into<io::Error>>(part: Part) -> impl FnOnce(E) -> Refusal {
-    at(Step::Confinement(part))
+fn at_part<E: Into<io::Error>>(part: ConfinementPart) -> impl FnOnce(E) -> StartRefusal {
+    refused_at(StartStep::Confinement(part))
 }
 
 /// Starts a command that is confined. To be called only while this process has one thread.
-pub(crate) fn start(command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
+pub(crate) fn start(command: Command, plan: &SandboxPlan<'_>) -> Result<ConfinedCommand, StartRefusal> {
     let settled = plan.confinement.settled();
-    let mut settled = settled.ok_or_else(|| at_part(Part::Request)(Errno::INVAL))?;
-    let aliases = aliases::of(&settled.hidden).map_err(at_part(Part::Mounts))?;
+    let mut settled = settled.ok_or_else(|| at_part(ConfinementPart::Request)(Errno::INVAL))?;
+    let aliases = mount_aliases::find_aliases(&settled.hidden).map_err(at_part(ConfinementPart::Mounts))?;
     // What is asked for by another name of a hidden folder is not hidden by it.
     settled.hidden.extend(aliases.into_iter().filter(|alias| !settled.writable.contains(alias)));
     if let Some(layers) = &mut settled.layers {
-        let (fitted, others) = layers::fitted(layers).map_err(at_part(Part::Layers))?;
+        let (fitted, others) = layers::fit_to_mounts(layers).map_err(at_part(ConfinementPart::Layers))?;
         *layers = fitted;
         settled.shown.extend(others);
     }
-    let layer = settled.layers.as_ref().map(LayerLock::take).transpose().map_err(at_part(Part::Layers))?;
+    let layer =
+        settled.layers.as_ref().map(LayerLock::take).transpose().map_err(at_part(ConfinementPart::Layers))?;
     let confinement = &settled;
-    let plan = &Plan { confinement, sockets: plan.sockets.clone(), ..*plan };
-    let (heard, told) = io::pipe().map_err(at(Step::Keeper))?;
-    let (theirs, lifeline) = io::pipe().map_err(at(Step::Keeper))?;
-    let Some(child) = fork(Parent::Us).map_err(at(Step::Program))? else {
+    let plan = &SandboxPlan { confinement, sockets: plan.sockets.clone(), ..*plan };
+    let (heard, told) = io::pipe().map_err(refused_at(StartStep::SupervisorSetup))?;
+    let (theirs, lifeline) = io::pipe().map_err(refused_at(StartStep::SupervisorSetup))?;
+    let Some(child) = fork(ForkParent::ThisProcess).map_err(refused_at(StartStep::Program))? else {
         drop((heard, lifeline));
         let done = match plan.confinement.level {
-            Level::Full => build(command, plan, layer.as_ref(), &theirs, &told),
-            Level::Landlock | Level::None => Err(become_command(command, plan)),
+            ConfinementLevel::Full => build(command, plan, layer.as_ref(), &theirs, &told),
+            ConfinementLevel::Landlock | ConfinementLevel::None => Err(become_command(command, plan)),
         };
         leave_with(done, &told)
     };
     drop((theirs, told));
-    match (hear(heard)?.as_slice(), confinement.level) {
-        ([], Level::Landlock) => Ok(Confined { command: child, holder: None, layer: None }),
-        ([holder, command], Level::Full) => {
-            let holder = Holder { pid: *holder, _lifeline: lifeline.into() };
-            Ok(Confined { command: *command, holder: Some(holder), layer })
+    match (wait_for_start(heard)?.as_slice(), confinement.level) {
+        ([], ConfinementLevel::Landlock) => Ok(ConfinedCommand { command: child, holder: None, layer: None }),
+        ([holder, command], ConfinementLevel::Full) => {
+            let holder = NamespaceHolder { pid: *holder, _lifeline: lifeline.into() };
+            Ok(ConfinedCommand { command: *command, holder: Some(holder), layer })
         }
-        _ => Err(at(Step::Keeper)(Errno::PROTO)),
+        _ => Err(refused_at(StartStep::SupervisorSetup)(Errno::PROTO)),
     }
 }
 
 /// Ends a process that came of the keeper, and tells the keeper what stopped it.
-fn leave_with(done: Result<(), Refusal>, mut told: &PipeWriter) -> ! {
+fn leave_with(done: Result<(), StartRefusal>, mut told: &PipeWriter) -> ! {
     if let Err(refusal) = done {
-        let _ = told.write_all(&Report::Refused(refusal).to_bytes());
+        let _ = told.write_all(&SupervisorReport::Refused(refusal).to_bytes());
     }
     leave(i32::from(done.is_err()))
 }
 
 /// Waits until the command has begun, and everybody has let go of the pipe. Says which processes the builder has made.
-fn hear(mut heard: PipeReader) -> Result<Vec<Pid>, Refusal> {
+fn wait_for_start(mut heard: PipeReader) -> Result<Vec<Pid>, StartRefusal> {
     let mut said = Vec::new();
     let mut piece = [0; 256];
     loop {
-        let patience = Timespec::try_from(START).ok();
+        let patience = Timespec::try_from(CONFINED_START_TIMEOUT).ok();
         match poll(&mut [PollFd::new(&heard, PollFlags::IN)], patience.as_ref()) {
-            Ok(0) => return Err(at(Step::Keeper)(Errno::TIMEDOUT)),
+            Ok(0) => return Err(refused_at(StartStep::SupervisorSetup)(Errno::TIMEDOUT)),
             Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(at(Step::Keeper)(error)),
+            Err(error) => return Err(refused_at(StartStep::SupervisorSetup)(error)),
         }
         match heard.read(&mut piece) {
             Ok(0) => break,
             Ok(length) => said.extend(piece.get(..length).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(at(Step::Keeper)(error)),
+            Err(error) => return Err(refused_at(StartStep::SupervisorSetup)(error)),
         }
     }
     let mut pids = Vec::new();
-    for report in said.chunks(Report::BYTES).filter_map(Report::from_bytes) {
+    for report in said.chunks(SupervisorReport::BYTES).filter_map(SupervisorReport::from_bytes) {
         match report {
-            Report::Refused(refusal) => return Err(refusal),
-            Report::Started(pid) => pids.extend(Pid::from_raw(pid)),
-            Report::Ended(_) => {}
+            SupervisorReport::Refused(refusal) => return Err(refusal),
+            SupervisorReport::Started(pid) => pids.extend(Pid::from_raw(pid)),
+            SupervisorReport::Ended(_) => {}
         }
     }
     Ok(pids)
@@ -166,57 +167,57 @@ fn hear(mut heard: PipeReader) -> Result<Vec<Pid>, Refusal> {
 /// Makes the namespaces, and starts the two that live in them.
 fn build(
     command: Command,
-    plan: &Plan<'_>,
+    plan: &SandboxPlan<'_>,
     layer: Option<&LayerLock>,
     lifeline: &PipeReader,
     mut told: &PipeWriter,
-) -> Result<(), Refusal> {
+) -> Result<(), StartRefusal> {
     let confinement = plan.confinement;
-    let sockets = mounts::sockets(confinement, &plan.sockets).map_err(at_part(Part::Mounts))?;
-    enter_namespaces(confinement.network, plan.beside).map_err(at_part(Part::Namespaces))?;
-    if confinement.network == Network::Off {
-        loopback::switch_on().map_err(at_part(Part::Loopback))?;
+    let sockets = mounts::sockets(confinement, &plan.sockets).map_err(at_part(ConfinementPart::Mounts))?;
+    enter_namespaces(confinement.network, plan.beside).map_err(at_part(ConfinementPart::Namespaces))?;
+    if confinement.network == NetworkAccess::Off {
+        loopback::switch_on().map_err(at_part(ConfinementPart::Loopback))?;
     }
-    mounts::separate().map_err(at_part(Part::Mounts))?;
+    mounts::separate().map_err(at_part(ConfinementPart::Mounts))?;
     let overlays = match confinement.layers.as_ref().zip(layer) {
-        Some((layers, layer)) => layer.overlays(layers).map_err(at_part(Part::Layers))?,
+        Some((layers, layer)) => layer.overlays(layers).map_err(at_part(ConfinementPart::Layers))?,
         None => Vec::new(),
     };
-    let view = View::new(confinement, &sockets);
-    mounts::arrange(confinement, &view, &overlays).map_err(at_part(Part::Mounts))?;
+    let view = SandboxView::new(confinement, &sockets);
+    mounts::arrange(confinement, &view, &overlays).map_err(at_part(ConfinementPart::Mounts))?;
 
-    let (mut shown, mut showing) = io::pipe().map_err(at(Step::Keeper))?;
-    let Some(holder) = fork(Parent::Ours).map_err(at_part(Part::Namespaces))? else {
+    let (mut shown, mut showing) = io::pipe().map_err(refused_at(StartStep::SupervisorSetup))?;
+    let Some(holder) = fork(ForkParent::SameParent).map_err(at_part(ConfinementPart::Namespaces))? else {
         let done = mounts::show_processes().and_then(|()| showing.write_all(&[1]));
         if done.is_err() {
-            leave_with(done.map_err(at_part(Part::Proc)), told);
+            leave_with(done.map_err(at_part(ConfinementPart::Proc)), told);
         }
         hold(lifeline)
     };
     drop(showing);
-    shown.read_exact(&mut [0]).map_err(at_part(Part::Proc))?;
+    shown.read_exact(&mut [0]).map_err(at_part(ConfinementPart::Proc))?;
 
-    let Some(command) = fork(Parent::Ours).map_err(at(Step::Program))? else {
+    let Some(command) = fork(ForkParent::SameParent).map_err(refused_at(StartStep::Program))? else {
         leave_with(Err(become_command(command, plan)), told)
     };
-    let pids = [holder, command].map(|pid| Report::Started(pid.as_raw_pid()).to_bytes());
-    told.write_all(&pids.concat()).map_err(at(Step::Keeper))
+    let pids = [holder, command].map(|pid| SupervisorReport::Started(pid.as_raw_pid()).to_bytes());
+    told.write_all(&pids.concat()).map_err(refused_at(StartStep::SupervisorSetup))
 }
 
 /// New namespaces, in which this user is who it was; or new ones besides those of a network that is shared.
-fn enter_namespaces(network: Network, beside: Option<&Files>) -> io::Result<()> {
+fn enter_namespaces(network: NetworkAccess, beside: Option<&NamespaceFiles>) -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let own = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC;
     match (network, beside) {
-        (Network::Shared, Some(Files { users, network })) => {
+        (NetworkAccess::Shared, Some(NamespaceFiles { users, network })) => {
             move_into_link_name_space(users.as_fd(), Some(LinkNameSpaceType::User))?;
             move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
             // Who is who is settled there.
-            return raw::unshare(own);
+            return syscalls::unshare(own);
         }
-        (Network::Shared, None) => return Err(Errno::INVAL.into()),
-        (Network::Off, _) => raw::unshare(own | UnshareFlags::NEWUSER | UnshareFlags::NEWNET)?,
-        (Network::On, _) => raw::unshare(own | UnshareFlags::NEWUSER)?,
+        (NetworkAccess::Shared, None) => return Err(Errno::INVAL.into()),
+        (NetworkAccess::Off, _) => syscalls::unshare(own | UnshareFlags::NEWUSER | UnshareFlags::NEWNET)?,
+        (NetworkAccess::On, _) => syscalls::unshare(own | UnshareFlags::NEWUSER)?,
     }
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
@@ -225,15 +226,15 @@ fn enter_namespaces(network: Network, beside: Option<&Files>) -> io::Result<()> 
 
 /// Lives for as long as the keeper holds the other end, and forgets the orphans that it gets.
 fn hold(lifeline: &PipeReader) -> ! {
-    raw::ignore_children();
+    syscalls::ignore_children();
     // For whoever lists the processes.
     let _ = set_name(c"helve");
     // The command, which is the same user, must not get hold of this process either.
     let done = set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(io::Error::from)
         .and_then(|()| privileges::give_up())
-        .and_then(|()| filter::apply(Sockets::Of(Network::Off), Processes::Any));
-    raw::close_all_but(lifeline);
+        .and_then(|()| seccomp::apply(SocketPolicy::FilterOnly(NetworkAccess::Off), ProcessPolicy::Any));
+    syscalls::close_all_but(lifeline);
     while done.is_ok() {
         match poll(&mut [PollFd::new(lifeline, PollFlags::IN)], None) {
             Err(Errno::INTR) => {}
@@ -245,44 +246,44 @@ fn hold(lifeline: &PipeReader) -> ! {
 
 /// Whether a program can be jailed on this machine, as far as is known without trying.
 pub(crate) const fn can_jail() -> bool {
-    filter::is_possible()
+    seccomp::is_possible()
 }
 
 /// Leaves this process, and what it becomes, nothing but to read files and to write these places.
 pub(crate) fn jail(writable: &[PathBuf]) -> io::Result<()> {
     privileges::give_up()?;
-    rules::apply_read_only(writable)?;
-    filter::apply(Sockets::Of(Network::Off), Processes::None)
+    landlock_rules::apply_read_only(writable)?;
+    seccomp::apply(SocketPolicy::FilterOnly(NetworkAccess::Off), ProcessPolicy::None)
 }
 
 /// Makes this process end when the thread that started it does. Says whether that has not happened before.
-pub(crate) fn end_with(parent: Pid) -> io::Result<bool> {
+pub(crate) fn die_with_parent(parent: Pid) -> io::Result<bool> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     Ok(getppid() == Some(parent))
 }
 
 /// Gives up what the command may not do, and becomes it. Returns only with what stopped it.
-fn become_command(mut command: Command, plan: &Plan<'_>) -> Refusal {
+fn become_command(mut command: Command, plan: &SandboxPlan<'_>) -> StartRefusal {
     match give_up(plan) {
-        Ok(()) => at(Step::Program)(command.exec()),
+        Ok(()) => refused_at(StartStep::Program)(command.exec()),
         Err(refusal) => refusal,
     }
 }
 
-fn give_up(plan: &Plan<'_>) -> Result<(), Refusal> {
+fn give_up(plan: &SandboxPlan<'_>) -> Result<(), StartRefusal> {
     let confinement = plan.confinement;
-    chdir(plan.cwd).map_err(at(Step::Folder))?;
-    let sockets = if confinement.level == Level::Full {
+    chdir(plan.cwd).map_err(refused_at(StartStep::Folder))?;
+    let sockets = if confinement.level == ConfinementLevel::Full {
         // In a user namespace the system counts the command's own only, but threads too, and not for root. It only
         // holds back what forks faster than the keeper counts.
-        let processes = plan.processes.map(|count| u64::from(count).saturating_mul(THREADS));
-        lower(Resource::Nproc, processes).map_err(at(Step::Program))?;
-        Sockets::Known
+        let processes = plan.processes.map(|count| u64::from(count).saturating_mul(MAX_THREADS_PER_PROCESS));
+        lower_limit(Resource::Nproc, processes).map_err(refused_at(StartStep::Program))?;
+        SocketPolicy::Namespaced
     } else {
-        Sockets::Of(confinement.network)
+        SocketPolicy::FilterOnly(confinement.network)
     };
-    privileges::give_up().map_err(at_part(Part::Privileges))?;
-    rules::apply(confinement).map_err(at_part(Part::Landlock))?;
-    let processes = if confinement.single_process { Processes::None } else { Processes::Any };
-    filter::apply(sockets, processes).map_err(at_part(Part::Filter))
+    privileges::give_up().map_err(at_part(ConfinementPart::Privileges))?;
+    landlock_rules::apply(confinement).map_err(at_part(ConfinementPart::Landlock))?;
+    let processes = if confinement.single_process { ProcessPolicy::None } else { ProcessPolicy::Any };
+    seccomp::apply(sockets, processes).map_err(at_part(ConfinementPart::Filter))
 }

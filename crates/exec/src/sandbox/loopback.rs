@@ -9,8 +9,8 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 const CHANGE_LINK: u16 = 16;
 const REQUEST_WITH_ANSWER: u16 = 1 | 4;
 /// The first interface of every network is its loopback.
-const LOOPBACK: i32 = 1;
-const UP: u32 = 1;
+const LOOPBACK_INTERFACE: i32 = 1;
+const INTERFACE_UP_FLAG: u32 = 1;
 
 pub(super) fn switch_on() -> io::Result<()> {
     // The first protocol of this kind is that of interfaces and routes.
@@ -35,8 +35,8 @@ fn request() -> Vec<u8> {
     bytes.extend(REQUEST_WITH_ANSWER.to_ne_bytes());
     bytes.extend([0; 8]);
     bytes.extend([0; 4]);
-    bytes.extend(LOOPBACK.to_ne_bytes());
-    bytes.extend(UP.to_ne_bytes());
-    bytes.extend(UP.to_ne_bytes());
+    bytes.extend(LOOPBACK_INTERFACE.to_ne_bytes());
+    bytes.extend(INTERFACE_UP_FLAG.to_ne_bytes());
+    bytes.extend(INTERFACE_UP_FLAG.to_ne_bytes());
     bytes
 }

@@ -22,29 +22,29 @@ use rustix::mount::{
 use rustix::stdio::stdout;
 use rustix::termios::ttyname;
 
-use super::layers::{self, Overlay};
-use super::raw::{HARMLESS, READ_ONLY, restrict_all_mounts, restrict_mount};
-use super::view::{Access, Remains, View, is_replaced};
+use super::layers::{self, OverlayMount};
+use super::syscalls::{NOSUID_NODEV_MOUNT, READ_ONLY_MOUNT, restrict_all_mounts, restrict_mount};
+use super::view::{HiddenFolderRemains, PlaceAccess, SandboxView, is_replaced};
 use crate::confinement::Confinement;
 
-const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICE_NAMES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// More files than an ordinary command makes in `/tmp`: each takes memory, however small it is.
-const MAX_FILES: u32 = 1_000_000;
+const MAX_SCRATCH_FILES: u32 = 1_000_000;
 /// More sockets than any machine has outside `/run` and `/tmp`: each is covered one by one.
-const MAX_SOCKETS: usize = 1_000;
+const MAX_COVERED_SOCKETS: usize = 1_000;
 /// Where the folders of one new file system are made, before they are put in their places.
-const STAGE: &str = "/tmp";
+const STAGING_FOLDER: &str = "/tmp";
 
 /// A mount that is put somewhere.
-struct Placed {
+struct PlacedMount {
     at: PathBuf,
     mount: OwnedFd,
 }
 
-impl Placed {
+impl PlacedMount {
     /// A copy of what is at a path, to be put back there.
-    fn again(path: &Path, attributes: u64) -> io::Result<Placed> {
-        Ok(Placed { mount: copy(path, attributes)?, at: path.to_owned() })
+    fn again(path: &Path, attributes: u64) -> io::Result<PlacedMount> {
+        Ok(PlacedMount { mount: copy(path, attributes)?, at: path.to_owned() })
     }
 
     /// Puts it in its place, which is made where it can be.
@@ -84,25 +84,30 @@ fn open_real(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Changes the tree of this mount namespace, all but `/proc`.
-pub(super) fn arrange(confinement: &Confinement, view: &View, overlays: &[Overlay]) -> io::Result<()> {
+pub(super) fn arrange(
+    confinement: &Confinement,
+    view: &SandboxView,
+    overlays: &[OverlayMount],
+) -> io::Result<()> {
     let places = view.places_around();
-    let places = places.map(|(at, access, around)| Place::take(at, access, around, confinement));
-    let mut places: Vec<Place<'_>> = places.collect::<io::Result<_>>()?;
-    let temporary = confinement.temporary.as_deref().map(|path| copy(path, HARMLESS)).transpose()?;
+    let places = places.map(|(at, access, around)| SandboxPlace::take(at, access, around, confinement));
+    let mut places: Vec<SandboxPlace<'_>> = places.collect::<io::Result<_>>()?;
+    let temporary =
+        confinement.temporary.as_deref().map(|path| copy(path, NOSUID_NODEV_MOUNT)).transpose()?;
     let devices = devices();
     let names = names_in_run();
 
-    restrict_all_mounts(READ_ONLY | HARMLESS)?;
-    let stage = Stage::build(confinement.scratch, &names.links, &devices)?;
-    let empty = Empty::on_stage()?;
+    restrict_all_mounts(READ_ONLY_MOUNT | NOSUID_NODEV_MOUNT)?;
+    let stage = StagingFileSystem::build(confinement.scratch, &names.links, &devices)?;
+    let empty = EmptyCovers::on_stage()?;
     take_from_overlays(&mut places, overlays)?;
     furnish_hidden(&mut places, view)?;
     stage.put(temporary)?;
-    devices.iter().try_for_each(Placed::put)?;
+    devices.iter().try_for_each(PlacedMount::put)?;
     let options = c"newinstance,ptmxmode=0666,mode=0620";
     mount(c"devpts", c"/dev/pts", c"devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
 
-    names.resolver.iter().try_for_each(Placed::put)?;
+    names.resolver.iter().try_for_each(PlacedMount::put)?;
     let mut folders = LastFolder::default();
     places.into_iter().try_for_each(|place| place.put(&empty, &mut folders))
 }
@@ -136,91 +141,101 @@ fn copy_opened(path: impl AsFd) -> io::Result<OwnedFd> {
 }
 
 /// The devices that a command gets, as far as this system has them, and its terminal, by a name that it finds.
-fn devices() -> Vec<Placed> {
+fn devices() -> Vec<PlacedMount> {
     let device = |from: &Path, name: &str| {
         let mount = copy(&from.canonicalize().ok()?, libc::MOUNT_ATTR_NOSUID).ok()?;
-        Some(Placed { at: Path::new("/dev").join(name), mount })
+        Some(PlacedMount { at: Path::new("/dev").join(name), mount })
     };
-    let plain = DEVICES.iter().filter_map(|name| device(&Path::new("/dev").join(name), name));
+    let plain = DEVICE_NAMES.iter().filter_map(|name| device(&Path::new("/dev").join(name), name));
     let terminal = ttyname(stdout(), Vec::new()).ok();
     let terminal = terminal.and_then(|name| device(Path::new(name.to_str().ok()?), "console"));
     plain.chain(terminal).collect()
 }
 
 /// What of `/run` is needed although it is covered.
-struct Run {
+struct RunFolderEntries {
     /// Some systems have their programs behind a link there.
     links: Vec<(PathBuf, PathBuf)>,
     /// The list of name servers, where it is kept there.
-    resolver: Option<Placed>,
+    resolver: Option<PlacedMount>,
 }
 
-fn names_in_run() -> Run {
+fn names_in_run() -> RunFolderEntries {
     let entries = fs::read_dir("/run").into_iter().flatten().flatten();
     let links =
         entries.filter_map(|entry| Some((entry.file_name().into(), fs::read_link(entry.path()).ok()?)));
     let resolver = Path::new("/etc/resolv.conf").canonicalize().ok().filter(|path| path.starts_with("/run"));
-    let resolver = resolver.and_then(|path| Placed::again(&path, READ_ONLY | HARMLESS).ok());
-    Run { links: links.collect(), resolver }
+    let resolver =
+        resolver.and_then(|path| PlacedMount::again(&path, READ_ONLY_MOUNT | NOSUID_NODEV_MOUNT).ok());
+    RunFolderEntries { links: links.collect(), resolver }
 }
 
 /// A place of the view, and what is put there.
-struct Place<'v> {
+struct SandboxPlace<'v> {
     at: &'v Path,
-    access: Access,
-    content: Content,
+    access: PlaceAccess,
+    content: PlaceContent,
 }
 
-enum Content {
+enum PlaceContent {
     /// It was taken before anything was covered: afterwards it may be out of sight.
-    Taken(OwnedFd),
+    CopiedMount(OwnedFd),
     /// What is seen there once all around it is in its place, with these attributes.
-    Again(u64),
+    Remount(u64),
     /// Something empty of the same kind.
-    Nothing,
+    EmptyCover,
     /// It is still to be found, or it is out of sight anyway.
-    Unknown,
+    Unresolved,
 }
 
-impl<'v> Place<'v> {
+impl<'v> SandboxPlace<'v> {
     fn take(
         at: &'v Path,
-        access: Access,
-        around: Option<Access>,
+        access: PlaceAccess,
+        around: Option<PlaceAccess>,
         confinement: &Confinement,
     ) -> io::Result<Self> {
-        let is_in_sight = matches!(around, Some(Access::Writable | Access::Pinned | Access::Protected));
+        let is_in_sight =
+            matches!(around, Some(PlaceAccess::Writable | PlaceAccess::Pinned | PlaceAccess::Protected));
         let content = match access {
-            Access::Hidden => Content::Nothing,
-            Access::Layered => Content::Unknown,
-            Access::Replaced => match confinement.replaced.iter().find(|(path, _)| path == at) {
-                Some((_, by)) => Content::Taken(copy(by, READ_ONLY | HARMLESS)?),
-                None => Content::Nothing,
+            PlaceAccess::Hidden => PlaceContent::EmptyCover,
+            PlaceAccess::Layered => PlaceContent::Unresolved,
+            PlaceAccess::Replaced => match confinement.replaced.iter().find(|(path, _)| path == at) {
+                Some((_, by)) => PlaceContent::CopiedMount(copy(by, READ_ONLY_MOUNT | NOSUID_NODEV_MOUNT)?),
+                None => PlaceContent::EmptyCover,
             },
-            Access::Own => match &confinement.layers {
-                Some(layers) => Content::Taken(copy(&layers::own(layers, at), HARMLESS)?),
-                None => Content::Unknown,
+            PlaceAccess::Own => match &confinement.layers {
+                Some(layers) => {
+                    PlaceContent::CopiedMount(copy(&layers::own_folder(layers, at), NOSUID_NODEV_MOUNT)?)
+                }
+                None => PlaceContent::Unresolved,
             },
-            Access::Protected if is_in_sight => Content::Again(READ_ONLY | HARMLESS),
+            PlaceAccess::Protected if is_in_sight => {
+                PlaceContent::Remount(READ_ONLY_MOUNT | NOSUID_NODEV_MOUNT)
+            }
             // It has the attributes of what is around it.
-            Access::Pinned if is_in_sight => Content::Again(0),
-            Access::Shown | Access::Protected => Content::Taken(copy(at, READ_ONLY | HARMLESS)?),
-            Access::Writable | Access::Pinned => Content::Taken(copy(at, HARMLESS)?),
+            PlaceAccess::Pinned if is_in_sight => PlaceContent::Remount(0),
+            PlaceAccess::Shown | PlaceAccess::Protected => {
+                PlaceContent::CopiedMount(copy(at, READ_ONLY_MOUNT | NOSUID_NODEV_MOUNT)?)
+            }
+            PlaceAccess::Writable | PlaceAccess::Pinned => {
+                PlaceContent::CopiedMount(copy(at, NOSUID_NODEV_MOUNT)?)
+            }
         };
-        Ok(Place { at, access, content })
+        Ok(SandboxPlace { at, access, content })
     }
 
     fn is_folder(&self) -> io::Result<bool> {
         match &self.content {
-            Content::Taken(mount) => is_folder(mount),
+            PlaceContent::CopiedMount(mount) => is_folder(mount),
             _ => Ok(self.at.is_dir()),
         }
     }
 
-    fn put(self, empty: &Empty, folders: &mut LastFolder) -> io::Result<()> {
+    fn put(self, empty: &EmptyCovers, folders: &mut LastFolder) -> io::Result<()> {
         match self.content {
-            Content::Taken(mount) => Placed { at: self.at.to_owned(), mount }.put(),
-            Content::Again(attributes) => {
+            PlaceContent::CopiedMount(mount) => PlacedMount { at: self.at.to_owned(), mount }.put(),
+            PlaceContent::Remount(attributes) => {
                 let (folder, name) = folders.around(self.at)?;
                 let mount = copy_at(folder, name)?;
                 if attributes != 0 {
@@ -228,18 +243,18 @@ impl<'v> Place<'v> {
                 }
                 attach_at(&mount, folder, name)
             }
-            Content::Nothing => match cover(self.at, empty, folders) {
+            PlaceContent::EmptyCover => match cover(self.at, empty, folders) {
                 // Nothing is left to be hidden.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 covered => covered,
             },
-            Content::Unknown => Ok(()),
+            PlaceContent::Unresolved => Ok(()),
         }
     }
 }
 
 /// Lays something empty over a place.
-fn cover(at: &Path, empty: &Empty, folders: &mut LastFolder) -> io::Result<()> {
+fn cover(at: &Path, empty: &EmptyCovers, folders: &mut LastFolder) -> io::Result<()> {
     let (folder, name) = folders.around(at)?;
     let kind = FileType::from_raw_mode(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode);
     if kind.is_symlink() {
@@ -297,61 +312,63 @@ fn attach(mount: impl AsFd, place: impl AsFd) -> io::Result<()> {
 }
 
 /// What is laid over hidden places.
-struct Empty {
+struct EmptyCovers {
     folder: OwnedFd,
     file: OwnedFd,
 }
 
-impl Empty {
+impl EmptyCovers {
     /// On the stage. Copies of what is read-only are so too.
-    fn on_stage() -> io::Result<Empty> {
+    fn on_stage() -> io::Result<EmptyCovers> {
         let read_only = |name: &str| {
-            let path = Path::new(STAGE).join(name);
-            Placed::again(&path, READ_ONLY)?.put()?;
+            let path = Path::new(STAGING_FOLDER).join(name);
+            PlacedMount::again(&path, READ_ONLY_MOUNT)?.put()?;
             open_real(&path)
         };
-        Ok(Empty { folder: read_only("no-folder")?, file: read_only("no-file")? })
+        Ok(EmptyCovers { folder: read_only("no-folder")?, file: read_only("no-file")? })
     }
 }
 
 /// Takes the project's view of folders from overlays, on the stage.
-fn take_from_overlays(places: &mut [Place<'_>], overlays: &[Overlay]) -> io::Result<()> {
+fn take_from_overlays(places: &mut [SandboxPlace<'_>], overlays: &[OverlayMount]) -> io::Result<()> {
     let mut bases: Vec<(&Path, PathBuf)> = Vec::new();
-    for (number, Overlay { over, mount }) in overlays.iter().enumerate() {
-        let at = Path::new(STAGE).join(format!("overlay-{number}"));
+    for (number, OverlayMount { over, mount }) in overlays.iter().enumerate() {
+        let at = Path::new(STAGING_FOLDER).join(format!("overlay-{number}"));
         fs::create_dir(&at)?;
         attach(mount, open_real(&at)?)?;
         bases.push((over, at));
     }
-    for place in places.iter_mut().filter(|place| place.access == Access::Layered) {
+    for place in places.iter_mut().filter(|place| place.access == PlaceAccess::Layered) {
         let inside = bases.iter().find_map(|(over, at)| Some((at, place.at.strip_prefix(over).ok()?)));
         let Some((overlay, inside)) = inside else { continue };
         let folder = if inside.as_os_str().is_empty() { overlay.clone() } else { overlay.join(inside) };
-        let mount = match copy(&folder, HARMLESS) {
+        let mount = match copy(&folder, NOSUID_NODEV_MOUNT) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 fs::create_dir_all(&folder)?;
-                copy(&folder, HARMLESS)
+                copy(&folder, NOSUID_NODEV_MOUNT)
             }
             mount => mount,
         };
-        place.content = Content::Taken(mount?);
+        place.content = PlaceContent::CopiedMount(mount?);
     }
     Ok(())
 }
 
 /// Furnishes the hidden folders in which something is seen, and leaves out what is out of sight anyway.
-fn furnish_hidden(places: &mut [Place<'_>], view: &View) -> io::Result<()> {
-    let hidden = places.iter().enumerate().filter(|(_, place)| place.access == Access::Hidden);
+fn furnish_hidden(places: &mut [SandboxPlace<'_>], view: &SandboxView) -> io::Result<()> {
+    let hidden = places.iter().enumerate().filter(|(_, place)| place.access == PlaceAccess::Hidden);
     let mut furnished = Vec::new();
-    for (number, Place { at, .. }) in hidden {
+    for (number, SandboxPlace { at, .. }) in hidden {
         let remains = view.remains_of(at);
         if !remains.is_empty() {
-            let folder = Path::new(STAGE).join(format!("remains-{number}"));
+            let folder = Path::new(STAGING_FOLDER).join(format!("remains-{number}"));
             let inside = |inside: &Path| places.iter().find(|place| place.at == at.join(inside));
-            furnish_remains(&folder, &remains, |path| inside(path).map_or(Ok(false), Place::is_folder))?;
-            furnished.push((number, Content::Taken(copy(&folder, READ_ONLY)?)));
+            furnish_remains(&folder, &remains, |path| {
+                inside(path).map_or(Ok(false), SandboxPlace::is_folder)
+            })?;
+            furnished.push((number, PlaceContent::CopiedMount(copy(&folder, READ_ONLY_MOUNT)?)));
         } else if view.is_gone(at) {
-            furnished.push((number, Content::Unknown));
+            furnished.push((number, PlaceContent::Unresolved));
         }
     }
     for (number, content) in furnished {
@@ -365,7 +382,7 @@ fn furnish_hidden(places: &mut [Place<'_>], view: &View) -> io::Result<()> {
 /// Places for what is seen in a hidden folder.
 fn furnish_remains(
     folder: &Path,
-    remains: &Remains,
+    remains: &HiddenFolderRemains,
     is_folder: impl Fn(&Path) -> io::Result<bool>,
 ) -> io::Result<()> {
     fs::create_dir(folder)?;
@@ -381,16 +398,26 @@ fn furnish_remains(
 }
 
 /// A new file system in memory, whose folders become `/tmp`, `/dev` and the others that a command has for itself.
-struct Stage {
-    places: Vec<Placed>,
+struct StagingFileSystem {
+    places: Vec<PlacedMount>,
     tmp: OwnedFd,
 }
 
-impl Stage {
-    fn build(bytes: u64, links: &[(PathBuf, PathBuf)], devices: &[Placed]) -> io::Result<Stage> {
-        let options = CString::new(format!("mode=0755,size={bytes},nr_inodes={MAX_FILES}"))?;
-        mount(c"tmpfs", STAGE, c"tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?;
-        let stage = Path::new(STAGE);
+impl StagingFileSystem {
+    fn build(
+        bytes: u64,
+        links: &[(PathBuf, PathBuf)],
+        devices: &[PlacedMount],
+    ) -> io::Result<StagingFileSystem> {
+        let options = CString::new(format!("mode=0755,size={bytes},nr_inodes={MAX_SCRATCH_FILES}"))?;
+        mount(
+            c"tmpfs",
+            STAGING_FOLDER,
+            c"tmpfs",
+            MountFlags::NOSUID | MountFlags::NODEV,
+            Some(options.as_c_str()),
+        )?;
+        let stage = Path::new(STAGING_FOLDER);
         for name in ["tmp", "var-tmp", "shm"] {
             fs::create_dir(stage.join(name))?;
             rustix::fs::chmod(stage.join(name), 0o1777.into())?;
@@ -404,10 +431,10 @@ impl Stage {
         furnish(&stage.join("dev"), devices)?;
         let place = |at: &str, name: &str, attributes: u64| {
             let mount = copy(&stage.join(name), attributes)?;
-            Ok(Placed { at: at.into(), mount })
+            Ok(PlacedMount { at: at.into(), mount })
         };
         let places = [
-            ("/dev", "dev", READ_ONLY),
+            ("/dev", "dev", READ_ONLY_MOUNT),
             ("/dev/shm", "shm", 0),
             ("/run", "run", 0),
             ("/var/run", "run", 0),
@@ -417,18 +444,22 @@ impl Stage {
         let is_folder = |at: &str| at == "/dev/shm" || fs::symlink_metadata(at).is_ok_and(|it| it.is_dir());
         let places = places.into_iter().filter(|(at, ..)| is_folder(at));
         let places = places.map(|(at, name, attributes)| place(at, name, attributes));
-        Ok(Stage { places: places.collect::<io::Result<_>>()?, tmp: copy(&stage.join("tmp"), 0)? })
+        Ok(StagingFileSystem {
+            places: places.collect::<io::Result<_>>()?,
+            tmp: copy(&stage.join("tmp"), 0)?,
+        })
     }
 
     /// Puts everything in its place; the stage itself, and what of it was not used, is covered by that.
     fn put(self, temporary: Option<OwnedFd>) -> io::Result<()> {
-        self.places.iter().try_for_each(Placed::put)?;
-        Placed { at: Path::new(STAGE).canonicalize()?, mount: temporary.unwrap_or(self.tmp) }.put()
+        self.places.iter().try_for_each(PlacedMount::put)?;
+        PlacedMount { at: Path::new(STAGING_FOLDER).canonicalize()?, mount: temporary.unwrap_or(self.tmp) }
+            .put()
     }
 }
 
 /// Places for devices, and the names by which programs find their own open files.
-fn furnish(dev: &Path, devices: &[Placed]) -> io::Result<()> {
+fn furnish(dev: &Path, devices: &[PlacedMount]) -> io::Result<()> {
     fs::create_dir(dev)?;
     let names = devices.iter().filter_map(|device| device.at.file_name());
     names.into_iter().try_for_each(|name| File::create(dev.join(name)).map(drop))?;
@@ -452,7 +483,11 @@ pub(super) fn sockets(confinement: &Confinement, named: &[PathBuf]) -> io::Resul
         !is_replaced(path) && !is_ours && fs::metadata(path).is_ok_and(|it| it.file_type().is_socket())
     };
     let found: BTreeSet<PathBuf> = paths_in(&table).chain(named.iter().cloned()).filter(is_seen).collect();
-    if found.len() > MAX_SOCKETS { Err(Errno::TOOBIG.into()) } else { Ok(found.into_iter().collect()) }
+    if found.len() > MAX_COVERED_SOCKETS {
+        Err(Errno::TOOBIG.into())
+    } else {
+        Ok(found.into_iter().collect())
+    }
 }
 
 /// The paths in the system's table of Unix sockets: what follows seven columns and begins with a slash.

@@ -7,11 +7,11 @@ use std::process::Command;
 use rustix::io::Errno;
 use rustix::process::Pid;
 
-use crate::confinement::{Confinement, Part};
-use crate::network::Files;
-use crate::report::{Refusal, Step};
+use crate::confinement::{Confinement, ConfinementPart};
+use crate::network::NamespaceFiles;
+use crate::report::{StartRefusal, StartStep};
 
-pub(crate) struct Plan<'a> {
+pub(crate) struct SandboxPlan<'a> {
     pub(crate) confinement: &'a Confinement,
     #[expect(dead_code, reason = "nothing is done with it here")]
     pub(crate) cwd: &'a Path,
@@ -20,25 +20,26 @@ pub(crate) struct Plan<'a> {
     #[expect(dead_code, reason = "nothing is done with it here")]
     pub(crate) sockets: Vec<PathBuf>,
     #[expect(dead_code, reason = "nothing is done with it here")]
-    pub(crate) beside: Option<&'a Files>,
+    pub(crate) beside: Option<&'a NamespaceFiles>,
 }
 
-pub(crate) struct Confined {
+pub(crate) struct ConfinedCommand {
     pub(crate) command: Pid,
-    pub(crate) holder: Option<Holder>,
+    pub(crate) holder: Option<NamespaceHolder>,
     pub(crate) layer: Option<LayerLock>,
 }
 
 /// There are no layers here.
 pub(crate) struct LayerLock;
 
-pub(crate) struct Holder {
+pub(crate) struct NamespaceHolder {
     pub(crate) pid: Pid,
 }
 
-pub(crate) fn start(_command: Command, plan: &Plan<'_>) -> Result<Confined, Refusal> {
-    let part = if plan.confinement.settled().is_some() { Part::System } else { Part::Request };
-    Err(Refusal::of(Step::Confinement(part), &Errno::NOSYS.into()))
+pub(crate) fn start(_command: Command, plan: &SandboxPlan<'_>) -> Result<ConfinedCommand, StartRefusal> {
+    let part =
+        if plan.confinement.settled().is_some() { ConfinementPart::System } else { ConfinementPart::Request };
+    Err(StartRefusal::of(StartStep::Confinement(part), &Errno::NOSYS.into()))
 }
 
 pub(crate) const fn can_jail() -> bool {
@@ -49,7 +50,7 @@ pub(crate) fn jail(_writable: &[PathBuf]) -> io::Result<()> {
     Err(Errno::NOSYS.into())
 }
 
-pub(crate) fn end_with(_parent: Pid) -> io::Result<bool> {
+pub(crate) fn die_with_parent(_parent: Pid) -> io::Result<bool> {
     Err(Errno::NOSYS.into())
 }
 

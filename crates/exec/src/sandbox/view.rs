@@ -10,16 +10,16 @@ use std::ops::Bound;
 use std::path::{Component, Path, PathBuf};
 
 use crate::confinement::Confinement;
-use crate::real::{RealPath, is_at_or_below};
+use crate::real_paths::{RealPath, is_at_or_below};
 
 /// As many links as the system follows in one path.
-const MAX_LINKS: usize = 40;
+const MAX_FOLLOWED_LINKS: usize = 40;
 /// Folders that are replaced as a whole at the full level: what shall be seen in them is laid there again.
-const REPLACED: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
+const REPLACED_FOLDERS: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/var/run", "/dev"];
 
 /// What a command may do with a place and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum PlaceAccess {
     /// It looks empty.
     Hidden,
     /// It can be read, in a place that is hidden otherwise.
@@ -39,43 +39,43 @@ pub(super) enum Access {
 
 /// The places that are told apart, by their real paths, and the links that lead to them through hidden folders.
 #[derive(Debug, Default)]
-pub(super) struct View {
-    places: BTreeMap<RealPath, Access>,
+pub(super) struct SandboxView {
+    places: BTreeMap<RealPath, PlaceAccess>,
     links: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// What a hidden folder still contains, by paths relative to it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Remains {
+pub(super) struct HiddenFolderRemains {
     /// Places that are laid into it.
     pub(super) places: Vec<PathBuf>,
     /// Links, and where they lead.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
 }
 
-impl View {
+impl SandboxView {
     /// The view of a confinement whose paths are real. `sockets` are hidden too.
-    pub(super) fn new(confinement: &Confinement, sockets: &[PathBuf]) -> View {
-        let mut view = View::default();
-        let shown: Vec<Followed> = confinement.shown.iter().filter_map(|path| follow(path)).collect();
+    pub(super) fn new(confinement: &Confinement, sockets: &[PathBuf]) -> SandboxView {
+        let mut view = SandboxView::default();
+        let shown: Vec<FollowedLinks> = confinement.shown.iter().filter_map(|path| follow(path)).collect();
         // Where two say something about the same path, the later one holds.
-        view.extend(shown.iter().map(|shown| shown.to.clone()), Access::Shown);
+        view.extend(shown.iter().map(|shown| shown.to.clone()), PlaceAccess::Shown);
         if let Some(layers) = &confinement.layers {
-            view.extend(layers.own.iter().cloned(), Access::Own);
-            view.extend(layers.over.iter().cloned(), Access::Layered);
+            view.extend(layers.own.iter().cloned(), PlaceAccess::Own);
+            view.extend(layers.over.iter().cloned(), PlaceAccess::Layered);
         }
-        view.extend(confinement.writable.iter().cloned(), Access::Writable);
+        view.extend(confinement.writable.iter().cloned(), PlaceAccess::Writable);
         view.protect(confinement);
-        view.extend(confinement.replaced.iter().map(|(path, _)| path.clone()), Access::Replaced);
-        view.extend(confinement.hidden.iter().cloned(), Access::Hidden);
-        view.extend(sockets.iter().filter_map(|path| path.canonicalize().ok()), Access::Hidden);
+        view.extend(confinement.replaced.iter().map(|(path, _)| path.clone()), PlaceAccess::Replaced);
+        view.extend(confinement.hidden.iter().cloned(), PlaceAccess::Hidden);
+        view.extend(sockets.iter().filter_map(|path| path.canonicalize().ok()), PlaceAccess::Hidden);
         view.drop_what_changes_nothing();
         let links = shown.into_iter().flat_map(|shown| shown.links);
-        view.links = links.filter(|(link, _)| view.around(link) == Some(Access::Hidden)).collect();
+        view.links = links.filter(|(link, _)| view.around(link) == Some(PlaceAccess::Hidden)).collect();
         view
     }
 
-    fn extend(&mut self, paths: impl Iterator<Item = PathBuf>, access: Access) {
+    fn extend(&mut self, paths: impl Iterator<Item = PathBuf>, access: PlaceAccess) {
         self.places.extend(paths.map(|path| (RealPath(path), access)));
     }
 
@@ -99,25 +99,26 @@ impl View {
                 }
             }
         }
-        self.extend(pinned.into_iter().map(|RealPath(path)| path), Access::Pinned);
-        self.extend(protected.into_iter(), Access::Protected);
+        self.extend(pinned.into_iter().map(|RealPath(path)| path), PlaceAccess::Pinned);
+        self.extend(protected.into_iter(), PlaceAccess::Protected);
     }
 
     fn drop_what_changes_nothing(&mut self) {
-        let is_needed = |path: &Path, access: Access, around: Option<Access>| match (access, around) {
+        let is_needed = |path: &Path, access: PlaceAccess, around: Option<PlaceAccess>| match (access, around)
+        {
             // It is out of sight already, or must stay so.
             (
-                Access::Hidden | Access::Protected | Access::Pinned | Access::Replaced,
-                Some(Access::Hidden),
+                PlaceAccess::Hidden | PlaceAccess::Protected | PlaceAccess::Pinned | PlaceAccess::Replaced,
+                Some(PlaceAccess::Hidden),
             ) => false,
             // Otherwise it can be read already, and perhaps written.
-            (Access::Shown, around) => {
-                matches!(around, Some(Access::Hidden | Access::Own)) || is_replaced(path)
+            (PlaceAccess::Shown, around) => {
+                matches!(around, Some(PlaceAccess::Hidden | PlaceAccess::Own)) || is_replaced(path)
             }
-            (Access::Writable | Access::Protected, Some(Access::Protected)) => false,
+            (PlaceAccess::Writable | PlaceAccess::Protected, Some(PlaceAccess::Protected)) => false,
             // There must be something to lay it on, or a folder in which that can be made.
-            (Access::Layered | Access::Own, around) => {
-                matches!(around, Some(Access::Hidden | Access::Own)) || path.is_dir()
+            (PlaceAccess::Layered | PlaceAccess::Own, around) => {
+                matches!(around, Some(PlaceAccess::Hidden | PlaceAccess::Own)) || path.is_dir()
             }
             _ => true,
         };
@@ -126,8 +127,8 @@ impl View {
     }
 
     /// All places, outer ones before those inside, each with what the innermost one around it says.
-    pub(super) fn places_around(&self) -> impl Iterator<Item = (&Path, Access, Option<Access>)> {
-        let mut outer: Vec<(&Path, Access)> = Vec::new();
+    pub(super) fn places_around(&self) -> impl Iterator<Item = (&Path, PlaceAccess, Option<PlaceAccess>)> {
+        let mut outer: Vec<(&Path, PlaceAccess)> = Vec::new();
         self.places.iter().map(move |(RealPath(path), access)| {
             while outer.pop_if(|(outer, _)| !is_at_or_below(path, outer)).is_some() {}
             let around = outer.last().map(|(_, access)| *access);
@@ -137,11 +138,11 @@ impl View {
     }
 
     /// What the innermost place around a path says, the path itself aside.
-    fn around(&self, path: &Path) -> Option<Access> {
+    fn around(&self, path: &Path) -> Option<PlaceAccess> {
         self.place_around(path).map(|(_, access)| access)
     }
 
-    fn place_around<'p>(&self, path: &'p Path) -> Option<(&'p Path, Access)> {
+    fn place_around<'p>(&self, path: &'p Path) -> Option<(&'p Path, PlaceAccess)> {
         path.ancestors().skip(1).find_map(|outer| Some((outer, *self.places.get(&RealPath::of(outer))?)))
     }
 
@@ -153,11 +154,11 @@ impl View {
     /// Whether a path can't be read.
     pub(super) fn is_hidden(&self, path: &Path) -> bool {
         let own = self.places.get(&RealPath::of(path)).copied();
-        own.or_else(|| self.around(path)) == Some(Access::Hidden)
+        own.or_else(|| self.around(path)) == Some(PlaceAccess::Hidden)
     }
 
     /// The places below a path, at whatever depth.
-    pub(super) fn below<'v>(&'v self, path: &'v Path) -> impl Iterator<Item = (&'v Path, Access)> {
+    pub(super) fn below<'v>(&'v self, path: &'v Path) -> impl Iterator<Item = (&'v Path, PlaceAccess)> {
         let after = (Bound::Excluded(RealPath::of(path)), Bound::Unbounded);
         self.places
             .range(after)
@@ -166,19 +167,19 @@ impl View {
     }
 
     /// What is left in a folder that is hidden.
-    pub(super) fn remains_of(&self, folder: &Path) -> Remains {
+    pub(super) fn remains_of(&self, folder: &Path) -> HiddenFolderRemains {
         let is_next = |path: &Path| self.place_around(path).is_some_and(|(around, _)| around == folder);
         let inside = |path: &Path| path.strip_prefix(folder).ok().map(Path::to_owned);
         let places = self.below(folder).map(|(path, _)| path).filter(|path| is_next(path));
         let links = self.links.iter().filter(|(link, _)| is_next(link));
-        Remains {
+        HiddenFolderRemains {
             places: places.filter_map(inside).collect(),
             links: links.filter_map(|(link, to)| Some((inside(link)?, to.clone()))).collect(),
         }
     }
 }
 
-impl Remains {
+impl HiddenFolderRemains {
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty() && self.links.is_empty()
     }
@@ -186,18 +187,18 @@ impl Remains {
 
 /// Whether a path lies in a folder that the command has for itself.
 pub(super) fn is_replaced(path: &Path) -> bool {
-    REPLACED.iter().any(|folder| path.starts_with(folder))
+    REPLACED_FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Where a path leads, and the links on its way.
 #[derive(Debug, PartialEq, Eq)]
-struct Followed {
+struct FollowedLinks {
     to: PathBuf,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
 /// `None` if it leads nowhere.
-fn follow(path: &Path) -> Option<Followed> {
+fn follow(path: &Path) -> Option<FollowedLinks> {
     let mut rest: VecDeque<OsString> = components(path);
     let (mut to, mut links) = (PathBuf::from("/"), Vec::new());
     while let Some(name) = rest.pop_front() {
@@ -218,11 +219,11 @@ fn follow(path: &Path) -> Option<Followed> {
             to = PathBuf::from("/");
         }
         links.push((next, target));
-        if links.len() > MAX_LINKS {
+        if links.len() > MAX_FOLLOWED_LINKS {
             return None;
         }
     }
-    Some(Followed { to, links })
+    Some(FollowedLinks { to, links })
 }
 
 fn components(path: &Path) -> VecDeque<OsString> {
@@ -235,7 +236,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::Level;
+    use crate::ConfinementLevel;
 
     fn tree(names: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -244,7 +245,7 @@ mod tests {
         (folder, root)
     }
 
-    fn places(view: &View, root: &Path) -> Vec<(String, Access)> {
+    fn places(view: &SandboxView, root: &Path) -> Vec<(String, PlaceAccess)> {
         let name = |path: &Path| path.strip_prefix(root).unwrap().display().to_string();
         view.places_around().map(|(path, access, _)| (name(path), access)).collect()
     }
@@ -259,17 +260,17 @@ mod tests {
             shown: all(&[".cargo", "work/.git", "absent"]),
             writable: all(&["work"]),
             protected: all(&["work/.git/hooks", ".ssh"]),
-            ..Confinement::new(Level::Full)
+            ..Confinement::new(ConfinementLevel::Full)
         };
-        let view = View::new(&confinement.settled().unwrap(), &[]);
+        let view = SandboxView::new(&confinement.settled().unwrap(), &[]);
         let expected = [
-            ("home", Access::Hidden),
-            ("home/.cargo", Access::Shown),
-            ("home/.cargo/bin", Access::Hidden),
-            ("home/work", Access::Writable),
-            ("home/work/.env", Access::Hidden),
-            ("home/work/.git", Access::Pinned),
-            ("home/work/.git/hooks", Access::Protected),
+            ("home", PlaceAccess::Hidden),
+            ("home/.cargo", PlaceAccess::Shown),
+            ("home/.cargo/bin", PlaceAccess::Hidden),
+            ("home/work", PlaceAccess::Writable),
+            ("home/work/.env", PlaceAccess::Hidden),
+            ("home/work/.git", PlaceAccess::Pinned),
+            ("home/work/.git/hooks", PlaceAccess::Protected),
         ];
         // A shown place inside the workspace takes nothing away from it.
         let expected: Vec<_> = expected.iter().map(|(name, access)| ((*name).to_owned(), *access)).collect();
@@ -291,8 +292,9 @@ mod tests {
         symlink(home.join("dotfiles/config"), home.join(".config")).unwrap();
         symlink("loop", home.join("loop")).unwrap();
         let shown = [".gitconfig", ".config/git", "loop"].map(|name| home.join(name)).to_vec();
-        let confinement = Confinement { hidden: vec![home.clone()], shown, ..Confinement::new(Level::Full) };
-        let view = View::new(&confinement, &[]);
+        let confinement =
+            Confinement { hidden: vec![home.clone()], shown, ..Confinement::new(ConfinementLevel::Full) };
+        let view = SandboxView::new(&confinement, &[]);
         let remains = view.remains_of(&home);
         assert_eq!(remains.places, ["dotfiles/config/git", "dotfiles/gitconfig"].map(PathBuf::from));
         let links = [
@@ -308,10 +310,14 @@ mod tests {
         let confinement = Confinement {
             writable: vec![root.clone()],
             protected: [".git/hooks/new", "absent/x"].map(|path| root.join(path)).to_vec(),
-            ..Confinement::new(Level::Full)
+            ..Confinement::new(ConfinementLevel::Full)
         };
-        let found = places(&View::new(&confinement, &[]), &root);
-        let expected = [("", Access::Writable), (".git", Access::Pinned), (".git/hooks", Access::Protected)];
+        let found = places(&SandboxView::new(&confinement, &[]), &root);
+        let expected = [
+            ("", PlaceAccess::Writable),
+            (".git", PlaceAccess::Pinned),
+            (".git/hooks", PlaceAccess::Protected),
+        ];
         assert_eq!(found, expected.map(|(name, access)| (name.to_owned(), access)));
     }
 }

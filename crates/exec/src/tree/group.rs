@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-use crate::mark::CommandMark;
+use crate::command_mark::CommandMark;
 
 /// Nobody adopts orphans here.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
@@ -12,13 +12,13 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
 }
 
 /// Can't be counted cheaply here.
-pub(crate) fn tasks() -> Option<u64> {
+pub(crate) fn machine_task_count() -> Option<u64> {
     None
 }
 
 /// The processes of one command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Family {
+pub(crate) struct ProcessTree {
     #[expect(dead_code, reason = "the keeper is the root of the tree only where there is a tree")]
     pub(crate) keeper: Pid,
     pub(crate) command: Pid,
@@ -30,14 +30,18 @@ pub(crate) struct Family {
 
 /// The group as a whole: its members can't be told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process(Pid);
+pub(crate) struct TreeProcess(Pid);
 
-impl Family {
-    pub(crate) fn members(self) -> Vec<Process> {
-        if test_kill_process_group(self.command).is_ok() { vec![Process(self.command)] } else { Vec::new() }
+impl ProcessTree {
+    pub(crate) fn members(self) -> Vec<TreeProcess> {
+        if test_kill_process_group(self.command).is_ok() {
+            vec![TreeProcess(self.command)]
+        } else {
+            Vec::new()
+        }
     }
 
-    pub(crate) fn orphans(self) -> Vec<Process> {
+    pub(crate) fn orphans(self) -> Vec<TreeProcess> {
         self.members()
     }
 
@@ -54,13 +58,13 @@ impl Family {
         self.signal(&self.members(), Signal::KILL);
     }
 
-    pub(crate) fn signal(self, members: &[Process], signal: Signal) {
-        for Process(group) in members {
+    pub(crate) fn signal(self, members: &[TreeProcess], signal: Signal) {
+        for TreeProcess(group) in members {
             let _ = kill_process_group(*group, signal);
         }
     }
 }
 
-pub(crate) fn count(members: &[Process]) -> u32 {
+pub(crate) fn count(members: &[TreeProcess]) -> u32 {
     u32::try_from(members.len()).unwrap_or(u32::MAX)
 }

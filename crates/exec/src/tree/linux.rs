@@ -11,7 +11,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitpid,
 };
 
-use crate::mark::CommandMark;
+use crate::command_mark::CommandMark;
 
 /// Makes orphans below this process its children.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
@@ -19,14 +19,14 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
 }
 
 /// How many tasks the whole machine has: much cheaper than counting those of a command.
-pub(crate) fn tasks() -> Option<u64> {
+pub(crate) fn machine_task_count() -> Option<u64> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split(' ').nth(3)?.split_once('/')?.1.parse().ok()
 }
 
 /// The processes of one command.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Family {
+pub(crate) struct ProcessTree {
     pub(crate) keeper: Pid,
     pub(crate) command: Pid,
     /// The first process of the command's PID namespace, if it has one: none of the command's own, but with it all of
@@ -38,7 +38,7 @@ pub(crate) struct Family {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct TreeProcess {
     pid: i32,
     parent: i32,
     group: i32,
@@ -47,9 +47,9 @@ pub(crate) struct Process {
     is_zombie: bool,
 }
 
-impl Family {
+impl ProcessTree {
     /// Those below the keeper.
-    pub(crate) fn members(self) -> Vec<Process> {
+    pub(crate) fn members(self) -> Vec<TreeProcess> {
         let keeper = self.keeper.as_raw_pid();
         let mut members = below(processes(), |process| process.parent == keeper);
         members.retain(|process| Some(process.pid) != self.holder.map(Pid::as_raw_pid));
@@ -58,7 +58,7 @@ impl Family {
 
     /// Those that can be found once the keeper is dead: its session, that of a command on a terminal, whatever carries the
     /// mark, and what hangs below them.
-    pub(crate) fn orphans(self) -> Vec<Process> {
+    pub(crate) fn orphans(self) -> Vec<TreeProcess> {
         let sessions = [self.keeper, self.command].map(Pid::as_raw_pid);
         let keeper = self.keeper.as_raw_pid();
         let environment = |pid: i32| fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -104,7 +104,7 @@ impl Family {
     }
 
     /// Sends a signal to these. Whole groups at once where that can be: no member can fork out of it meanwhile.
-    pub(crate) fn signal(self, members: &[Process], signal: Signal) {
+    pub(crate) fn signal(self, members: &[TreeProcess], signal: Signal) {
         let mut groups = HashSet::from([self.keeper.as_raw_pid()]);
         for member in members {
             if groups.insert(member.group)
@@ -124,18 +124,18 @@ impl Family {
 }
 
 /// How many of them still run.
-pub(crate) fn count(members: &[Process]) -> u32 {
+pub(crate) fn count(members: &[TreeProcess]) -> u32 {
     let running = members.iter().filter(|member| !member.is_zombie).count();
     u32::try_from(running).unwrap_or(u32::MAX)
 }
 
 /// The roots and all that descend from them.
-fn below(mut processes: Vec<Process>, is_root: impl Fn(&Process) -> bool) -> Vec<Process> {
-    let mut found: Vec<Process> = Vec::new();
+fn below(mut processes: Vec<TreeProcess>, is_root: impl Fn(&TreeProcess) -> bool) -> Vec<TreeProcess> {
+    let mut found: Vec<TreeProcess> = Vec::new();
     let mut pids = HashSet::new();
     loop {
-        let belongs = |process: &mut Process| is_root(process) || pids.contains(&process.parent);
-        let next: Vec<Process> = processes.extract_if(.., belongs).collect();
+        let belongs = |process: &mut TreeProcess| is_root(process) || pids.contains(&process.parent);
+        let next: Vec<TreeProcess> = processes.extract_if(.., belongs).collect();
         if next.is_empty() {
             return found;
         }
@@ -145,7 +145,7 @@ fn below(mut processes: Vec<Process>, is_root: impl Fn(&Process) -> bool) -> Vec
 }
 
 /// All processes of the machine that can be seen.
-fn processes() -> Vec<Process> {
+fn processes() -> Vec<TreeProcess> {
     pids().into_iter().filter_map(read).collect()
 }
 
@@ -155,18 +155,18 @@ fn pids() -> Vec<i32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn read(pid: i32) -> Option<Process> {
+fn read(pid: i32) -> Option<TreeProcess> {
     parse(pid, &fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// Reads `pid (name) state parent group session …`, where the name may hold anything.
-fn parse(pid: i32, stat: &[u8]) -> Option<Process> {
+fn parse(pid: i32, stat: &[u8]) -> Option<TreeProcess> {
     let name_end = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = str::from_utf8(stat.get(name_end + 1..)?).ok()?;
     let mut fields = rest.split_ascii_whitespace();
     let is_zombie = matches!(fields.next()?, "Z" | "X");
     let mut number = || fields.next()?.parse().ok();
-    Some(Process { pid, parent: number()?, group: number()?, session: number()?, is_zombie })
+    Some(TreeProcess { pid, parent: number()?, group: number()?, session: number()?, is_zombie })
 }
 
 #[cfg(test)]
@@ -176,8 +176,8 @@ mod tests {
 
     use super::*;
 
-    fn process(pid: i32, parent: i32) -> Process {
-        Process { pid, parent, group: pid, session: pid, is_zombie: false }
+    fn process(pid: i32, parent: i32) -> TreeProcess {
+        TreeProcess { pid, parent, group: pid, session: pid, is_zombie: false }
     }
 
     #[test]
@@ -190,14 +190,14 @@ mod tests {
     #[test]
     fn a_name_with_brackets_and_spaces_is_no_trap() {
         let read = parse(5, b"5 (a) Z 1 (b) S 4 3 2 0 -1\n");
-        assert_eq!(read, Some(Process { pid: 5, parent: 4, group: 3, session: 2, is_zombie: false }));
+        assert_eq!(read, Some(TreeProcess { pid: 5, parent: 4, group: 3, session: 2, is_zombie: false }));
     }
 
     #[test]
     fn this_process_is_found_below_its_parent() {
         let own = parse(getpid().as_raw_pid(), &fs::read("/proc/self/stat").unwrap()).unwrap();
         assert!(processes().iter().any(|it| it.pid == own.pid && it.parent == own.parent));
-        assert!(tasks().unwrap() > 0);
+        assert!(machine_task_count().unwrap() > 0);
     }
 
     proptest! {
@@ -206,7 +206,7 @@ mod tests {
             let mut line = b"7 (".to_vec();
             line.extend(name);
             line.extend(format!(") Z {parent} {group} {session} 0\n").into_bytes());
-            prop_assert_eq!(parse(7, &line), Some(Process { pid: 7, parent, group, session, is_zombie: true }));
+            prop_assert_eq!(parse(7, &line), Some(TreeProcess { pid: 7, parent, group, session, is_zombie: true }));
         }
 
         #[test]

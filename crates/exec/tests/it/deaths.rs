@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use helve_exec::{Cause, ExecError, start};
+use helve_exec::{CommandEndCause, ExecError, start};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tokio::time::timeout;
 
@@ -76,7 +76,7 @@ async fn a_killed_keeper_takes_its_session_with_it() {
     mark.wait_for(5);
     kill_process(keeper, Signal::KILL).unwrap();
     let ended = timeout(LONG, running.wait()).await.unwrap();
-    assert_eq!(ended.cause, Cause::KeeperLost);
+    assert_eq!(ended.cause, CommandEndCause::SupervisorLost);
     mark.wait_until_gone();
 }
 
@@ -86,9 +86,9 @@ async fn a_keeper_killed_by_its_own_command_holds_nothing_up() {
     // Before or after it could say that the command has begun.
     match start(shell(&mark, "kill -9 $PPID; sleep 60")).await {
         Ok(mut running) => {
-            assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::KeeperLost);
+            assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, CommandEndCause::SupervisorLost);
         }
-        Err(error) => assert!(matches!(error, ExecError::Keeper(_)), "{error}"),
+        Err(error) => assert!(matches!(error, ExecError::SupervisorFailed(_)), "{error}"),
     }
     mark.wait_until_gone();
 }
@@ -105,9 +105,13 @@ async fn nothing_outlives_a_keeper_that_its_own_command_killed() {
         let mark = Mark::new();
         match start(shell(&mark, script)).await {
             Ok(mut running) => {
-                assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::KeeperLost, "{script}");
+                assert_eq!(
+                    timeout(LONG, running.wait()).await.unwrap().cause,
+                    CommandEndCause::SupervisorLost,
+                    "{script}"
+                );
             }
-            Err(error) => assert!(matches!(error, ExecError::Keeper(_)), "{script}: {error}"),
+            Err(error) => assert!(matches!(error, ExecError::SupervisorFailed(_)), "{script}: {error}"),
         }
         mark.wait_until_gone();
     }
@@ -123,7 +127,7 @@ async fn a_keeper_that_is_asked_to_end_tidies_up_first() {
     let keeper = pid(status.split(' ').nth(3).unwrap());
     kill_process(keeper, Signal::TERM).unwrap();
     let ended = timeout(LONG, running.wait()).await.unwrap();
-    assert_eq!((ended.cause, ended.survivors), (Cause::Stopped, 0));
+    assert_eq!((ended.cause, ended.survivors), (CommandEndCause::Stopped, 0));
     assert_eq!(mark.processes(), [0; 0]);
 }
 
@@ -135,6 +139,6 @@ async fn a_paused_keeper_is_woken_to_stop() {
     running.stop();
     // Sooner than a keeper that does not answer is given up.
     let ended = timeout(Duration::from_secs(4), running.wait()).await.unwrap();
-    assert_eq!(ended.cause, Cause::Stopped);
+    assert_eq!(ended.cause, CommandEndCause::Stopped);
     mark.wait_until_gone();
 }

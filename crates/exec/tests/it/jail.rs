@@ -4,13 +4,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use helve_exec::{JAIL_FAILED, jailed};
+use helve_exec::{JAIL_FAILED, jail_arguments};
 
 use crate::custody;
 
 fn command(program: &str, writable: &[&Path], args: &[&str]) -> Command {
     let mut command = Command::new(custody());
-    command.args(jailed(Path::new(program), std::process::id()).unwrap());
+    command.args(jail_arguments(Path::new(program), std::process::id()).unwrap());
     command.args(writable).arg("--").args(args).stdin(Stdio::null());
     command
 }
@@ -94,6 +94,6 @@ fn what_cannot_be_jailed_is_not_run() {
     }
     let mut stranger = Command::new(custody());
     // Nobody's child.
-    stranger.args(jailed(Path::new("/bin/true"), 999_999_999).unwrap()).arg("--");
+    stranger.args(jail_arguments(Path::new("/bin/true"), 999_999_999).unwrap()).arg("--");
     assert_eq!(stranger.output().unwrap().status.code(), Some(JAIL_FAILED.into()));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use helve_exec::{Cause, Status, start};
+use helve_exec::{CommandEndCause, CommandExitStatus, start};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -29,7 +29,9 @@ async fn a_flood_waits_for_its_reader() {
     let mut running = start(order(&mark, custody(), &["flood"])).await.unwrap();
     let mut read = 0;
     for _ in 0..50 {
-        let Some(helve_exec::Output::Stdout(piece)) = running.next().await else { panic!("it floods") };
+        let Some(helve_exec::CommandOutputChunk::Stdout(piece)) = running.next().await else {
+            panic!("it floods")
+        };
         assert!(piece.len() <= 16 << 10);
         read += piece.len() as u64;
         sleep(Duration::from_millis(2)).await;
@@ -42,7 +44,7 @@ async fn a_flood_waits_for_its_reader() {
     let grown = memory().saturating_sub(before);
     assert!(grown < 200 << 20, "grown by {grown}");
     running.stop();
-    assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::Stopped);
+    assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, CommandEndCause::Stopped);
     mark.wait_until_gone();
 }
 
@@ -57,7 +59,7 @@ async fn fifty_at_once_do_not_mix() {
     while let Some(done) = timeout(LONG, tasks.join_next()).await.unwrap() {
         let (number, (stdout, _, ended)) = done.unwrap();
         assert_eq!(stdout, format!("{number}\n"));
-        assert_eq!((ended.status, ended.leftovers), (Status::Exited(number), 1));
+        assert_eq!((ended.status, ended.leftovers), (CommandExitStatus::Exited(number), 1));
     }
     assert_eq!(mark.processes(), [0; 0]);
 }
@@ -95,7 +97,7 @@ async fn what_a_keeper_costs() {
     for _ in 0..ROUNDS {
         assert_eq!(
             start(order(&mark, "/bin/true", &[])).await.unwrap().wait().await.status,
-            Status::Exited(0)
+            CommandExitStatus::Exited(0)
         );
     }
     println!("`true` takes {bare:?}, under a keeper {:?}", begin.elapsed() / ROUNDS);

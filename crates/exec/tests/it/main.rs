@@ -26,7 +26,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use helve_exec::{Ended, Input, Limits, Order, Output, Running};
+use helve_exec::{
+    CommandInput, CommandLimits, CommandOutcome, CommandOutputChunk, CommandSpec, RunningCommand,
+};
 
 /// How long a busy machine may take for what should take less than a second.
 const LONG: Duration = Duration::from_secs(20);
@@ -87,31 +89,31 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-fn order(mark: &Mark, program: impl Into<OsString>, args: &[&str]) -> Order {
-    Order {
+fn order(mark: &Mark, program: impl Into<OsString>, args: &[&str]) -> CommandSpec {
+    CommandSpec {
         program: program.into(),
         args: args.iter().map(OsString::from).collect(),
         cwd: "/".into(),
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), mark.variable()],
-        input: Input::Nothing,
+        input: CommandInput::Nothing,
         terminal: None,
-        limits: Limits::default(),
+        limits: CommandLimits::default(),
         confinement: None,
         keeper: custody(),
     }
 }
 
-fn shell(mark: &Mark, script: &str) -> Order {
+fn shell(mark: &Mark, script: &str) -> CommandSpec {
     order(mark, "sh", &["-c", script])
 }
 
 /// Both outputs, whole, and the end.
-async fn all(mut running: Running) -> (String, String, Ended) {
+async fn all(mut running: RunningCommand) -> (String, String, CommandOutcome) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     while let Some(output) = running.next().await {
         match output {
-            Output::Stdout(piece) => stdout.extend(piece),
-            Output::Stderr(piece) => stderr.extend(piece),
+            CommandOutputChunk::Stdout(piece) => stdout.extend(piece),
+            CommandOutputChunk::Stderr(piece) => stderr.extend(piece),
         }
     }
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -119,11 +121,11 @@ async fn all(mut running: Running) -> (String, String, Ended) {
 }
 
 /// Reads until the command has said a line.
-async fn line(running: &mut Running) -> String {
+async fn line(running: &mut RunningCommand) -> String {
     let mut line = String::new();
     while !line.ends_with('\n') {
         match running.next().await {
-            Some(Output::Stdout(piece)) => line.push_str(str::from_utf8(&piece).unwrap()),
+            Some(CommandOutputChunk::Stdout(piece)) => line.push_str(str::from_utf8(&piece).unwrap()),
             other => panic!("{other:?} after {line:?}"),
         }
     }

@@ -6,14 +6,14 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use helve_exec::{Cause, Limits, Order, Running, Status, start};
+use helve_exec::{CommandEndCause, CommandExitStatus, CommandLimits, CommandSpec, RunningCommand, start};
 use proptest::prelude::*;
 use tokio::time::{sleep, timeout};
 
 use crate::{LONG, Mark, all, custody, line, order, shell, until};
 
 /// What misbehaves: the order, and how many processes it is made of.
-pub(crate) fn misbehaving(mark: &Mark) -> Vec<(&'static str, Order, usize)> {
+pub(crate) fn misbehaving(mark: &Mark) -> Vec<(&'static str, CommandSpec, usize)> {
     let probe = |args: &[&str]| order(mark, custody(), args);
     vec![
         ("sleeps", shell(mark, "echo ready; exec sleep 60"), 1),
@@ -27,12 +27,12 @@ pub(crate) fn misbehaving(mark: &Mark) -> Vec<(&'static str, Order, usize)> {
     ]
 }
 
-pub(crate) async fn stop(mark: &Mark, running: &mut Running) -> Duration {
+pub(crate) async fn stop(mark: &Mark, running: &mut RunningCommand) -> Duration {
     let start = Instant::now();
     running.stop();
     let ended = timeout(LONG, running.wait()).await.unwrap();
     let time = start.elapsed();
-    assert_eq!((ended.cause, ended.survivors), (Cause::Stopped, 0));
+    assert_eq!((ended.cause, ended.survivors), (CommandEndCause::Stopped, 0));
     assert_eq!(mark.processes(), [0; 0], "nothing is left when `wait` returns");
     time
 }
@@ -73,20 +73,24 @@ async fn what_flees_from_session_to_session_is_caught() {
 #[tokio::test]
 async fn a_fork_bomb_is_ended_by_its_limit() {
     let mark = Mark::new();
-    let limits = Limits { processes: Some(60), ..Limits::default() };
-    let mut running = start(Order { limits, ..order(&mark, custody(), &["bomb"]) }).await.unwrap();
+    let limits = CommandLimits { processes: Some(60), ..CommandLimits::default() };
+    let mut running = start(CommandSpec { limits, ..order(&mark, custody(), &["bomb"]) }).await.unwrap();
     let ended = timeout(LONG, running.wait()).await.unwrap();
-    assert_eq!((ended.cause, ended.survivors), (Cause::TooManyProcesses, 0));
+    assert_eq!((ended.cause, ended.survivors), (CommandEndCause::TooManyProcesses, 0));
     assert_eq!(mark.processes(), [0; 0]);
 }
 
 #[tokio::test]
 async fn a_command_within_its_limit_is_left_alone() {
     let mark = Mark::new();
-    let limits = Limits { processes: Some(60), ..Limits::default() };
-    let order = Order { limits, ..shell(&mark, "for i in 1 2 3 4 5; do sleep 0.2 & done; wait; echo done") };
+    let limits = CommandLimits { processes: Some(60), ..CommandLimits::default() };
+    let order =
+        CommandSpec { limits, ..shell(&mark, "for i in 1 2 3 4 5; do sleep 0.2 & done; wait; echo done") };
     let (stdout, _, ended) = all(start(order).await.unwrap()).await;
-    assert_eq!((stdout.as_str(), ended.status, ended.cause), ("done\n", Status::Exited(0), Cause::Itself));
+    assert_eq!(
+        (stdout.as_str(), ended.status, ended.cause),
+        ("done\n", CommandExitStatus::Exited(0), CommandEndCause::Completed)
+    );
 }
 
 #[tokio::test]
@@ -95,8 +99,8 @@ async fn what_a_command_leaves_behind_is_ended() {
     // They hold the pipes open, which must not hold up the end.
     let order = shell(&mark, "sleep 60 & sleep 60 & echo started; exit 3");
     let (stdout, _, ended) = timeout(LONG, all(start(order).await.unwrap())).await.unwrap();
-    assert_eq!((stdout.as_str(), ended.status), ("started\n", Status::Exited(3)));
-    assert_eq!((ended.cause, ended.leftovers, ended.survivors), (Cause::Itself, 2, 0));
+    assert_eq!((stdout.as_str(), ended.status), ("started\n", CommandExitStatus::Exited(3)));
+    assert_eq!((ended.cause, ended.leftovers, ended.survivors), (CommandEndCause::Completed, 2, 0));
     assert_eq!(mark.processes(), [0; 0]);
 }
 
@@ -105,7 +109,7 @@ async fn a_daemon_that_a_command_leaves_behind_is_ended() {
     let mark = Mark::new();
     let order = shell(&mark, &format!("{} new-session stubborn; exit 0", custody().display()));
     let ended = timeout(LONG, all(start(order).await.unwrap())).await.unwrap().2;
-    assert_eq!((ended.status, ended.leftovers, ended.survivors), (Status::Exited(0), 1, 0));
+    assert_eq!((ended.status, ended.leftovers, ended.survivors), (CommandExitStatus::Exited(0), 1, 0));
     assert_eq!(mark.processes(), [0; 0]);
 }
 
@@ -117,7 +121,10 @@ async fn to_be_asked_is_to_be_given_time() {
     assert_eq!(line(&mut running).await, "ready");
     running.stop();
     let (stdout, _, ended) = timeout(LONG, all(running)).await.unwrap();
-    assert_eq!((stdout.as_str(), ended.status, ended.cause), ("tidy\n", Status::Exited(5), Cause::Stopped));
+    assert_eq!(
+        (stdout.as_str(), ended.status, ended.cause),
+        ("tidy\n", CommandExitStatus::Exited(5), CommandEndCause::Stopped)
+    );
 }
 
 #[tokio::test]
@@ -127,7 +134,7 @@ async fn stopping_twice_or_too_late_does_nothing() {
     running.stop();
     running.stop();
     assert_eq!(running.wait().await, ended);
-    assert_eq!(ended.status, Status::Exited(4));
+    assert_eq!(ended.status, CommandExitStatus::Exited(4));
 }
 
 /// Starts something with a family, and stops it after so many microseconds: also before it has started.
@@ -138,7 +145,7 @@ async fn stop_after(micros: u64) -> Result<(), TestCaseError> {
     let folder = tempfile::tempdir().unwrap();
     let keeper = folder.path().join("keeper");
     symlink(custody(), &keeper).unwrap();
-    let begun = timeout(delay, start(Order { keeper: keeper.clone(), ..order })).await;
+    let begun = timeout(delay, start(CommandSpec { keeper: keeper.clone(), ..order })).await;
     if let Ok(running) = begun {
         let mut running = running.unwrap();
         sleep(delay).await;

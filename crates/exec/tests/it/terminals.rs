@@ -2,27 +2,30 @@
 
 use std::fs;
 
-use helve_exec::{Cause, Input, InputError, Order, Output, Running, Status, WindowSize, start};
+use helve_exec::{
+    CommandEndCause, CommandExitStatus, CommandInput, CommandInputError, CommandOutputChunk, CommandSpec,
+    RunningCommand, WindowSize, start,
+};
 use tokio::time::timeout;
 
 use crate::{LONG, Mark, all, custody, line, order, shell};
 
 const SIZE: WindowSize = WindowSize { rows: 33, columns: 97 };
 
-fn on_terminal(order: Order) -> Order {
-    Order { terminal: Some(SIZE), ..order }
+fn on_terminal(order: CommandSpec) -> CommandSpec {
+    CommandSpec { terminal: Some(SIZE), ..order }
 }
 
-fn typed_to(order: Order) -> Order {
-    Order { input: Input::Open, ..order }
+fn typed_to(order: CommandSpec) -> CommandSpec {
+    CommandSpec { input: CommandInput::Open, ..order }
 }
 
 /// Reads until the command has said this.
-async fn until_said(running: &mut Running, text: &str) -> String {
+async fn until_said(running: &mut RunningCommand, text: &str) -> String {
     let mut said = String::new();
     while !said.contains(text) {
         match timeout(LONG, running.next()).await.unwrap() {
-            Some(Output::Stdout(piece) | Output::Stderr(piece)) => {
+            Some(CommandOutputChunk::Stdout(piece) | CommandOutputChunk::Stderr(piece)) => {
                 said.push_str(&String::from_utf8_lossy(&piece));
             }
             None => panic!("it ended after {said:?}"),
@@ -41,7 +44,7 @@ async fn a_terminal_is_one_to_all_three_and_controls_the_session() {
     assert_eq!((*all, *size, *there), ("all", "33 97", "there"));
     let ids: Vec<&str> = ids.split(' ').collect();
     assert!(ids.iter().all(|id| *id == ids[0]), "process, group, session, foreground: {ids:?}");
-    assert_eq!((ended.status, ended.cause), (Status::Exited(5), Cause::Itself));
+    assert_eq!((ended.status, ended.cause), (CommandExitStatus::Exited(5), CommandEndCause::Completed));
 }
 
 #[tokio::test]
@@ -49,7 +52,7 @@ async fn a_terminal_where_nobody_types_is_at_its_end() {
     for script in ["cat", "read x; read y; echo over", "exec python3 -i", "exec bash -i"] {
         let running = start(on_terminal(shell(&Mark::new(), script))).await.unwrap();
         let ended = timeout(LONG, all(running)).await.unwrap_or_else(|_| panic!("{script} waits on")).2;
-        assert_eq!(ended.cause, Cause::Itself, "{script}");
+        assert_eq!(ended.cause, CommandEndCause::Completed, "{script}");
     }
 }
 
@@ -63,8 +66,8 @@ async fn what_is_typed_is_read_and_echoed() {
     running.close_input();
     let said = until_said(&mut running, "over\r\n").await;
     assert!(said.contains("unfinishedunfinishedover"), "echoed, then read: {said:?}");
-    assert_eq!(running.wait().await.status, Status::Exited(0));
-    assert_eq!(running.write(b"more"), Err(InputError::Closed));
+    assert_eq!(running.wait().await.status, CommandExitStatus::Exited(0));
+    assert_eq!(running.write(b"more"), Err(CommandInputError::Closed));
 }
 
 #[tokio::test]
@@ -77,7 +80,7 @@ async fn ctrl_c_reaches_what_is_in_the_foreground_only() {
     mark.wait_for(2);
     running.write(b"\x03").unwrap();
     until_said(&mut running, "on\r\n").await;
-    assert_eq!(running.wait().await.status, Status::Exited(0));
+    assert_eq!(running.wait().await.status, CommandExitStatus::Exited(0));
     assert_eq!(mark.processes(), [0; 0]);
 }
 
@@ -117,7 +120,7 @@ async fn whatever_it_does_on_a_terminal_it_is_ended() {
             } else {
                 running.stop();
                 let ended = timeout(LONG, running.wait()).await.unwrap();
-                assert_eq!((ended.cause, ended.survivors), (Cause::Stopped, 0), "{what}");
+                assert_eq!((ended.cause, ended.survivors), (CommandEndCause::Stopped, 0), "{what}");
                 assert_eq!(mark.processes(), [0; 0], "{what}");
             }
         }
@@ -135,7 +138,7 @@ async fn a_command_on_a_terminal_ends_with_its_keeper() {
     let keeper: i32 = stat.split(' ').nth(3).unwrap().parse().unwrap();
     let keeper = rustix::process::Pid::from_raw(keeper).unwrap();
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
-    assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::KeeperLost);
+    assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, CommandEndCause::SupervisorLost);
     assert_eq!(mark.processes(), [0; 0]);
 }
 
@@ -146,9 +149,9 @@ async fn a_pipe_is_written_to_while_the_command_runs() {
     assert_eq!(line(&mut running).await, "one");
     running.write(b"two\n").unwrap();
     running.close_input();
-    assert_eq!(running.write(b"three"), Err(InputError::Closed));
+    assert_eq!(running.write(b"three"), Err(CommandInputError::Closed));
     let (said, _, ended) = timeout(LONG, all(running)).await.unwrap();
-    assert_eq!((said.as_str(), ended.status), ("two\n", Status::Exited(0)));
+    assert_eq!((said.as_str(), ended.status), ("two\n", CommandExitStatus::Exited(0)));
 }
 
 #[tokio::test]
@@ -156,11 +159,11 @@ async fn what_nobody_reads_is_bounded_and_holds_nothing_up() {
     let mark = Mark::new();
     let mut running = start(typed_to(shell(&mark, "exec sleep 60"))).await.unwrap();
     running.write(&vec![0; 1 << 20]).unwrap();
-    assert_eq!(running.write(b"x"), Err(InputError::Full));
+    assert_eq!(running.write(b"x"), Err(CommandInputError::Full));
     running.stop();
-    assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, Cause::Stopped);
+    assert_eq!(timeout(LONG, running.wait()).await.unwrap().cause, CommandEndCause::Stopped);
     assert_eq!(mark.processes(), [0; 0]);
     let mut closed = start(shell(&mark, "exit 0")).await.unwrap();
-    assert_eq!(closed.write(b"x"), Err(InputError::Closed));
+    assert_eq!(closed.write(b"x"), Err(CommandInputError::Closed));
     closed.wait().await;
 }

@@ -3,18 +3,18 @@
 use std::fs;
 use std::ops::ControlFlow;
 
-use helve_journal::{END, Error, Journal, MemoryJournal};
-use helve_protocol::{Event, Seq, SessionId};
-use helve_testkit::{Session, id};
+use helve_journal::{END_OF_LOG, Journal, JournalError, MemoryJournal};
+use helve_protocol::{Seq, SessionEvent, SessionId};
+use helve_testkit::{SampleSession, sample_id};
 use proptest::prelude::*;
 
 use crate::support::{file_journal, log_path, read_whole, store_session};
 
 /// Everything, page by page from the end.
-fn walk_back(journal: &dyn Journal, session: SessionId, bytes: u64) -> Vec<Event> {
-    let mut all: Vec<Event> = Vec::new();
+fn walk_back(journal: &dyn Journal, session: SessionId, bytes: u64) -> Vec<SessionEvent> {
+    let mut all: Vec<SessionEvent> = Vec::new();
     loop {
-        let before = all.first().map_or(END, |event| event.seq);
+        let before = all.first().map_or(END_OF_LOG, |event| event.seq);
         let mut page = journal.look_back(session, before, bytes).unwrap();
         if page.is_empty() {
             return all;
@@ -24,27 +24,27 @@ fn walk_back(journal: &dyn Journal, session: SessionId, bytes: u64) -> Vec<Event
     }
 }
 
-fn read_after(journal: &dyn Journal, session: SessionId, after: Seq) -> Vec<Event> {
+fn read_after(journal: &dyn Journal, session: SessionId, after: Seq) -> Vec<SessionEvent> {
     let mut told = Vec::new();
     let ending = journal.read(session, after, &mut |event| {
         told.push(event);
         ControlFlow::Continue(())
     });
-    assert_eq!(ending.unwrap(), helve_journal::Ending::Whole);
+    assert_eq!(ending.unwrap(), helve_journal::LogReadEnd::Whole);
     told
 }
 
 /// A session, a fork from its middle, and a fork of that which has nothing of its own.
 fn family(journal: &dyn Journal) -> [SessionId; 3] {
     let parent = store_session(journal, 1, 6);
-    let mut child = Session::new(id(2));
+    let mut child = SampleSession::new(sample_id(2));
     child.last = Seq(9);
     journal.fork(parent[0].session, child.last, child.id).unwrap();
-    let mut events = vec![child.says("and another way?")];
+    let mut events = vec![child.user_message("and another way?")];
     events.extend(child.step("There is one.", &[("grep", "a line\n"), ("read", "more\n")]));
     journal.open(child.id, &mut |_| {}).unwrap().append(&events).unwrap();
-    journal.fork(child.id, child.last, id(3)).unwrap();
-    [parent[0].session, child.id, id(3)]
+    journal.fork(child.id, child.last, sample_id(3)).unwrap();
+    [parent[0].session, child.id, sample_id(3)]
 }
 
 #[test]
@@ -58,7 +58,8 @@ fn pages_from_the_end_are_the_whole_of_it() {
                 assert_eq!(walk_back(journal, session, bytes), whole, "{bytes}");
             }
             for after in 0..=whole.len() as u64 + 2 {
-                let rest: Vec<Event> = whole.iter().filter(|event| event.seq > Seq(after)).cloned().collect();
+                let rest: Vec<SessionEvent> =
+                    whole.iter().filter(|event| event.seq > Seq(after)).cloned().collect();
                 assert_eq!(read_after(journal, session, Seq(after)), rest, "{after}");
             }
         }
@@ -70,7 +71,7 @@ fn nothing_is_before_the_first_event_and_nobody_has_no_events() {
     let (_root, journal) = file_journal();
     let events = store_session(&journal, 1, 1);
     assert_eq!(journal.look_back(events[0].session, Seq(1), 1_000).unwrap(), []);
-    assert!(matches!(journal.look_back(id(9), END, 1_000), Err(Error::NotFound(_))));
+    assert!(matches!(journal.look_back(sample_id(9), END_OF_LOG, 1_000), Err(JournalError::NotFound(_))));
 }
 
 #[test]
@@ -98,10 +99,10 @@ fn only_what_is_read_is_vouched_for() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&log, bytes).unwrap();
-    let end = journal.look_back(session, END, 1_000).unwrap();
+    let end = journal.look_back(session, END_OF_LOG, 1_000).unwrap();
     assert!(events.ends_with(&end) && !end.is_empty(), "the end is whole");
     assert!(journal.open(session, &mut |_| {}).is_err(), "the session is not");
-    assert!(matches!(journal.look_back(session, END, 1 << 20), Err(Error::Damaged { .. })));
+    assert!(matches!(journal.look_back(session, END_OF_LOG, 1 << 20), Err(JournalError::Damaged { .. })));
 }
 
 proptest! {

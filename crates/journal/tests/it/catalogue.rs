@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use helve_journal::{FileJournal, Journal};
 use helve_protocol::{SessionRenamed, SessionSummary};
-use helve_testkit::{Session, id};
+use helve_testkit::{SampleSession, sample_id};
 
 use crate::child;
 use crate::support::{file_journal, log_path, store_session};
@@ -70,9 +70,9 @@ fn the_list_follows_the_logs() {
 
     // Another process creates, renames and deletes.
     let other = FileJournal::new(root.path());
-    let mut session = Session::new(id(5));
+    let mut session = SampleSession::new(sample_id(5));
     let mut log = other.create(session.id).unwrap();
-    log.append(&[session.created(), session.says("first")]).unwrap();
+    log.append(&[session.created(), session.user_message("first")]).unwrap();
     assert_eq!(sorted(journal.list().unwrap())[0].title, "first");
     log.append(&[session.event(SessionRenamed { title: "better".to_owned() })]).unwrap();
     assert_eq!(sorted(journal.list().unwrap())[0].title, "better");
@@ -84,10 +84,10 @@ fn the_list_follows_the_logs() {
 #[test]
 fn what_was_read_bit_by_bit_equals_what_was_read_at_once() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(5));
+    let mut session = SampleSession::new(sample_id(5));
     let mut log = journal.create(session.id).unwrap();
     for turn in 0..20 {
-        log.append(&[session.says(&format!("turn {turn}"))]).unwrap();
+        log.append(&[session.user_message(&format!("turn {turn}"))]).unwrap();
         journal.list().unwrap();
         log.append(&session.step("answer", &[("read", "text")])).unwrap();
     }
@@ -102,14 +102,14 @@ fn many_processes_may_list_while_sessions_grow() {
     let journal = FileJournal::new(root.path().join("home"));
     (0..100).for_each(|n| drop(store_session(&journal, n, 1)));
     let mut listers: Vec<_> =
-        (0..3).map(|_| child::role(&[], "list", root.path(), id(1)).spawn().unwrap()).collect();
-    let mut session = Session::new(id(5));
+        (0..3).map(|_| child::role(&[], "list", root.path(), sample_id(1)).spawn().unwrap()).collect();
+    let mut session = SampleSession::new(sample_id(5));
     let mut log = journal.create(session.id).unwrap();
     let mut answers = Vec::new();
     for lister in &mut listers {
         for answer in child::lines(lister) {
             answers.push(answer);
-            log.append(&[session.says("more")]).unwrap();
+            log.append(&[session.user_message("more")]).unwrap();
         }
     }
     listers.into_iter().for_each(|mut lister| assert!(lister.wait().unwrap().success()));
@@ -138,7 +138,7 @@ fn damage_shows_up_in_the_list_by_itself_and_goes_when_it_is_mended() {
     let (root, journal) = file_journal();
     let events = store_session(&journal, 1, 2);
     let session = events[0].session;
-    journal.fork(session, events[1].seq, id(2)).unwrap();
+    journal.fork(session, events[1].seq, sample_id(2)).unwrap();
     journal.list().unwrap();
     let path = log_path(root.path(), session);
     let good = fs::read(&path).unwrap();

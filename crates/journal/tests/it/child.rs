@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use helve_journal::{Error, FileJournal, Journal};
+use helve_journal::{FileJournal, Journal, JournalError};
 use helve_protocol::*;
-use helve_testkit::{Session, id};
+use helve_testkit::{SampleSession, sample_id};
 
 const ROLE: &str = "HELVE_JOURNAL_CHILD";
 
@@ -59,35 +59,36 @@ fn child_process() {
 
 /// Appends until it is killed, and says what was acknowledged.
 fn append_for_ever(journal: &FileJournal, id: SessionId) {
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let opened = journal.open(id, &mut |event| session.last = event.seq);
     let mut log = match opened {
-        Err(Error::NotFound(_)) => journal.create(id).unwrap(),
+        Err(JournalError::NotFound(_)) => journal.create(id).unwrap(),
         opened => opened.unwrap(),
     };
     say("ready");
     for round in 0.. {
-        let events: Vec<Event> = (0..=round % 4).map(|_| numbered(&mut session, &*log, round)).collect();
+        let events: Vec<SessionEvent> =
+            (0..=round % 4).map(|_| numbered(&mut session, &*log, round)).collect();
         log.append(&events).unwrap();
         say(format_args!("acknowledged {}", log.last()));
     }
 }
 
 /// An event that can be told from its number alone; some need a sync, some name a blob, some are long.
-fn numbered(session: &mut Session, log: &dyn helve_journal::SessionLog, round: u64) -> Event {
+fn numbered(session: &mut SampleSession, log: &dyn helve_journal::SessionLog, round: u64) -> SessionEvent {
     let seq = session.last.0 + 1;
     match seq % 7 {
-        0 => session.ends(),
+        0 => session.turn_ended(),
         3 if round.is_multiple_of(3) => {
             let content = log.blobs().put(blob_of(seq).as_bytes()).unwrap();
             let file = FilePart { name: seq.to_string(), media_type: "text/plain".to_owned(), content };
-            session.event(UserMessage { message: id(seq), parts: vec![Part::File(file)] })
+            session.event(UserMessage { message: sample_id(seq), parts: vec![MessagePart::File(file)] })
         }
         1 | 5 => {
-            let segments = segments_of(seq).map(|segment| log.blobs().put_soon(&segment).unwrap());
+            let segments = segments_of(seq).map(|segment| log.blobs().put_unsynced(&segment).unwrap());
             crate::pack::step(session, segments.to_vec())
         }
-        _ => session.says(&text_of(seq)),
+        _ => session.user_message(&text_of(seq)),
     }
 }
 
@@ -107,38 +108,36 @@ pub(crate) fn segments_of(seq: u64) -> [Vec<u8>; 2] {
 
 /// A turn with a blob and a changing tool, for a look at the order of system calls.
 fn store_one_turn(journal: &FileJournal, id: SessionId) {
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let mut log = journal.create(id).unwrap();
     say("created");
-    log.append(&[session.created(), session.says("hello")]).unwrap();
+    log.append(&[session.created(), session.user_message("hello")]).unwrap();
     say("said");
     let content = log.blobs().put(b"the whole output").unwrap();
     let file = FilePart { name: "out".to_owned(), media_type: "text/plain".to_owned(), content };
-    log.append(&[
-        session.event(UserMessage { message: helve_testkit::id(77), parts: vec![Part::File(file)] })
-    ])
+    log.append(
+        &[session.event(UserMessage { message: sample_id(77), parts: vec![MessagePart::File(file)] })],
+    )
     .unwrap();
     say("named-blob");
-    log.append(&[session.event(ToolStarted { call: helve_testkit::id(78), class: ToolClass::Reads })])
-        .unwrap();
+    log.append(&[session.event(ToolStarted { call: sample_id(78), class: ToolClass::Reads })]).unwrap();
     say("started-reading");
-    log.append(&[session.event(ToolStarted { call: helve_testkit::id(79), class: ToolClass::Changes })])
-        .unwrap();
+    log.append(&[session.event(ToolStarted { call: sample_id(79), class: ToolClass::Changes })]).unwrap();
     say("started-changing");
-    let segments = vec![log.blobs().put_soon(b"a segment").unwrap()];
+    let segments = vec![log.blobs().put_unsynced(b"a segment").unwrap()];
     log.append(&[crate::pack::step(&mut session, segments)]).unwrap();
     say("asked");
-    log.append(&[session.ends()]).unwrap();
+    log.append(&[session.turn_ended()]).unwrap();
     say("ended");
-    let segments = vec![log.blobs().put_soon(b"a second segment").unwrap()];
+    let segments = vec![log.blobs().put_unsynced(b"a second segment").unwrap()];
     log.append(&[crate::pack::step(&mut session, segments)]).unwrap();
     log.sync().unwrap();
     say("synced");
-    log.append(&[session.ends()]).unwrap();
+    log.append(&[session.turn_ended()]).unwrap();
     say("ended-again");
-    log.blobs().put_soon(b"one for the fork").unwrap();
-    log.append(&[session.says("not synced")]).unwrap();
-    journal.fork(id, log.last(), helve_testkit::id(99)).unwrap();
+    log.blobs().put_unsynced(b"one for the fork").unwrap();
+    log.append(&[session.user_message("not synced")]).unwrap();
+    journal.fork(id, log.last(), sample_id(99)).unwrap();
     say("forked");
 }
 
@@ -160,30 +159,30 @@ fn mend(journal: &FileJournal, session: SessionId) {
 
 /// Runs where every sync of data fails.
 fn fail_to_sync(journal: &FileJournal, id: SessionId) {
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let mut log = journal.create(id).unwrap();
     let failed = log.append(&[session.created()]).unwrap_err();
-    say(format_args!("append: {}", matches!(failed, Error::Io { .. })));
-    let refused = log.append(&[session.says("hello")]).unwrap_err();
-    say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
+    say(format_args!("append: {}", matches!(failed, JournalError::Io { .. })));
+    let refused = log.append(&[session.user_message("hello")]).unwrap_err();
+    say(format_args!("in doubt: {}", matches!(refused, JournalError::InDoubt { .. })));
     let refused = log.sync().unwrap_err();
-    say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
+    say(format_args!("in doubt: {}", matches!(refused, JournalError::InDoubt { .. })));
     let failed = log.blobs().put(b"content").unwrap_err();
-    say(format_args!("blob: {}", matches!(failed.0.downcast_ref(), Some(Error::Io { .. }))));
+    say(format_args!("blob: {}", matches!(failed.0.downcast_ref(), Some(JournalError::Io { .. }))));
 }
 
 /// The same, when it is the pack that can't be synced.
 fn fail_to_sync_pack(journal: &FileJournal, id: SessionId) {
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let mut log = journal.create(id).unwrap();
-    let segment = log.blobs().put_soon(b"segment").unwrap();
+    let segment = log.blobs().put_unsynced(b"segment").unwrap();
     log.append(&[crate::pack::step(&mut session, vec![segment])]).unwrap();
-    let failed = log.append(&[session.clone().ends()]).unwrap_err();
-    say(format_args!("append: {}", matches!(failed, Error::Io { .. })));
-    let refused = log.append(&[session.says("hello")]).unwrap_err();
-    say(format_args!("in doubt: {}", matches!(refused, Error::InDoubt { .. })));
-    let refused = log.blobs().put_soon(b"another").unwrap_err();
-    say(format_args!("segment: {}", matches!(refused.0.downcast_ref(), Some(Error::InDoubt { .. }))));
+    let failed = log.append(&[session.clone().turn_ended()]).unwrap_err();
+    say(format_args!("append: {}", matches!(failed, JournalError::Io { .. })));
+    let refused = log.append(&[session.user_message("hello")]).unwrap_err();
+    say(format_args!("in doubt: {}", matches!(refused, JournalError::InDoubt { .. })));
+    let refused = log.blobs().put_unsynced(b"another").unwrap_err();
+    say(format_args!("segment: {}", matches!(refused.0.downcast_ref(), Some(JournalError::InDoubt { .. }))));
     drop(log);
     let (events, ending) = crate::support::read(journal, id).unwrap();
     say(format_args!("read {}: {ending:?}", events.len()));
@@ -199,11 +198,11 @@ fn own(journal: &FileJournal, session: SessionId) {
 
 /// Owns a session and does in it what it is told, until its input ends.
 fn act(journal: &FileJournal, id: SessionId) {
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let mut log = journal.open(id, &mut |event| session.last = event.seq).unwrap();
     say("owns");
     for what in std::io::stdin().lines().map_while(Result::ok) {
-        let call = helve_testkit::id(4);
+        let call = sample_id(4);
         let event = match what.as_str() {
             "turn" => session.event(TurnStarted::default()),
             "call" => {
@@ -211,7 +210,7 @@ fn act(journal: &FileJournal, id: SessionId) {
                 session.event(answer.body)
             }
             "ask" => {
-                let (approval, effects, reason) = (helve_testkit::id(5), Vec::new(), String::new());
+                let (approval, effects, reason) = (sample_id(5), Vec::new(), String::new());
                 session.event(ApprovalRequested {
                     approval,
                     call,
@@ -222,11 +221,11 @@ fn act(journal: &FileJournal, id: SessionId) {
                 })
             }
             "answer" => {
-                session.event(ApprovalResolved { approval: helve_testkit::id(5), answer: Answer::Once })
+                session.event(ApprovalResolved { approval: sample_id(5), answer: ApprovalAnswer::Once })
             }
             "tool" => session.event(ToolStarted { call, class: ToolClass::Changes }),
             "step" => crate::pack::step(&mut session, Vec::new()),
-            "end" => session.ends(),
+            "end" => session.turn_ended(),
             other => panic!("no act {other}"),
         };
         log.append(&[event]).unwrap();
@@ -242,7 +241,7 @@ fn race(journal: &FileJournal) {
         let opened = journal.open(session.parse().unwrap(), &mut |_| {});
         say(match &opened {
             Ok(_) => "won".to_owned(),
-            Err(Error::InUse { .. }) => "lost".to_owned(),
+            Err(JournalError::InUse { .. }) => "lost".to_owned(),
             Err(error) => format!("failed: {error}"),
         });
         lines.next();
@@ -263,12 +262,12 @@ fn fill_the_disk(journal: &FileJournal, id: SessionId, root: &Path) {
     let filler = root.join("home").join("filler");
     std::fs::create_dir_all(root.join("home")).unwrap();
     std::fs::write(&filler, vec![1; 64 << 10]).unwrap();
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let mut log = journal.create(id).unwrap();
     log.append(&[session.created()]).unwrap();
     let blob_error = loop {
         let before = session.clone();
-        let event = session.says(&"x".repeat(3000));
+        let event = session.user_message(&"x".repeat(3000));
         if let Err(error) = log.append(&[event]) {
             say(format_args!("full after {}: {}", log.last(), kind(&error)));
             session = before;
@@ -279,7 +278,7 @@ fn fill_the_disk(journal: &FileJournal, id: SessionId, root: &Path) {
     };
     say(format_args!("blob: {}", kind(blob_error.0.downcast_ref().unwrap())));
     std::fs::remove_file(filler).unwrap();
-    log.append(&[session.says("there is room again"), session.ends()]).unwrap();
+    log.append(&[session.user_message("there is room again"), session.turn_ended()]).unwrap();
     say(format_args!("went on to {}", log.last()));
     drop(log);
     let (events, ending) = crate::support::read(journal, id).unwrap();
@@ -291,13 +290,13 @@ fn fill_the_disk_with_segments(journal: &FileJournal, id: SessionId, root: &Path
     let filler = root.join("home").join("filler");
     std::fs::create_dir_all(root.join("home")).unwrap();
     std::fs::write(&filler, vec![1; 64 << 10]).unwrap();
-    let mut session = Session::new(id);
+    let mut session = SampleSession::new(id);
     let mut log = journal.create(id).unwrap();
     log.append(&[session.created()]).unwrap();
     let segment = |n: u64| crate::support::noise(n, 3000);
     let mut put = Vec::new();
     let error = loop {
-        match log.blobs().put_soon(&segment(put.len() as u64)) {
+        match log.blobs().put_unsynced(&segment(put.len() as u64)) {
             Ok(blob) => put.push(blob),
             Err(error) => break error,
         }
@@ -305,9 +304,9 @@ fn fill_the_disk_with_segments(journal: &FileJournal, id: SessionId, root: &Path
     say(format_args!("full after {}: {}", put.len(), kind(error.0.downcast_ref().unwrap())));
     std::fs::remove_file(filler).unwrap();
     for _ in 0..3 {
-        put.push(log.blobs().put_soon(&segment(put.len() as u64)).unwrap());
+        put.push(log.blobs().put_unsynced(&segment(put.len() as u64)).unwrap());
     }
-    log.append(&[crate::pack::step(&mut session, put.clone()), session.ends()]).unwrap();
+    log.append(&[crate::pack::step(&mut session, put.clone()), session.turn_ended()]).unwrap();
     drop(log);
     let is_whole = |(n, blob): (u64, &BlobId)| journal.blob(id, *blob).is_ok_and(|read| read == segment(n));
     let whole = (0..).zip(&put).filter(|pair| is_whole(*pair)).count();
@@ -320,26 +319,26 @@ fn touch(journal: &FileJournal, session: SessionId) {
         let nobody = rustix::process::Uid::from_raw(65534);
         rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
     }
-    let told = |name: &str, result: Result<(), Error>| {
+    let told = |name: &str, result: Result<(), JournalError>| {
         say(format_args!(
             "{name}: {}",
             result.map_or_else(|error| kind(&error).to_owned(), |()| "fine".to_owned())
         ));
     };
-    told("create", journal.create(id(424_242)).map(|_| ()));
+    told("create", journal.create(sample_id(424_242)).map(|_| ()));
     told("open", journal.open(session, &mut |_| {}).map(|_| ()));
-    told("fork", journal.fork(session, Seq(1), id(424_243)));
+    told("fork", journal.fork(session, Seq(1), sample_id(424_243)));
     told("delete", journal.delete(session));
     told("read", crate::support::skim(journal, session).map(|_| ()));
     told("list", journal.list().map(|_| ()));
 }
 
-fn kind(error: &Error) -> &'static str {
+fn kind(error: &JournalError) -> &'static str {
     assert!(!error.to_string().is_empty() && !error.hint().is_empty());
     match error {
-        Error::NoSpace { .. } => "no space",
-        Error::ReadOnly { .. } => "read-only",
-        Error::PermissionDenied { .. } => "no permission",
+        JournalError::NoSpace { .. } => "no space",
+        JournalError::ReadOnly { .. } => "read-only",
+        JournalError::PermissionDenied { .. } => "no permission",
         _ => "something else",
     }
 }

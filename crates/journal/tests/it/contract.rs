@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use helve_journal::{Ending, Error, Journal, MAX_EVENT_BYTES, MemoryJournal};
+use helve_journal::{Journal, JournalError, LogReadEnd, MAX_EVENT_BYTES, MemoryJournal};
 use helve_protocol::*;
-use helve_testkit::{Session, every_kind, id};
+use helve_testkit::{SampleSession, sample_event_bodies, sample_id};
 use proptest::prelude::*;
 
 use crate::support::{file_journal, read_whole, skim, store_session};
@@ -32,10 +32,10 @@ fn what_was_appended_is_read_back() {
 #[test]
 fn a_session_goes_on_after_it_was_closed() {
     on_both(|journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         journal.create(session.id).unwrap().append(&[session.created()]).unwrap();
         let mut log = journal.open(session.id, &mut |_| {}).unwrap();
-        log.append(&[session.says("hello")]).unwrap();
+        log.append(&[session.user_message("hello")]).unwrap();
         log.sync().unwrap();
         drop(log);
         assert_eq!(read_whole(journal, session.id).len(), 2);
@@ -45,11 +45,11 @@ fn a_session_goes_on_after_it_was_closed() {
 #[test]
 fn what_is_not_there_is_not_found() {
     on_both(|journal| {
-        let nobody: SessionId = id(9);
-        assert!(matches!(journal.open(nobody, &mut |_| {}), Err(Error::NotFound(s)) if s == nobody));
-        assert!(matches!(skim(journal, nobody), Err(Error::NotFound(_))));
-        assert!(matches!(journal.delete(nobody), Err(Error::NotFound(_))));
-        assert!(matches!(journal.fork(nobody, Seq(1), id(10)), Err(Error::NotFound(_))));
+        let nobody: SessionId = sample_id(9);
+        assert!(matches!(journal.open(nobody, &mut |_| {}), Err(JournalError::NotFound(s)) if s == nobody));
+        assert!(matches!(skim(journal, nobody), Err(JournalError::NotFound(_))));
+        assert!(matches!(journal.delete(nobody), Err(JournalError::NotFound(_))));
+        assert!(matches!(journal.fork(nobody, Seq(1), sample_id(10)), Err(JournalError::NotFound(_))));
         assert_eq!(journal.list().unwrap(), []);
     });
 }
@@ -59,8 +59,8 @@ fn an_id_is_given_once() {
     on_both(|journal| {
         let events = store_session(journal, 1, 1);
         let session = events[0].session;
-        assert!(matches!(journal.create(session), Err(Error::Exists(_))));
-        assert!(matches!(journal.fork(session, Seq(2), session), Err(Error::Exists(_))));
+        assert!(matches!(journal.create(session), Err(JournalError::Exists(_))));
+        assert!(matches!(journal.fork(session, Seq(2), session), Err(JournalError::Exists(_))));
         assert_eq!(read_whole(journal, session), events);
     });
 }
@@ -68,32 +68,32 @@ fn an_id_is_given_once() {
 #[test]
 fn a_session_has_one_owner() {
     on_both(|journal| {
-        let log = journal.create(id(1)).unwrap();
-        let refused = journal.open(id(1), &mut |_| {});
-        assert!(matches!(refused, Err(Error::InUse { owner: Some(_), .. })));
-        assert!(matches!(journal.delete(id(1)), Err(Error::InUse { .. })));
+        let log = journal.create(sample_id(1)).unwrap();
+        let refused = journal.open(sample_id(1), &mut |_| {});
+        assert!(matches!(refused, Err(JournalError::InUse { owner: Some(_), .. })));
+        assert!(matches!(journal.delete(sample_id(1)), Err(JournalError::InUse { .. })));
         drop(log);
-        assert!(journal.open(id(1), &mut |_| {}).is_ok());
+        assert!(journal.open(sample_id(1), &mut |_| {}).is_ok());
     });
 }
 
 #[test]
 fn only_the_next_durable_events_of_the_session_are_taken_all_or_none() {
     on_both(|journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let mut log = journal.create(session.id).unwrap();
         let first = session.created();
-        let good = session.says("hello");
+        let good = session.user_message("hello");
         let mut stranger = good.clone();
-        stranger.session = id(2);
+        stranger.session = sample_id(2);
         let live = session.event(TextDelta { index: 0, text: "x".to_owned() });
         assert!(matches!(
             log.append(std::slice::from_ref(&good)),
-            Err(Error::OutOfOrder { found: Seq(2), .. })
+            Err(JournalError::OutOfOrder { found: Seq(2), .. })
         ));
-        assert!(matches!(log.append(&[first.clone(), first.clone()]), Err(Error::OutOfOrder { .. })));
-        assert!(matches!(log.append(&[first.clone(), stranger]), Err(Error::NotStorable { .. })));
-        assert!(matches!(log.append(&[first.clone(), live]), Err(Error::NotStorable { .. })));
+        assert!(matches!(log.append(&[first.clone(), first.clone()]), Err(JournalError::OutOfOrder { .. })));
+        assert!(matches!(log.append(&[first.clone(), stranger]), Err(JournalError::NotStorable { .. })));
+        assert!(matches!(log.append(&[first.clone(), live]), Err(JournalError::NotStorable { .. })));
         log.append(&[]).unwrap();
         assert_eq!(log.last(), Seq::START);
         log.append(&[first, good]).unwrap();
@@ -104,11 +104,11 @@ fn only_the_next_durable_events_of_the_session_are_taken_all_or_none() {
 #[test]
 fn an_event_is_no_place_for_a_huge_payload() {
     on_both(|journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let mut log = journal.create(session.id).unwrap();
         let first = session.created();
-        let huge = session.says(&"x".repeat(MAX_EVENT_BYTES));
-        assert!(matches!(log.append(&[first.clone(), huge]), Err(Error::TooLarge { .. })));
+        let huge = session.user_message(&"x".repeat(MAX_EVENT_BYTES));
+        assert!(matches!(log.append(&[first.clone(), huge]), Err(JournalError::TooLarge { .. })));
         log.append(&[first]).unwrap();
     });
 }
@@ -116,7 +116,7 @@ fn an_event_is_no_place_for_a_huge_payload() {
 #[test]
 fn a_blob_comes_back_and_must_be_there_before_it_is_named() {
     on_both(|journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let mut log = journal.create(session.id).unwrap();
         let content = "a long output\n".repeat(10_000).into_bytes();
         let missing = BlobId::from_hash([7; 32]);
@@ -126,12 +126,12 @@ fn a_blob_comes_back_and_must_be_there_before_it_is_named() {
             content: blob,
         };
         let first = session.created();
-        let says = |session: &mut Session, blob| {
-            session.event(UserMessage { message: id(5), parts: vec![Part::File(names(blob))] })
+        let says = |session: &mut SampleSession, blob| {
+            session.event(UserMessage { message: sample_id(5), parts: vec![MessagePart::File(names(blob))] })
         };
         let bad = says(&mut session.clone(), missing);
         assert!(
-            matches!(log.append(&[first.clone(), bad]), Err(Error::BlobMissing(blob)) if blob == missing)
+            matches!(log.append(&[first.clone(), bad]), Err(JournalError::BlobMissing(blob)) if blob == missing)
         );
         let blob = log.blobs().put(&content).unwrap();
         assert_eq!(log.blobs().put(&content).unwrap(), blob);
@@ -139,7 +139,7 @@ fn a_blob_comes_back_and_must_be_there_before_it_is_named() {
         assert_eq!(log.blobs().get(blob).unwrap(), content);
         drop(log);
         assert_eq!(journal.blob(session.id, blob).unwrap(), content);
-        assert!(matches!(journal.blob(session.id, missing), Err(Error::BlobMissing(_))));
+        assert!(matches!(journal.blob(session.id, missing), Err(JournalError::BlobMissing(_))));
         let empty = journal.open(session.id, &mut |_| {}).unwrap().blobs().put(b"").unwrap();
         assert_eq!(journal.blob(session.id, empty).unwrap(), b"");
     });
@@ -148,9 +148,9 @@ fn a_blob_comes_back_and_must_be_there_before_it_is_named() {
 #[test]
 fn what_was_put_soon_may_be_named_at_once() {
     on_both(|journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let mut log = journal.create(session.id).unwrap();
-        let segment = log.blobs().put_soon(b"a segment").unwrap();
+        let segment = log.blobs().put_unsynced(b"a segment").unwrap();
         assert_eq!(log.blobs().put(b"a segment").unwrap(), segment);
         log.append(&[session.created(), crate::pack::step(&mut session, vec![segment])]).unwrap();
         assert_eq!(log.blobs().get(segment).unwrap(), b"a segment");
@@ -162,7 +162,7 @@ fn what_was_put_soon_may_be_named_at_once() {
 #[test]
 fn the_same_payload_may_be_put_by_many_at_once() {
     on_both(|journal| {
-        let blobs = journal.create(id(1)).unwrap().blobs();
+        let blobs = journal.create(sample_id(1)).unwrap().blobs();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -187,17 +187,17 @@ fn reading_begins_and_ends_where_one_likes() {
             told.push(event);
             if told.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        assert_eq!((told.as_slice(), ending.unwrap()), (&events[3..5], Ending::Stopped));
+        assert_eq!((told.as_slice(), ending.unwrap()), (&events[3..5], LogReadEnd::Stopped));
         let ending = journal.read(session, Seq(1000), &mut |event| panic!("{event}")).unwrap();
-        assert_eq!(ending, Ending::Whole);
+        assert_eq!(ending, LogReadEnd::Whole);
     });
 }
 
 /// A tool call with an input that is nested so deep.
-fn nested(session: &mut Session, depth: usize) -> Event {
+fn nested(session: &mut SampleSession, depth: usize) -> SessionEvent {
     let input = serde_json::from_str(&format!("{}1{}", "[".repeat(depth), "]".repeat(depth))).unwrap();
     let tool = ToolPart {
-        call: id(9),
+        call: sample_id(9),
         name: "x".to_owned(),
         input,
         wire_id: None,
@@ -205,8 +205,8 @@ fn nested(session: &mut Session, depth: usize) -> Event {
         state: ToolState::Pending,
     };
     session.event(ResponseEnded {
-        message: id(8),
-        parts: vec![Part::Tool(Box::new(tool))],
+        message: sample_id(8),
+        parts: vec![MessagePart::Tool(Box::new(tool))],
         stop: StopReason::ToolUse,
     })
 }
@@ -214,13 +214,13 @@ fn nested(session: &mut Session, depth: usize) -> Event {
 #[test]
 fn what_could_not_be_read_again_is_not_acknowledged() {
     on_both(|journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let mut log = journal.create(session.id).unwrap();
         let deep = nested(&mut session.clone(), 120);
-        assert!(matches!(log.append(&[deep]), Err(Error::TooDeep { .. })));
+        assert!(matches!(log.append(&[deep]), Err(JournalError::TooDeep { .. })));
         let data = serde_json::value::RawValue::from_string("{\n}".to_owned()).unwrap();
-        let broken = session.clone().event(Body::Unknown(Unknown { kind: "x".to_owned(), data }));
-        assert!(matches!(log.append(&[broken]), Err(Error::NotStorable { .. })));
+        let broken = session.clone().event(EventBody::Unknown(UnknownEvent { kind: "x".to_owned(), data }));
+        assert!(matches!(log.append(&[broken]), Err(JournalError::NotStorable { .. })));
         let fine = nested(&mut session, 90);
         log.append(std::slice::from_ref(&fine)).unwrap();
         assert_eq!(read_whole(journal, session.id), [fine]);
@@ -239,14 +239,14 @@ proptest! {
         number: f64,
     ) {
         on_both(|journal| {
-            let mut session = Session::new(id(1));
+            let mut session = SampleSession::new(sample_id(1));
             let mut log = journal.create(session.id).unwrap();
             let mut stored = Vec::new();
             let unknown = serde_json::value::to_raw_value(&(number, &texts)).unwrap();
-            let mut candidates: Vec<Body> = texts.iter().map(|text| session.clone().says(text).body).collect();
+            let mut candidates: Vec<EventBody> = texts.iter().map(|text| session.clone().user_message(text).body).collect();
             candidates.push(nested(&mut session.clone(), depth).body);
-            candidates.push(Body::Unknown(Unknown { kind: kind.clone(), data: unknown }));
-            candidates.extend(every_kind().into_iter().filter(|body| body.blobs().is_empty()));
+            candidates.push(EventBody::Unknown(UnknownEvent { kind: kind.clone(), data: unknown }));
+            candidates.extend(sample_event_bodies().into_iter().filter(|body| body.blobs().is_empty()));
             for body in candidates {
                 let mut next = session.clone();
                 let mut event = next.event(body);
@@ -270,31 +270,34 @@ fn a_fork_shares_the_past_and_goes_its_own_way() {
         let parent = events[0].session;
         let mut log = journal.open(parent, &mut |_| {}).unwrap();
         let blob = log.blobs().put(b"seen by both").unwrap();
-        let mut elder = Session::new(parent);
+        let mut elder = SampleSession::new(parent);
         elder.last = log.last();
-        log.append(&[elder.says("only in the parent")]).unwrap();
+        log.append(&[elder.user_message("only in the parent")]).unwrap();
         // The parent may be at work meanwhile.
-        journal.fork(parent, Seq(5), id(2)).unwrap();
+        journal.fork(parent, Seq(5), sample_id(2)).unwrap();
         drop(log);
 
-        let mut session = Session::new(id(2));
+        let mut session = SampleSession::new(sample_id(2));
         session.last = Seq(5);
         let mut told = Vec::new();
-        let mut log = journal.open(id(2), &mut |event| told.push(event)).unwrap();
+        let mut log = journal.open(sample_id(2), &mut |event| told.push(event)).unwrap();
         assert_eq!(told, events[..5]);
-        let own = session.says("only in the fork");
+        let own = session.user_message("only in the fork");
         log.append(std::slice::from_ref(&own)).unwrap();
         assert_eq!(log.blobs().get(blob).unwrap(), b"seen by both");
         drop(log);
-        assert_eq!(read_whole(journal, id(2)), [&events[..5], std::slice::from_ref(&own)].concat());
+        assert_eq!(read_whole(journal, sample_id(2)), [&events[..5], std::slice::from_ref(&own)].concat());
         assert_eq!(read_whole(journal, parent).len(), events.len() + 1);
 
-        journal.fork(id(2), Seq(6), id(3)).unwrap();
-        journal.fork(id(2), Seq(3), id(4)).unwrap();
-        assert_eq!(read_whole(journal, id(3)), read_whole(journal, id(2)));
-        assert_eq!(read_whole(journal, id(4)), events[..3]);
-        assert!(matches!(journal.fork(id(2), Seq(7), id(5)), Err(Error::NoSuchEvent { last: Seq(6), .. })));
-        assert!(matches!(journal.fork(parent, Seq(0), id(5)), Err(Error::NoSuchEvent { .. })));
+        journal.fork(sample_id(2), Seq(6), sample_id(3)).unwrap();
+        journal.fork(sample_id(2), Seq(3), sample_id(4)).unwrap();
+        assert_eq!(read_whole(journal, sample_id(3)), read_whole(journal, sample_id(2)));
+        assert_eq!(read_whole(journal, sample_id(4)), events[..3]);
+        assert!(matches!(
+            journal.fork(sample_id(2), Seq(7), sample_id(5)),
+            Err(JournalError::NoSuchEvent { last: Seq(6), .. })
+        ));
+        assert!(matches!(journal.fork(parent, Seq(0), sample_id(5)), Err(JournalError::NoSuchEvent { .. })));
     });
 }
 
@@ -303,12 +306,14 @@ fn a_session_with_forks_is_not_deleted() {
     on_both(|journal| {
         let events = store_session(journal, 1, 1);
         let parent = events[0].session;
-        journal.fork(parent, Seq(2), id(2)).unwrap();
-        assert!(matches!(journal.delete(parent), Err(Error::HasForks { forks, .. }) if forks == [id(2)]));
-        assert_eq!(read_whole(journal, id(2)), events[..2]);
-        journal.delete(id(2)).unwrap();
+        journal.fork(parent, Seq(2), sample_id(2)).unwrap();
+        assert!(
+            matches!(journal.delete(parent), Err(JournalError::HasForks { forks, .. }) if forks == [sample_id(2)])
+        );
+        assert_eq!(read_whole(journal, sample_id(2)), events[..2]);
+        journal.delete(sample_id(2)).unwrap();
         journal.delete(parent).unwrap();
-        assert!(matches!(skim(journal, parent), Err(Error::NotFound(_))));
+        assert!(matches!(skim(journal, parent), Err(JournalError::NotFound(_))));
         assert_eq!(journal.list().unwrap(), []);
     });
 }
@@ -318,7 +323,7 @@ fn the_list_says_what_each_session_is_about() {
     on_both(|journal| {
         store_session(journal, 1, 2);
         let events = store_session(journal, 2, 3);
-        journal.fork(events[0].session, Seq(4), id(3)).unwrap();
+        journal.fork(events[0].session, Seq(4), sample_id(3)).unwrap();
         let list = journal.list().unwrap();
         assert_eq!(list.len(), 3);
         let of = |session: SessionId| list.iter().find(|summary| summary.session == session).unwrap();
@@ -327,7 +332,7 @@ fn the_list_says_what_each_session_is_about() {
         assert_eq!(second.workspace, "/home/user/project");
         assert_eq!(second.cost.to_string(), "$0.036");
         assert_eq!(second.last, events.last().unwrap().seq);
-        let fork = of(id(3));
+        let fork = of(sample_id(3));
         assert_eq!(fork.forked_from, Some((events[0].session, Seq(4))));
         assert_eq!(fork.title, "question 0 of session 2");
         assert_eq!(fork.cost, Cost::ZERO, "what the parent paid is not paid again");

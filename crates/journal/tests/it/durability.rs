@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use helve_journal::{FileJournal, Journal};
-use helve_protocol::Event;
-use helve_testkit::{Session, id, skip};
+use helve_protocol::SessionEvent;
+use helve_testkit::{SampleSession, sample_id, skip};
 
 use crate::child;
 use crate::support::log_path;
@@ -20,7 +20,7 @@ fn traced_calls(role: &str, root: &Path) -> Option<Vec<String>> {
     let path = trace.to_str().unwrap();
     let calls = "trace=write,pwrite64,writev,copy_file_range,sendfile,ftruncate,fsync,fdatasync,link,linkat,rename,renameat,renameat2";
     let strace = ["strace", "-f", "-y", "-s", "100000", "-e", calls, "-o", path];
-    let output = child::role(&strace, role, root, id(1)).output().unwrap();
+    let output = child::role(&strace, role, root, sample_id(1)).output().unwrap();
     let Ok(text) = std::fs::read_to_string(&trace) else {
         skip("durability", "strace may not trace here");
         return None;
@@ -104,11 +104,11 @@ fn what_must_be_safe_is_synced_before_it_is_acknowledged() {
 fn what_is_mended_is_safe_before_it_takes_its_place() {
     let root = tempfile::tempdir().unwrap();
     let journal = FileJournal::new(root.path().join("home"));
-    let mut session = Session::new(id(1));
-    let events: Vec<Event> =
-        std::iter::once(session.created()).chain((0..9).map(|_| session.says("hello"))).collect();
-    journal.create(id(1)).unwrap().append(&events).unwrap();
-    let log = log_path(&root.path().join("home"), id(1));
+    let mut session = SampleSession::new(sample_id(1));
+    let events: Vec<SessionEvent> =
+        std::iter::once(session.created()).chain((0..9).map(|_| session.user_message("hello"))).collect();
+    journal.create(sample_id(1)).unwrap().append(&events).unwrap();
+    let log = log_path(&root.path().join("home"), sample_id(1));
     let mut torn = std::fs::read(&log).unwrap();
     torn.extend(b"{\"seq\":");
     std::fs::write(&log, torn).unwrap();
@@ -138,7 +138,7 @@ fn said_without_syncs(role: &str) -> Option<Vec<String>> {
     let root = tempfile::tempdir().unwrap();
     let strace =
         ["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:error=EIO"];
-    let mut child = child::role(&strace, role, root.path(), id(1)).spawn().unwrap();
+    let mut child = child::role(&strace, role, root.path(), sample_id(1)).spawn().unwrap();
     let said: Vec<String> = child::lines(&mut child).collect();
     assert!(child.wait().unwrap().success(), "{said:?}");
     Some(said)
@@ -161,9 +161,9 @@ fn a_failed_sync_of_the_pack_does_so_too_and_nothing_is_written() {
 fn what_a_killed_process_left_of_a_payload_is_removed() {
     let root = tempfile::tempdir().unwrap();
     let journal = FileJournal::new(root.path().join("home"));
-    journal.create(id(1)).unwrap().blobs().put(b"content").unwrap();
-    let blobs = log_path(&root.path().join("home"), id(1)).with_file_name("blobs");
+    journal.create(sample_id(1)).unwrap().blobs().put(b"content").unwrap();
+    let blobs = log_path(&root.path().join("home"), sample_id(1)).with_file_name("blobs");
     std::fs::write(blobs.join(".unfinished-x"), b"half").unwrap();
-    journal.open(id(1), &mut |_| {}).unwrap();
+    journal.open(sample_id(1), &mut |_| {}).unwrap();
     assert_eq!(std::fs::read_dir(blobs).unwrap().count(), 1);
 }

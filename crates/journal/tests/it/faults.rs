@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use helve_journal::{Ending, Error, FileJournal, Finding, Flaw, Journal};
-use helve_protocol::{Event, Seq, SessionId};
-use helve_testkit::{Session, id, skip};
+use helve_journal::{FileJournal, Journal, JournalError, JournalFinding, LogFlaw, LogReadEnd};
+use helve_protocol::{Seq, SessionEvent, SessionId};
+use helve_testkit::{SampleSession, sample_id, skip};
 
 use crate::child;
 use crate::support::{file_journal, log_path, read, read_whole, store_session};
@@ -33,7 +33,7 @@ fn with_mount(test: &str, role: &str, session: SessionId, root: &Path, script: &
 fn a_full_disk_is_told_and_nothing_is_lost() {
     let root = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=256k tmpfs HOME";
-    let Some(said) = with_mount("a_full_disk", "fill", id(1), root.path(), script) else { return };
+    let Some(said) = with_mount("a_full_disk", "fill", sample_id(1), root.path(), script) else { return };
     let [full, blob, on, read] = said.as_slice() else { panic!("{said:?}") };
     assert!(full.ends_with(": no space"), "{said:?}");
     assert_eq!(blob, "blob: no space");
@@ -47,7 +47,8 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
 fn a_disk_full_of_segments_is_told_and_none_is_lost() {
     let root = tempfile::tempdir().unwrap();
     let script = "mount -t tmpfs -o size=256k tmpfs HOME";
-    let Some(said) = with_mount("a_disk_full_of_segments", "fill-pack", id(1), root.path(), script) else {
+    let Some(said) = with_mount("a_disk_full_of_segments", "fill-pack", sample_id(1), root.path(), script)
+    else {
         return;
     };
     let [full, read] = said.as_slice() else { panic!("{said:?}") };
@@ -98,42 +99,42 @@ fn a_folder_of_somebody_else_is_told() {
 #[test]
 fn a_session_removed_underneath_is_told_at_once() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let mut log = journal.create(session.id).unwrap();
     log.append(&[session.created()]).unwrap();
     fs::remove_dir_all(root.path().join("sessions")).unwrap();
     let blob = log.blobs().put(b"content").unwrap_err();
-    assert!(matches!(blob.0.downcast_ref(), Some(Error::Gone { .. })), "{blob}");
-    let segment = log.blobs().put_soon(b"segment").unwrap_err();
-    assert!(matches!(segment.0.downcast_ref(), Some(Error::Gone { .. })), "{segment}");
-    let refused = log.append(&[session.says("hello")]);
-    assert!(matches!(refused, Err(Error::Gone { .. })), "{refused:?}");
-    let again = log.append(&[session.says("hello")]);
-    assert!(matches!(again, Err(Error::InDoubt { .. })), "{again:?}");
+    assert!(matches!(blob.0.downcast_ref(), Some(JournalError::Gone { .. })), "{blob}");
+    let segment = log.blobs().put_unsynced(b"segment").unwrap_err();
+    assert!(matches!(segment.0.downcast_ref(), Some(JournalError::Gone { .. })), "{segment}");
+    let refused = log.append(&[session.user_message("hello")]);
+    assert!(matches!(refused, Err(JournalError::Gone { .. })), "{refused:?}");
+    let again = log.append(&[session.user_message("hello")]);
+    assert!(matches!(again, Err(JournalError::InDoubt { .. })), "{again:?}");
 }
 
 /// Checks what must hold for one damaged session among healthy ones.
 fn assert_contained(
     journal: &FileJournal,
     damaged: SessionId,
-    original: &[Event],
-    healthy: &[Event],
+    original: &[SessionEvent],
+    healthy: &[SessionEvent],
 ) -> String {
     let what = match read(journal, damaged) {
         Ok((events, ending)) => {
             assert_eq!(events, original[..events.len()], "what is told is what was written");
             match ending {
-                Ending::Damaged(damage) => {
+                LogReadEnd::Damaged(damage) => {
                     assert_eq!(damage.after.0, events.len() as u64);
                     let refused = journal.open(damaged, &mut |_| {}).err().unwrap();
-                    assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+                    assert!(matches!(refused, JournalError::Damaged { .. }), "{refused}");
                     damage.to_string()
                 }
                 other => format!("{other:?}"),
             }
         }
         Err(error) => {
-            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+            assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
             error.to_string()
         }
     };
@@ -188,7 +189,7 @@ fn a_log_cut_anywhere_is_read_up_to_there_and_goes_on() {
         if length < header {
             let error = read(&journal, session).unwrap_err();
             assert!(
-                matches!(&error, Error::Damaged { damage, .. } if damage.flaw == Flaw::Header),
+                matches!(&error, JournalError::Damaged { damage, .. } if damage.flaw == LogFlaw::Header),
                 "{error}"
             );
             continue;
@@ -198,16 +199,20 @@ fn a_log_cut_anywhere_is_read_up_to_there_and_goes_on() {
         let lacks_only_newline = bytes[length] == b'\n';
         assert_eq!(events.len(), newlines - 1 + usize::from(lacks_only_newline), "cut at {length}");
         let at_line_end = bytes[length - 1] == b'\n';
-        assert_eq!(ending == Ending::Whole, at_line_end || lacks_only_newline, "cut at {length}: {ending:?}");
+        assert_eq!(
+            ending == LogReadEnd::Whole,
+            at_line_end || lacks_only_newline,
+            "cut at {length}: {ending:?}"
+        );
 
         // Opening is slow for syncing, so it is tried at some places within a line and at all around its end.
         if length % 17 != 0 && !at_line_end && !lacks_only_newline {
             continue;
         }
-        let mut session = Session::new(session);
+        let mut session = SampleSession::new(session);
         session.last = Seq(events.len() as u64);
         let mut log = journal.open(session.id, &mut |_| {}).unwrap();
-        log.append(&[session.says("it goes on")]).unwrap();
+        log.append(&[session.user_message("it goes on")]).unwrap();
         drop(log);
         assert_eq!(read_whole(&journal, session.id).len(), events.len() + 1);
     }
@@ -223,7 +228,7 @@ fn zeros_at_the_end_are_a_torn_line() {
     bytes.extend([0; 300]);
     fs::write(&path, bytes).unwrap();
     let (events, ending) = read(&journal, original[0].session).unwrap();
-    assert_eq!((events, ending), (original, Ending::Torn { bytes: 300 }));
+    assert_eq!((events, ending), (original, LogReadEnd::Torn { bytes: 300 }));
 }
 
 #[test]
@@ -250,7 +255,7 @@ fn a_damaged_session_is_mended_and_the_damaged_file_is_kept() {
     bytes[middle] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let before = read(&journal, session).unwrap().0;
-    assert!(matches!(journal.examine(session)[..], [Finding::Damaged(_)]));
+    assert!(matches!(journal.examine(session)[..], [JournalFinding::Damaged(_)]));
 
     let repair = journal.repair(session).unwrap().unwrap();
     assert_eq!(fs::read(&repair.kept_as).unwrap(), bytes);
@@ -266,7 +271,7 @@ fn a_damaged_parent_is_told_by_the_fork() {
     let (root, journal) = file_journal();
     let original = store_session(&journal, 1, 4);
     let parent = original[0].session;
-    journal.fork(parent, Seq(6), id(2)).unwrap();
+    journal.fork(parent, Seq(6), sample_id(2)).unwrap();
     let path = log_path(root.path(), parent);
     let bytes = fs::read(&path).unwrap();
 
@@ -274,32 +279,36 @@ fn a_damaged_parent_is_told_by_the_fork() {
     let mut late = bytes.clone();
     late[end] ^= 1;
     fs::write(&path, late).unwrap();
-    assert_eq!(read_whole(&journal, id(2)), original[..6], "damage after the fork point is not the fork's");
+    assert_eq!(
+        read_whole(&journal, sample_id(2)),
+        original[..6],
+        "damage after the fork point is not the fork's"
+    );
 
     let mut early = bytes.clone();
     let line_of_event_3 =
         bytes.split_inclusive(|byte| *byte == b'\n').take(3).map(<[u8]>::len).sum::<usize>();
     early[line_of_event_3 + 10] ^= 1;
     fs::write(&path, early).unwrap();
-    let (events, ending) = read(&journal, id(2)).unwrap();
+    let (events, ending) = read(&journal, sample_id(2)).unwrap();
     assert_eq!(events, original[..2]);
-    assert!(matches!(ending, Ending::Damaged(_)), "{ending:?}");
+    assert!(matches!(ending, LogReadEnd::Damaged(_)), "{ending:?}");
 
     // Another history with the same numbers is not the parent's.
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    let mut impostor = Session::new(parent);
+    let mut impostor = SampleSession::new(parent);
     let mut log = journal.create(parent).unwrap();
     log.append(&[impostor.created()]).unwrap();
-    (0..9).for_each(|_| log.append(&[impostor.says("something else")]).unwrap());
-    let (_, ending) = read(&journal, id(2)).unwrap();
-    assert!(matches!(ending, Ending::Damaged(damage) if damage.flaw == Flaw::Parent));
+    (0..9).for_each(|_| log.append(&[impostor.user_message("something else")]).unwrap());
+    let (_, ending) = read(&journal, sample_id(2)).unwrap();
+    assert!(matches!(ending, LogReadEnd::Damaged(damage) if damage.flaw == LogFlaw::Parent));
 
     drop(log);
     fs::remove_dir_all(path.parent().unwrap()).unwrap();
-    let (_, ending) = read(&journal, id(2)).unwrap();
-    assert!(matches!(ending, Ending::Damaged(damage) if damage.flaw == Flaw::Parent));
-    let refused = journal.open(id(2), &mut |_| {}).err().unwrap();
-    assert!(matches!(refused, Error::Damaged { .. }), "{refused}");
+    let (_, ending) = read(&journal, sample_id(2)).unwrap();
+    assert!(matches!(ending, LogReadEnd::Damaged(damage) if damage.flaw == LogFlaw::Parent));
+    let refused = journal.open(sample_id(2), &mut |_| {}).err().unwrap();
+    assert!(matches!(refused, JournalError::Damaged { .. }), "{refused}");
 }
 
 #[test]
@@ -307,20 +316,23 @@ fn a_forks_own_events_are_told_whatever_its_parent_is() {
     let (root, journal) = file_journal();
     let original = store_session(&journal, 1, 4);
     let parent = original[0].session;
-    journal.fork(parent, Seq(6), id(2)).unwrap();
-    let mut session = Session::new(id(2));
+    journal.fork(parent, Seq(6), sample_id(2)).unwrap();
+    let mut session = SampleSession::new(sample_id(2));
     session.last = Seq(6);
-    let own = session.says("mine");
-    journal.open(id(2), &mut |_| {}).unwrap().append(std::slice::from_ref(&own)).unwrap();
+    let own = session.user_message("mine");
+    journal.open(sample_id(2), &mut |_| {}).unwrap().append(std::slice::from_ref(&own)).unwrap();
     let path = log_path(root.path(), parent);
     let mut bytes = fs::read(&path).unwrap();
     bytes[600] ^= 1;
     fs::write(&path, bytes).unwrap();
-    let (events, ending) = read(&journal, id(2)).unwrap();
+    let (events, ending) = read(&journal, sample_id(2)).unwrap();
     assert_eq!(events.last(), Some(&own));
-    assert!(matches!(ending, Ending::Damaged(damage) if damage.path == path), "it says which log is damaged");
-    assert!(matches!(journal.examine(id(2))[..], [Finding::ParentDamaged(_)]));
-    assert!(journal.repair(id(2)).unwrap().is_none());
+    assert!(
+        matches!(ending, LogReadEnd::Damaged(damage) if damage.path == path),
+        "it says which log is damaged"
+    );
+    assert!(matches!(journal.examine(sample_id(2))[..], [JournalFinding::ParentDamaged(_)]));
+    assert!(journal.repair(sample_id(2)).unwrap().is_none());
     let list = journal.list().unwrap();
     assert!(list.iter().all(|summary| summary.damage.is_some()), "{list:?}");
 }
@@ -328,13 +340,13 @@ fn a_forks_own_events_are_told_whatever_its_parent_is() {
 #[test]
 fn a_missing_or_damaged_blob_is_told() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let mut log = journal.create(session.id).unwrap();
     let content = log.blobs().put(&b"some output ".repeat(1000)).unwrap();
     let file =
         helve_protocol::FilePart { name: "out".to_owned(), media_type: "text/plain".to_owned(), content };
-    let part = helve_protocol::Part::File(file);
-    let named = session.event(helve_protocol::UserMessage { message: id(5), parts: vec![part] });
+    let part = helve_protocol::MessagePart::File(file);
+    let named = session.event(helve_protocol::UserMessage { message: sample_id(5), parts: vec![part] });
     log.append(&[named]).unwrap();
     assert!(journal.examine(session.id).is_empty());
 
@@ -352,13 +364,13 @@ fn a_missing_or_damaged_blob_is_told() {
         // A few bits of a compressed file mean nothing; what is told is never wrong.
         match journal.blob(session.id, content) {
             Ok(told) => assert_eq!(told, b"some output ".repeat(1000)),
-            Err(error) => assert!(matches!(error, Error::BlobDamaged(_)), "{error}"),
+            Err(error) => assert!(matches!(error, JournalError::BlobDamaged(_)), "{error}"),
         }
     }
     fs::write(&path, b"").unwrap();
-    assert!(matches!(journal.examine(session.id)[..], [Finding::Blob(Error::BlobDamaged(_))]));
+    assert!(matches!(journal.examine(session.id)[..], [JournalFinding::Blob(JournalError::BlobDamaged(_))]));
     fs::remove_file(&path).unwrap();
-    assert!(matches!(journal.examine(session.id)[..], [Finding::Blob(Error::BlobMissing(_))]));
+    assert!(matches!(journal.examine(session.id)[..], [JournalFinding::Blob(JournalError::BlobMissing(_))]));
 }
 
 #[test]
@@ -366,10 +378,10 @@ fn what_killed_processes_left_is_swept_and_a_forked_session_comes_back() {
     let (root, journal) = file_journal();
     let events = store_session(&journal, 1, 1);
     let parent = events[0].session;
-    journal.fork(parent, Seq(2), id(2)).unwrap();
+    journal.fork(parent, Seq(2), sample_id(2)).unwrap();
     let sessions = root.path().join("sessions");
-    fs::create_dir(sessions.join(format!(".new-{}", id::<SessionId>(5)))).unwrap();
-    fs::create_dir(sessions.join(format!(".deleted-{}", id::<SessionId>(6)))).unwrap();
+    fs::create_dir(sessions.join(format!(".new-{}", sample_id::<SessionId>(5)))).unwrap();
+    fs::create_dir(sessions.join(format!(".deleted-{}", sample_id::<SessionId>(6)))).unwrap();
     fs::rename(sessions.join(parent.to_string()), sessions.join(format!(".deleted-{parent}"))).unwrap();
     assert_eq!(journal.sweep().unwrap(), 2);
     assert_eq!(read_whole(&journal, parent), events);
@@ -380,7 +392,7 @@ fn what_killed_processes_left_is_swept_and_a_forked_session_comes_back() {
     left.sort();
     assert_eq!(
         left,
-        [".lock".to_owned(), ".open".to_owned(), id::<SessionId>(2).to_string(), parent.to_string()]
+        [".lock".to_owned(), ".open".to_owned(), sample_id::<SessionId>(2).to_string(), parent.to_string()]
     );
 }
 
@@ -407,7 +419,7 @@ fn a_session_in_use_is_not_repaired() {
     let mut bytes = fs::read(&path).unwrap();
     bytes[900] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    assert!(matches!(journal.repair(session), Err(Error::InUse { .. })));
+    assert!(matches!(journal.repair(session), Err(JournalError::InUse { .. })));
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
@@ -431,27 +443,27 @@ fn a_torn_line_is_set_aside_whole() {
 #[test]
 fn a_log_that_lives_on_under_another_name_is_gone() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let mut log = journal.create(session.id).unwrap();
     log.append(&[session.created()]).unwrap();
     let path = log_path(root.path(), session.id);
     fs::hard_link(&path, root.path().join("backup")).unwrap();
     fs::remove_file(&path).unwrap();
-    let refused = log.append(&[session.ends()]);
-    assert!(matches!(refused, Err(Error::Gone { .. })), "{refused:?}");
+    let refused = log.append(&[session.turn_ended()]);
+    assert!(matches!(refused, Err(JournalError::Gone { .. })), "{refused:?}");
 }
 
 #[test]
 fn a_parent_is_not_deleted_while_a_fork_of_a_newer_version_lives_on_it() {
     let (root, journal) = file_journal();
     let parent = store_session(&journal, 1, 1)[0].session;
-    journal.fork(parent, Seq(2), id(2)).unwrap();
-    let path = log_path(root.path(), id(2));
+    journal.fork(parent, Seq(2), sample_id(2)).unwrap();
+    let path = log_path(root.path(), sample_id(2));
     let header = fs::read_to_string(&path).unwrap();
     let (object, _) = header.split_once(",\"hash\"").unwrap();
     let object = format!("{}}}", object.replace("\"version\":1", "\"version\":7"));
     fs::write(&path, crate::format::sealed([0; 32], &object).0).unwrap();
-    assert!(matches!(journal.delete(parent), Err(Error::HasForks { .. })));
+    assert!(matches!(journal.delete(parent), Err(JournalError::HasForks { .. })));
 }
 
 #[test]
@@ -460,18 +472,18 @@ fn a_fork_and_a_deletion_at_once_leave_no_orphan() {
     let (mut forked, mut deleted) = (0, 0);
     for race in 0..200 {
         let parent = store_session(&journal, race, 1)[0].session;
-        let child = id(race + 1);
+        let child = sample_id(race + 1);
         let (fork, delete) = std::thread::scope(|scope| {
             let fork = scope.spawn(|| journal.fork(parent, Seq(2), child));
             let delete = scope.spawn(|| journal.delete(parent));
             (fork.join().unwrap(), delete.join().unwrap())
         });
         match (&fork, &delete) {
-            (Ok(()), Err(Error::HasForks { .. })) => assert_eq!(read_whole(&journal, child).len(), 2),
-            (Err(_), Ok(())) => assert!(matches!(read(&journal, child), Err(Error::NotFound(_)))),
+            (Ok(()), Err(JournalError::HasForks { .. })) => assert_eq!(read_whole(&journal, child).len(), 2),
+            (Err(_), Ok(())) => assert!(matches!(read(&journal, child), Err(JournalError::NotFound(_)))),
             // Each saw the other and gave way.
-            (Err(Error::NotFound(_)), Err(Error::HasForks { .. })) => {
-                assert!(matches!(read(&journal, child), Err(Error::NotFound(_))));
+            (Err(JournalError::NotFound(_)), Err(JournalError::HasForks { .. })) => {
+                assert!(matches!(read(&journal, child), Err(JournalError::NotFound(_))));
             }
             both => panic!("race {race}: {both:?}"),
         }

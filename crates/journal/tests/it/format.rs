@@ -1,8 +1,8 @@
 //! The written form, checked by a second implementation of its description in `docs/reference/journal.md`.
 
-use helve_journal::{Ending, Error, Flaw, Journal};
+use helve_journal::{Journal, JournalError, LogFlaw, LogReadEnd};
 use helve_protocol::{Seq, SessionId};
-use helve_testkit::id;
+use helve_testkit::sample_id;
 use serde_json::Value;
 
 use crate::support::{file_journal, log_path, skim, store_session};
@@ -50,17 +50,17 @@ fn a_sealed_line_must_also_be_the_next_one_of_this_session() {
         )
     };
     let own = session.to_string();
-    let stranger = id::<SessionId>(77).to_string();
+    let stranger = sample_id::<SessionId>(77).to_string();
     for (object, expected) in [
         (event(next, &own), None),
-        (event(next + 1, &own), Some(Flaw::Order)),
-        (event(next - 1, &own), Some(Flaw::Order)),
-        (event(next, &stranger), Some(Flaw::Session)),
-        (format!(r#"{{"seq":{next},"no":"event"}}"#), Some(Flaw::Event)),
+        (event(next + 1, &own), Some(LogFlaw::Order)),
+        (event(next - 1, &own), Some(LogFlaw::Order)),
+        (event(next, &stranger), Some(LogFlaw::Session)),
+        (format!(r#"{{"seq":{next},"no":"event"}}"#), Some(LogFlaw::Event)),
     ] {
         std::fs::write(&path, [text.as_str(), &sealed(tip, &object).0].concat()).unwrap();
         let found = match skim(&journal, session).unwrap() {
-            Ending::Damaged(damage) => Some(damage.flaw),
+            LogReadEnd::Damaged(damage) => Some(damage.flaw),
             _ => None,
         };
         assert_eq!(found, expected, "{object}");
@@ -72,10 +72,10 @@ fn a_sealed_line_must_also_be_the_next_one_of_this_session() {
 fn a_fork_names_its_parent_and_the_parents_hash() {
     let (root, journal) = file_journal();
     let events = store_session(&journal, 1, 2);
-    journal.fork(events[0].session, Seq(3), id(2)).unwrap();
+    journal.fork(events[0].session, Seq(3), sample_id(2)).unwrap();
     let parent = std::fs::read_to_string(log_path(root.path(), events[0].session)).unwrap();
     let third: Value = serde_json::from_str(parent.lines().nth(3).unwrap()).unwrap();
-    let fork = std::fs::read_to_string(log_path(root.path(), id(2))).unwrap();
+    let fork = std::fs::read_to_string(log_path(root.path(), sample_id(2))).unwrap();
     let header: Value = serde_json::from_str(&fork).unwrap();
     assert_eq!(header["forked_from"]["session"], events[0].session.to_string());
     assert_eq!(header["forked_from"]["seq"], 3);
@@ -91,7 +91,7 @@ fn a_newer_format_is_refused_by_name() {
     std::fs::write(log_path(root.path(), session), line).unwrap();
     for refused in [journal.open(session, &mut |_| {}).err(), skim(&journal, session).err()] {
         let refused = refused.unwrap();
-        assert!(matches!(refused, Error::ForeignVersion { found: 2, .. }), "{refused}");
+        assert!(matches!(refused, JournalError::ForeignVersion { found: 2, .. }), "{refused}");
     }
     assert!(journal.list().unwrap()[0].damage.as_deref().unwrap().contains("format 2"));
 }

@@ -3,9 +3,9 @@
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use helve_journal::{Ending, FileJournal, Journal};
-use helve_protocol::{BlobId, Body, Event, Part, Seq};
-use helve_testkit::id;
+use helve_journal::{FileJournal, Journal, LogReadEnd};
+use helve_protocol::{BlobId, EventBody, MessagePart, Seq, SessionEvent};
+use helve_testkit::sample_id;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::child::{self, blob_of, segments_of, text_of};
@@ -26,7 +26,7 @@ fn killed_at_random_moments_nothing_acknowledged_is_lost() {
         if kill % KILLS_PER_SESSION == 0 {
             acknowledged = Seq::START;
         }
-        let session = id(u64::from(kill / KILLS_PER_SESSION) + 1);
+        let session = sample_id(u64::from(kill / KILLS_PER_SESSION) + 1);
         let mut child = child::role(&[], "append", root.path(), session).spawn().unwrap();
         let mut said = child::lines(&mut child);
         // Some before the session is open or before anything is acknowledged, most while it is written to.
@@ -53,8 +53,8 @@ fn killed_at_random_moments_nothing_acknowledged_is_lost() {
             continue;
         }
         let (events, ending) = read.unwrap();
-        assert!(!matches!(ending, Ending::Damaged(_)), "after kill {kill}: {ending:?}");
-        torn += u32::from(matches!(ending, Ending::Torn { .. }));
+        assert!(!matches!(ending, LogReadEnd::Damaged(_)), "after kill {kill}: {ending:?}");
+        torn += u32::from(matches!(ending, LogReadEnd::Torn { .. }));
         assert!(events.len() as u64 >= acknowledged.0, "kill {kill}: {} of {acknowledged}", events.len());
         events.iter().for_each(|event| assert_as_written(&journal, event));
         let mut reopened = Vec::new();
@@ -66,10 +66,10 @@ fn killed_at_random_moments_nothing_acknowledged_is_lost() {
 }
 
 /// Each event tells by its number what must be in it.
-fn assert_as_written(journal: &FileJournal, event: &Event) {
+fn assert_as_written(journal: &FileJournal, event: &SessionEvent) {
     let message = match &event.body {
-        Body::UserMessage(message) => message,
-        Body::StepStarted(step) => {
+        EventBody::UserMessage(message) => message,
+        EventBody::StepStarted(step) => {
             let read = |blob: &BlobId| journal.blob(event.session, *blob).unwrap();
             assert_eq!(step.segments.iter().map(read).collect::<Vec<_>>(), segments_of(event.seq.0));
             return;
@@ -77,8 +77,8 @@ fn assert_as_written(journal: &FileJournal, event: &Event) {
         _ => return,
     };
     match &message.parts[0] {
-        Part::Text(text) => assert_eq!(text.text, text_of(event.seq.0)),
-        Part::File(file) => {
+        MessagePart::Text(text) => assert_eq!(text.text, text_of(event.seq.0)),
+        MessagePart::File(file) => {
             let content = journal.blob(event.session, file.content).unwrap();
             assert_eq!(content, blob_of(event.seq.0).into_bytes());
         }

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use helve_journal::{Error, FileJournal, Journal};
-use helve_testkit::id;
+use helve_journal::{FileJournal, Journal, JournalError};
+use helve_testkit::sample_id;
 
 use crate::child;
 use crate::support::{file_journal, read_whole, store_session};
@@ -21,8 +21,11 @@ fn a_second_process_is_refused_until_the_first_is_killed() {
     assert_eq!(said.next().as_deref(), Some("owns"));
 
     let refused = journal.open(session, &mut |_| {}).err().unwrap();
-    assert!(matches!(&refused, Error::InUse { owner: Some(pid), .. } if *pid == child.id()), "{refused}");
-    assert!(matches!(journal.delete(session), Err(Error::InUse { .. })));
+    assert!(
+        matches!(&refused, JournalError::InUse { owner: Some(pid), .. } if *pid == child.id()),
+        "{refused}"
+    );
+    assert!(matches!(journal.delete(session), Err(JournalError::InUse { .. })));
     assert_eq!(read_whole(&journal, session), events, "anybody may read");
 
     child.kill().unwrap();
@@ -69,7 +72,7 @@ fn a_thousand_races_have_one_winner_each() {
     let journal = FileJournal::new(root.path().join("home"));
     let sessions: Vec<_> = (0..5).map(|n| store_session(&journal, n, 1)[0].session).collect();
     let start = || {
-        let mut child = child::role(&[], "race", root.path(), id(1)).spawn().unwrap();
+        let mut child = child::role(&[], "race", root.path(), sample_id(1)).spawn().unwrap();
         let said = Box::new(child::lines(&mut child));
         Racer { child, said }
     };

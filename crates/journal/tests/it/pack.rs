@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helve_journal::{Error, FileJournal, Finding, Journal, SessionLog};
-use helve_protocol::{BlobId, Event, ModelName, Seq, SessionId, StepStarted};
-use helve_testkit::{Session, id};
+use helve_journal::{FileJournal, Journal, JournalError, JournalFinding, SessionLog};
+use helve_protocol::{BlobId, ModelName, Seq, SessionEvent, SessionId, StepStarted};
+use helve_testkit::{SampleSession, sample_id};
 
 use crate::support::{file_journal, log_path, noise, read_whole, store_session};
 
@@ -18,7 +18,7 @@ fn blobs_folder(root: &Path, session: SessionId) -> PathBuf {
 }
 
 /// A request that is made of these segments.
-pub(crate) fn step(session: &mut Session, segments: Vec<BlobId>) -> Event {
+pub(crate) fn step(session: &mut SampleSession, segments: Vec<BlobId>) -> SessionEvent {
     let (message, request) = (session.draw(), session.draw());
     session.event(StepStarted {
         message,
@@ -43,11 +43,11 @@ fn contents() -> Vec<Vec<u8>> {
 }
 
 fn put_all(log: &dyn SessionLog, contents: &[Vec<u8>]) -> Vec<BlobId> {
-    contents.iter().map(|content| log.blobs().put_soon(content).unwrap()).collect()
+    contents.iter().map(|content| log.blobs().put_unsynced(content).unwrap()).collect()
 }
 
 /// A session with one request of some segments. Gives their names.
-fn store(journal: &FileJournal, session: &mut Session, contents: &[Vec<u8>]) -> Vec<BlobId> {
+fn store(journal: &FileJournal, session: &mut SampleSession, contents: &[Vec<u8>]) -> Vec<BlobId> {
     let mut log = journal.create(session.id).unwrap();
     let blobs = put_all(&*log, contents);
     log.append(&[session.created(), step(session, blobs.clone())]).unwrap();
@@ -68,7 +68,7 @@ fn unreadable(journal: &FileJournal, session: SessionId, blobs: &[BlobId], conte
             false
         }
         Err(error) => {
-            assert!(matches!(error, Error::BlobDamaged(_) | Error::BlobMissing(_)), "{error}");
+            assert!(matches!(error, JournalError::BlobDamaged(_) | JournalError::BlobMissing(_)), "{error}");
             true
         }
     };
@@ -78,7 +78,7 @@ fn unreadable(journal: &FileJournal, session: SessionId, blobs: &[BlobId], conte
 #[test]
 fn segments_share_one_file_and_each_is_stored_once() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     let blobs = store(&journal, &mut session, &contents);
     assert!(!blobs_folder(root.path(), session.id).exists());
@@ -97,7 +97,7 @@ fn segments_share_one_file_and_each_is_stored_once() {
     let file = log.blobs().put(b"first in a file").unwrap();
     drop(log);
     let log = journal.open(session.id, &mut |_| {}).unwrap();
-    assert_eq!(log.blobs().put_soon(b"first in a file").unwrap(), file);
+    assert_eq!(log.blobs().put_unsynced(b"first in a file").unwrap(), file);
     assert_eq!(length(), before, "what is in a file needs no frame");
     drop(log);
     assert!(journal.examine(session.id).is_empty());
@@ -109,7 +109,7 @@ fn segments_share_one_file_and_each_is_stored_once() {
 #[test]
 fn a_pack_cut_anywhere_keeps_what_is_whole_and_goes_on() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     let blobs = store(&journal, &mut session, &contents);
     let path = pack_path(root.path(), session.id);
@@ -122,7 +122,7 @@ fn a_pack_cut_anywhere_keeps_what_is_whole_and_goes_on() {
         lost_before = lost;
         // The missing payloads are no damage of the session: it goes on, and they can be put again.
         let log = journal.open(session.id, &mut |_| {}).unwrap();
-        let other = log.blobs().put_soon(b"something else, of another length").unwrap();
+        let other = log.blobs().put_unsynced(b"something else, of another length").unwrap();
         assert_eq!(put_all(&*log, &contents), blobs);
         drop(log);
         assert_all(&journal, session.id, &blobs, &contents);
@@ -135,7 +135,7 @@ fn a_pack_cut_anywhere_keeps_what_is_whole_and_goes_on() {
 #[test]
 fn a_flip_anywhere_harms_one_payload_which_can_be_put_again() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     let blobs = store(&journal, &mut session, &contents);
     let path = pack_path(root.path(), session.id);
@@ -164,7 +164,7 @@ fn a_flip_anywhere_harms_one_payload_which_can_be_put_again() {
 #[test]
 fn zeros_in_a_pack_are_passed_over() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     let blobs = store(&journal, &mut session, &contents);
     let path = pack_path(root.path(), session.id);
@@ -174,7 +174,7 @@ fn zeros_in_a_pack_are_passed_over() {
     fs::write(&path, with_zeros).unwrap();
     assert_all(&journal, session.id, &blobs, &contents);
     let log = journal.open(session.id, &mut |_| {}).unwrap();
-    let after = log.blobs().put_soon(b"after the zeros").unwrap();
+    let after = log.blobs().put_unsynced(b"after the zeros").unwrap();
     drop(log);
     assert_all(&journal, session.id, &blobs, &contents);
     assert_eq!(journal.blob(session.id, after).unwrap(), b"after the zeros");
@@ -187,18 +187,20 @@ fn zeros_in_a_pack_are_passed_over() {
 #[test]
 fn a_lost_segment_is_told_and_keeps_nobody_from_going_on() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     let blobs = store(&journal, &mut session, &contents);
     fs::remove_file(pack_path(root.path(), session.id)).unwrap();
     let findings = journal.examine(session.id);
     assert_eq!(findings.len(), contents.len());
-    assert!(findings.iter().all(|finding| matches!(finding, Finding::Blob(Error::BlobMissing(_)))));
+    assert!(
+        findings.iter().all(|finding| matches!(finding, JournalFinding::Blob(JournalError::BlobMissing(_))))
+    );
     assert_eq!(journal.list().unwrap()[0].damage, None);
     let mut log = journal.open(session.id, &mut |_| {}).unwrap();
     let refused = log.append(&[step(&mut session.clone(), blobs.clone())]);
-    assert!(matches!(refused, Err(Error::BlobMissing(_))), "{refused:?}");
-    log.append(&[session.says("it goes on"), session.ends()]).unwrap();
+    assert!(matches!(refused, Err(JournalError::BlobMissing(_))), "{refused:?}");
+    log.append(&[session.user_message("it goes on"), session.turn_ended()]).unwrap();
     put_all(&*log, &contents);
     log.append(&[step(&mut session, blobs)]).unwrap();
     drop(log);
@@ -208,30 +210,30 @@ fn a_lost_segment_is_told_and_keeps_nobody_from_going_on() {
 #[test]
 fn a_fork_reads_its_ancestors_segments_and_does_not_store_them_again() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     let blobs = store(&journal, &mut session, &contents);
-    journal.fork(id(1), Seq(2), id(2)).unwrap();
-    journal.fork(id(2), Seq(2), id(3)).unwrap();
-    let mut child = Session::new(id(3));
+    journal.fork(sample_id(1), Seq(2), sample_id(2)).unwrap();
+    journal.fork(sample_id(2), Seq(2), sample_id(3)).unwrap();
+    let mut child = SampleSession::new(sample_id(3));
     child.last = Seq(2);
-    let mut log = journal.open(id(3), &mut |_| {}).unwrap();
+    let mut log = journal.open(sample_id(3), &mut |_| {}).unwrap();
     assert_eq!(put_all(&*log, &contents), blobs);
-    assert!(!pack_path(root.path(), id(3)).exists());
-    let own = log.blobs().put_soon(b"only in the fork").unwrap();
-    log.append(&[step(&mut child, [blobs.clone(), vec![own]].concat()), child.ends()]).unwrap();
+    assert!(!pack_path(root.path(), sample_id(3)).exists());
+    let own = log.blobs().put_unsynced(b"only in the fork").unwrap();
+    log.append(&[step(&mut child, [blobs.clone(), vec![own]].concat()), child.turn_ended()]).unwrap();
     drop(log);
-    assert_all(&journal, id(3), &blobs, &contents);
-    assert_eq!(journal.blob(id(3), own).unwrap(), b"only in the fork");
-    assert!(matches!(journal.blob(id(1), own), Err(Error::BlobMissing(_))));
-    assert!(journal.examine(id(3)).is_empty());
+    assert_all(&journal, sample_id(3), &blobs, &contents);
+    assert_eq!(journal.blob(sample_id(3), own).unwrap(), b"only in the fork");
+    assert!(matches!(journal.blob(sample_id(1), own), Err(JournalError::BlobMissing(_))));
+    assert!(journal.examine(sample_id(3)).is_empty());
 
     // What its ancestor lost, it keeps itself from then on.
-    fs::write(pack_path(root.path(), id(1)), b"").unwrap();
-    let log = journal.open(id(3), &mut |_| {}).unwrap();
+    fs::write(pack_path(root.path(), sample_id(1)), b"").unwrap();
+    let log = journal.open(sample_id(3), &mut |_| {}).unwrap();
     assert_eq!(put_all(&*log, &contents), blobs);
     drop(log);
-    assert_all(&journal, id(3), &blobs, &contents);
+    assert_all(&journal, sample_id(3), &blobs, &contents);
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn a_pack_of_another_version_is_left_alone() {
     let foreign = [b"helve segments 2\n".as_slice(), &noise(7, 500)].concat();
     fs::write(&path, &foreign).unwrap();
     let log = journal.open(session, &mut |_| {}).unwrap();
-    let blob = log.blobs().put_soon(b"kept all the same").unwrap();
+    let blob = log.blobs().put_unsynced(b"kept all the same").unwrap();
     drop(log);
     assert_eq!(journal.blob(session, blob).unwrap(), b"kept all the same");
     assert_eq!(fs::read(&path).unwrap(), foreign);
@@ -251,12 +253,12 @@ fn a_pack_of_another_version_is_left_alone() {
 #[test]
 fn who_no_longer_owns_the_session_does_not_write_to_its_pack() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let blobs = store(&journal, &mut session, &contents());
     let path = pack_path(root.path(), session.id);
     let before = fs::read(&path).unwrap();
     let left = journal.open(session.id, &mut |_| {}).unwrap().blobs();
-    let late = left.put_soon(b"put when the session was closed").unwrap();
+    let late = left.put_unsynced(b"put when the session was closed").unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(left.get(blobs[0]).unwrap(), contents()[0]);
     assert_eq!(journal.blob(session.id, late).unwrap(), b"put when the session was closed");
@@ -265,7 +267,7 @@ fn who_no_longer_owns_the_session_does_not_write_to_its_pack() {
 #[test]
 fn many_may_put_segments_at_once() {
     let (_root, journal) = file_journal();
-    let log = journal.create(id(1)).unwrap();
+    let log = journal.create(sample_id(1)).unwrap();
     let blobs = log.blobs();
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -275,7 +277,7 @@ fn many_may_put_segments_at_once() {
                     let shared = format!("shared {n} ").repeat(30).into_bytes();
                     let own = noise(thread * 1000 + n, 300);
                     for content in [shared, own] {
-                        let blob = blobs.put_soon(&content).unwrap();
+                        let blob = blobs.put_unsynced(&content).unwrap();
                         assert_eq!(blobs.get(blob).unwrap(), content);
                     }
                 }
@@ -283,20 +285,20 @@ fn many_may_put_segments_at_once() {
         }
     });
     drop(log);
-    let log = journal.open(id(1), &mut |_| {}).unwrap();
-    let shared = log.blobs().put_soon("shared 7 ".repeat(30).as_bytes()).unwrap();
-    assert_eq!(journal.blob(id(1), shared).unwrap(), "shared 7 ".repeat(30).into_bytes());
+    let log = journal.open(sample_id(1), &mut |_| {}).unwrap();
+    let shared = log.blobs().put_unsynced("shared 7 ".repeat(30).as_bytes()).unwrap();
+    assert_eq!(journal.blob(sample_id(1), shared).unwrap(), "shared 7 ".repeat(30).into_bytes());
 }
 
 #[test]
 fn a_pack_removed_underneath_is_told() {
     let (root, journal) = file_journal();
-    let log = journal.create(id(1)).unwrap();
-    log.blobs().put_soon(b"first").unwrap();
-    fs::remove_file(pack_path(root.path(), id(1))).unwrap();
-    let gone = log.blobs().put_soon(b"second").unwrap_err();
-    assert!(matches!(gone.0.downcast_ref(), Some(Error::Gone { .. })), "{gone}");
-    let again = log.blobs().put_soon(b"second").unwrap();
+    let log = journal.create(sample_id(1)).unwrap();
+    log.blobs().put_unsynced(b"first").unwrap();
+    fs::remove_file(pack_path(root.path(), sample_id(1))).unwrap();
+    let gone = log.blobs().put_unsynced(b"second").unwrap_err();
+    assert!(matches!(gone.0.downcast_ref(), Some(JournalError::Gone { .. })), "{gone}");
+    let again = log.blobs().put_unsynced(b"second").unwrap();
     assert_eq!(log.blobs().get(again).unwrap(), b"second");
 }
 
@@ -304,7 +306,7 @@ fn a_pack_removed_underneath_is_told() {
 #[test]
 fn a_pack_is_what_its_description_says() {
     let (root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let contents = contents();
     store(&journal, &mut session, &contents);
     let bytes = fs::read(pack_path(root.path(), session.id)).unwrap();

@@ -6,8 +6,8 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use helve_journal::{FileJournal, Journal, MemoryJournal};
-use helve_protocol::{SessionSummary, Status, TurnStarted};
-use helve_testkit::{Session, id};
+use helve_protocol::{SessionStatus, SessionSummary, TurnStarted};
+use helve_testkit::{SampleSession, sample_id};
 
 use crate::child;
 use crate::support::{file_journal, log_path, store_session};
@@ -44,16 +44,16 @@ impl Actor {
 }
 
 /// What the only session is doing, and whether it was broken off.
-fn status(journal: &dyn Journal) -> (Option<Status>, bool) {
+fn status(journal: &dyn Journal) -> (Option<SessionStatus>, bool) {
     let list = journal.list().unwrap();
     let [SessionSummary { status, broken_off, .. }] = list.as_slice() else { panic!("{list:?}") };
     (*status, *broken_off)
 }
 
-const ENDED: (Option<Status>, bool) = (Some(Status::Ended), false);
-const BROKEN_OFF: (Option<Status>, bool) = (Some(Status::Ended), true);
+const ENDED: (Option<SessionStatus>, bool) = (Some(SessionStatus::Ended), false);
+const BROKEN_OFF: (Option<SessionStatus>, bool) = (Some(SessionStatus::Ended), true);
 
-fn alive(status: Status) -> (Option<Status>, bool) {
+fn alive(status: SessionStatus) -> (Option<SessionStatus>, bool) {
     (Some(status), false)
 }
 
@@ -64,15 +64,15 @@ fn a_list_tells_what_another_process_is_doing() {
     let session = store_session(&journal, 1, 1)[0].session;
     assert_eq!(status(&journal), ENDED);
     let mut actor = Actor::new(root.path(), session);
-    assert_eq!(status(&journal), alive(Status::Idle));
+    assert_eq!(status(&journal), alive(SessionStatus::Idle));
     for (what, expected) in [
-        ("turn", Status::Thinking),
-        ("call", Status::RunningTools),
-        ("ask", Status::WaitingForPerson),
-        ("answer", Status::RunningTools),
-        ("tool", Status::RunningTools),
-        ("step", Status::Thinking),
-        ("end", Status::Idle),
+        ("turn", SessionStatus::Thinking),
+        ("call", SessionStatus::RunningTools),
+        ("ask", SessionStatus::WaitingForPerson),
+        ("answer", SessionStatus::RunningTools),
+        ("tool", SessionStatus::RunningTools),
+        ("step", SessionStatus::Thinking),
+        ("end", SessionStatus::Idle),
     ] {
         actor.act(what);
         assert_eq!(status(&journal), alive(expected), "{what}");
@@ -98,7 +98,7 @@ fn what_was_killed_in_the_middle_of_a_turn_is_broken_off() {
     for what in ["turn", "ask"] {
         let mut actor = Actor::new(root.path(), session);
         actor.act(what);
-        assert_eq!(status(&journal).0.map(|status| status == Status::Ended), Some(false));
+        assert_eq!(status(&journal).0.map(|status| status == SessionStatus::Ended), Some(false));
         actor.kill();
         assert_eq!(status(&journal), BROKEN_OFF, "{what}");
     }
@@ -107,7 +107,7 @@ fn what_was_killed_in_the_middle_of_a_turn_is_broken_off() {
 
     // Whoever takes it up again says how the turn ended.
     let mut actor = Actor::new(root.path(), session);
-    assert_eq!(status(&journal), alive(Status::WaitingForPerson));
+    assert_eq!(status(&journal), alive(SessionStatus::WaitingForPerson));
     actor.act("end");
     actor.leave();
     assert_eq!(status(&journal), ENDED);
@@ -120,15 +120,15 @@ fn what_was_killed_in_the_middle_of_a_turn_is_broken_off() {
 #[test]
 fn a_session_of_this_process_is_told_like_any_other() {
     let check = |journal: &dyn Journal| {
-        let mut session = Session::new(id(1));
+        let mut session = SampleSession::new(sample_id(1));
         let mut log = journal.create(session.id).unwrap();
         log.append(&[session.created()]).unwrap();
-        assert_eq!(status(journal), alive(Status::Idle));
+        assert_eq!(status(journal), alive(SessionStatus::Idle));
         log.append(&[session.event(TurnStarted::default())]).unwrap();
-        assert_eq!(status(journal), alive(Status::Thinking));
+        assert_eq!(status(journal), alive(SessionStatus::Thinking));
         drop(log);
         assert_eq!(status(journal), BROKEN_OFF);
-        journal.open(session.id, &mut |_| {}).unwrap().append(&[session.ends()]).unwrap();
+        journal.open(session.id, &mut |_| {}).unwrap().append(&[session.turn_ended()]).unwrap();
         assert_eq!(status(journal), ENDED);
     };
     check(&MemoryJournal::default());
@@ -139,13 +139,13 @@ fn a_session_of_this_process_is_told_like_any_other() {
 #[test]
 fn a_fork_is_not_told_by_what_its_parent_was_doing() {
     let (_root, journal) = file_journal();
-    let mut session = Session::new(id(1));
+    let mut session = SampleSession::new(sample_id(1));
     let mut log = journal.create(session.id).unwrap();
     log.append(&[session.created(), session.event(TurnStarted::default())]).unwrap();
-    journal.fork(id(1), session.last, id(2)).unwrap();
+    journal.fork(sample_id(1), session.last, sample_id(2)).unwrap();
     let list = journal.list().unwrap();
-    let of = |n: u64| list.iter().find(|summary| summary.session == id(n)).unwrap();
-    assert_eq!((of(1).status, of(1).broken_off), alive(Status::Thinking));
+    let of = |n: u64| list.iter().find(|summary| summary.session == sample_id(n)).unwrap();
+    assert_eq!((of(1).status, of(1).broken_off), alive(SessionStatus::Thinking));
     assert_eq!((of(2).status, of(2).broken_off), ENDED);
 }
 
@@ -173,7 +173,7 @@ fn who_lists_keeps_nobody_from_opening() {
         (0..3).map(|_| child::role(&[], "list", root.path(), session).spawn().unwrap()).collect();
     for _ in 0..200 {
         let log = journal.open(session, &mut |_| {}).unwrap();
-        assert_eq!(status(&journal), alive(Status::Idle), "and nobody keeps it from being seen");
+        assert_eq!(status(&journal), alive(SessionStatus::Idle), "and nobody keeps it from being seen");
         drop(log);
     }
     for lister in &mut listers {
@@ -197,5 +197,5 @@ fn who_is_stopped_while_listing_does_not_stop_others() {
     drop(log);
     drop(stopped);
     let _log = journal.open(session, &mut |_| {}).unwrap();
-    assert_eq!(status(&journal), alive(Status::Idle));
+    assert_eq!(status(&journal), alive(SessionStatus::Idle));
 }

@@ -1,25 +1,25 @@
 //! Writes OpenAI Chat Completions, with `reasoning_content` for thinking.
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use super::frames::{Block, CREATED, Kind, Outline, Tape};
-use super::step::End;
+use super::frames::{OutlineBlock, OutlineBlockKind, ResponseOutline, SCRIPT_CREATED_AT, ScriptFrameWriter};
+use super::step::StreamEnding;
 
-pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
+pub(super) fn write(outline: &ResponseOutline<'_>, tape: &mut ScriptFrameWriter) {
     tape.data(&delta(outline, json!({"role": "assistant", "content": ""}), None));
     let mut calls = 0;
     for block in &outline.blocks {
         write_block(outline, block, calls, tape);
-        calls += usize::from(matches!(block.kind, Kind::Call { .. }));
+        calls += usize::from(matches!(block.kind, OutlineBlockKind::Call { .. }));
     }
     tape.wait(outline.wait);
     match &outline.answer.end {
-        End::Cut => {}
-        End::Error { kind, message } => {
+        StreamEnding::CutOff => {}
+        StreamEnding::Error { kind, message } => {
             tape.data(&json!({"error": {"message": message, "type": kind, "param": null, "code": null}}));
         }
-        End::Whole => {
+        StreamEnding::Complete => {
             tape.data(&delta(outline, json!({}), Some(finish_reason(outline.answer.stop()))));
             // Servers count only for those who ask.
             let wants_usage = outline.asked.body.pointer("/stream_options/include_usage");
@@ -31,18 +31,23 @@ pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
     }
 }
 
-fn write_block(outline: &Outline<'_>, block: &Block, call: usize, tape: &mut Tape) {
+fn write_block(
+    outline: &ResponseOutline<'_>,
+    block: &OutlineBlock,
+    call: usize,
+    tape: &mut ScriptFrameWriter,
+) {
     tape.wait(block.wait);
-    if let Kind::Call { id, tool } = &block.kind {
+    if let OutlineBlockKind::Call { id, tool } = &block.kind {
         let function = json!({"name": tool, "arguments": ""});
         let start = json!({"index": call, "id": id, "type": "function", "function": function});
         tape.data(&delta(outline, json!({"tool_calls": [start]}), None));
     }
     for piece in &block.pieces {
         let said = match block.kind {
-            Kind::Thinking => json!({"content": null, "reasoning_content": piece.text}),
-            Kind::Text => json!({"content": piece.text}),
-            Kind::Call { .. } => {
+            OutlineBlockKind::Thinking => json!({"content": null, "reasoning_content": piece.text}),
+            OutlineBlockKind::Text => json!({"content": piece.text}),
+            OutlineBlockKind::Call { .. } => {
                 json!({"tool_calls": [{"index": call, "function": {"arguments": piece.text}}]})
             }
         };
@@ -51,20 +56,20 @@ fn write_block(outline: &Outline<'_>, block: &Block, call: usize, tape: &mut Tap
     }
 }
 
-fn delta(outline: &Outline<'_>, delta: Value, finish: Option<&str>) -> Value {
+fn delta(outline: &ResponseOutline<'_>, delta: Value, finish: Option<&str>) -> Value {
     let choice = json!({"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish});
     chunk(outline, json!([choice]), Value::Null)
 }
 
-fn chunk(outline: &Outline<'_>, choices: Value, usage: Value) -> Value {
+fn chunk(outline: &ResponseOutline<'_>, choices: Value, usage: Value) -> Value {
     json!({
         "id": format!("chatcmpl-script-{}", outline.seed), "object": "chat.completion.chunk",
-        "created": CREATED, "model": outline.asked.model, "choices": choices, "usage": usage,
+        "created": SCRIPT_CREATED_AT, "model": outline.asked.model, "choices": choices, "usage": usage,
     })
 }
 
 /// Here the prompt includes what was cached.
-fn usage(usage: Usage) -> Value {
+fn usage(usage: TokenUsage) -> Value {
     let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({
         "prompt_tokens": prompt, "completion_tokens": usage.output,

@@ -3,17 +3,17 @@
 use helve_protocol::StopReason;
 use serde_json::{Value, json};
 
-use super::frames::{Block, Kind, Outline, Tape, sealed};
-use super::step::End;
+use super::frames::{OutlineBlock, OutlineBlockKind, ResponseOutline, ScriptFrameWriter, sealed};
+use super::step::StreamEnding;
 
 /// Where the stream told of an error, there is no status to tell its code.
-const CODE_OF_ERRORS: u16 = 503;
+const STREAM_ERROR_CODE: u16 = 503;
 
-pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
+pub(super) fn write(outline: &ResponseOutline<'_>, tape: &mut ScriptFrameWriter) {
     let mut seal = Some(sealed(outline.seed, 0));
     for block in &outline.blocks {
         tape.wait(block.wait);
-        if let Kind::Call { id, tool } = &block.kind {
+        if let OutlineBlockKind::Call { id, tool } = &block.kind {
             let call = json!({"id": id, "name": tool, "args": arguments(&block.whole())});
             // The first call of an answer is signed for all.
             let part = match seal.take() {
@@ -25,7 +25,7 @@ pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
         }
         for piece in &block.pieces {
             let part = match block.kind {
-                Kind::Thinking => json!({"text": piece.text, "thought": true}),
+                OutlineBlockKind::Thinking => json!({"text": piece.text, "thought": true}),
                 _ => json!({"text": piece.text}),
             };
             tape.wait(piece.wait);
@@ -34,16 +34,16 @@ pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
     }
     tape.wait(outline.wait);
     match &outline.answer.end {
-        End::Cut => {}
-        End::Error { kind, message } => {
+        StreamEnding::CutOff => {}
+        StreamEnding::Error { kind, message } => {
             write_event(
-                &json!({"error": {"code": CODE_OF_ERRORS, "message": message, "status": kind}}),
+                &json!({"error": {"code": STREAM_ERROR_CODE, "message": message, "status": kind}}),
                 tape,
             );
         }
-        End::Whole => {
+        StreamEnding::Complete => {
             // An answer without calls is signed at its end, if the model has thought.
-            let thought = |block: &Block| block.kind == Kind::Thinking;
+            let thought = |block: &OutlineBlock| block.kind == OutlineBlockKind::Thinking;
             let part = match seal.filter(|_| outline.blocks.iter().any(thought)) {
                 Some(seal) => json!({"text": "", "thoughtSignature": seal}),
                 None => json!({"text": ""}),
@@ -59,7 +59,7 @@ fn arguments(text: &str) -> Value {
 }
 
 /// Each event is a whole little response. Those before the last one count only the prompt.
-fn event(outline: &Outline<'_>, part: Value, finish: Option<&str>, tape: &mut Tape) {
+fn event(outline: &ResponseOutline<'_>, part: Value, finish: Option<&str>, tape: &mut ScriptFrameWriter) {
     let usage = outline.usage;
     let prompt = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     let content = json!({"parts": [part], "role": "model"});
@@ -86,7 +86,7 @@ fn event(outline: &Outline<'_>, part: Value, finish: Option<&str>, tape: &mut Ta
 }
 
 /// This server ends its lines in its own way.
-fn write_event(event: &Value, tape: &mut Tape) {
+fn write_event(event: &Value, tape: &mut ScriptFrameWriter) {
     tape.raw(format!("data: {event}\r\n\r\n"));
 }
 

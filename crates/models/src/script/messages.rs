@@ -3,10 +3,10 @@
 use helve_protocol::StopReason;
 use serde_json::{Value, json};
 
-use super::frames::{Block, Kind, Outline, Tape, sealed};
-use super::step::End;
+use super::frames::{OutlineBlock, OutlineBlockKind, ResponseOutline, ScriptFrameWriter, sealed};
+use super::step::StreamEnding;
 
-pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
+pub(super) fn write(outline: &ResponseOutline<'_>, tape: &mut ScriptFrameWriter) {
     let usage = outline.usage;
     tape.named(&json!({"type": "message_start", "message": {
         "id": format!("msg_script_{}", outline.seed), "type": "message", "role": "assistant",
@@ -22,11 +22,11 @@ pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
     }
     tape.wait(outline.wait);
     match &outline.answer.end {
-        End::Cut => {}
-        End::Error { kind, message } => {
+        StreamEnding::CutOff => {}
+        StreamEnding::Error { kind, message } => {
             tape.named(&json!({"type": "error", "error": {"type": kind, "message": message}}));
         }
-        End::Whole => {
+        StreamEnding::Complete => {
             let stop = stop_reason(outline.answer.stop());
             tape.named(&json!({
                 "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
@@ -41,13 +41,13 @@ pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
     }
 }
 
-fn write_block(index: usize, block: &Block, seed: u64, tape: &mut Tape) {
+fn write_block(index: usize, block: &OutlineBlock, seed: u64, tape: &mut ScriptFrameWriter) {
     let (start, kind, field) = match &block.kind {
-        Kind::Thinking => {
+        OutlineBlockKind::Thinking => {
             (json!({"type": "thinking", "thinking": "", "signature": ""}), "thinking_delta", "thinking")
         }
-        Kind::Text => (json!({"type": "text", "text": ""}), "text_delta", "text"),
-        Kind::Call { id, tool } => {
+        OutlineBlockKind::Text => (json!({"type": "text", "text": ""}), "text_delta", "text"),
+        OutlineBlockKind::Call { id, tool } => {
             let start = json!({"type": "tool_use", "id": id, "name": tool, "input": {}});
             (start, "input_json_delta", "partial_json")
         }
@@ -59,7 +59,7 @@ fn write_block(index: usize, block: &Block, seed: u64, tape: &mut Tape) {
         tape.wait(piece.wait);
         tape.named(&delta(json!({"type": kind, field: piece.text})));
     }
-    if block.kind == Kind::Thinking {
+    if block.kind == OutlineBlockKind::Thinking {
         tape.named(&delta(json!({"type": "signature_delta", "signature": sealed(seed, index)})));
     }
     tape.named(&json!({"type": "content_block_stop", "index": index}));

@@ -1,24 +1,27 @@
 //! A model that plays a script.
 //!
-//! A [`Script`] is a list of [`Step`]s: what a model answers, when, how fast, and how it fails. A [`Player`] chooses the
-//! step that answers a request ([`Asked`]), and [`frames`] writes it as a server of any [`Wire`](crate::Wire) would. All
+//! A [`ModelScript`] is a list of [`ScriptStep`]s: what a model answers, when, how fast, and how it fails. A [`ScriptPlayer`] chooses the
+//! step that answers a request ([`ScriptRequest`]), and [`frames`] writes it as a server of any [`Wire`](crate::WireProtocol) would. All
 //! of it is pure, so the shipped program and the test server play the same scripts, and a bug report can be one.
 //! `docs/scripts.md` tells how to write them.
 
-mod asked;
 mod chat;
-mod failure;
 mod frames;
 mod gemini;
+mod http_failure;
 mod messages;
 mod parse;
 mod player;
+mod request;
 mod responses;
 mod step;
 
-pub use asked::{Asked, NotAsked, ToolResult};
-pub use failure::{Failure, failure};
-pub use frames::{Frame, frames};
+pub use frames::{ScriptFrame, response_frames};
+pub use http_failure::{FailureResponse, failure_response};
 pub use parse::ScriptError;
-pub use player::{NoStep, Player};
-pub use step::{End, Fail, Reply, Say, Script, ScriptedAnswer, ScriptedCall, Step, When};
+pub use player::{NoMatchingStep, ScriptPlayer};
+pub use request::{ScriptRequest, ScriptRequestError, ScriptToolResult};
+pub use step::{
+    ModelScript, ScriptStep, ScriptedAnswer, ScriptedCall, ScriptedFailure, ScriptedPart, ScriptedReply,
+    StepCondition, StreamEnding,
+};

@@ -4,19 +4,22 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
-use super::step::{End, Fail, Reply, Say, Script, ScriptedAnswer, ScriptedCall, Step, When};
+use super::step::{
+    ModelScript, ScriptStep, ScriptedAnswer, ScriptedCall, ScriptedFailure, ScriptedPart, ScriptedReply,
+    StepCondition, StreamEnding,
+};
 
-const MAX_BYTES: usize = 1 << 20;
-const MAX_WAIT: Duration = Duration::from_secs(3600);
-const DEFAULT_PIECE: usize = 24;
+const MAX_SCRIPT_BYTES: usize = 1 << 20;
+const MAX_SCRIPT_WAIT: Duration = Duration::from_secs(3600);
+const DEFAULT_PIECE_CHARS: usize = 24;
 
 /// What carries an answer is not the script's to say.
-const HEADERS_OF_THE_SERVER: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+const RESERVED_HEADERS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 /// What is wrong with a script, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,13 +30,13 @@ pub struct ScriptError {
     pub message: String,
 }
 
-impl Script {
-    pub fn parse(text: &str) -> Result<Script, ScriptError> {
+impl ModelScript {
+    pub fn parse(text: &str) -> Result<ModelScript, ScriptError> {
         let whole = |message: String| ScriptError { line: None, message };
-        if text.len() > MAX_BYTES {
-            return Err(whole(format!("the script is larger than {} KiB", MAX_BYTES >> 10)));
+        if text.len() > MAX_SCRIPT_BYTES {
+            return Err(whole(format!("the script is larger than {} KiB", MAX_SCRIPT_BYTES >> 10)));
         }
-        let written: Written = toml::from_str(text).map_err(|error| ScriptError {
+        let written: WrittenScript = toml::from_str(text).map_err(|error| ScriptError {
             line: error.span().map(|span| line_at(text, span.start)),
             message: error.message().to_owned(),
         })?;
@@ -46,7 +49,7 @@ impl Script {
             let line = Some(line_at(text, step.span().start));
             step.into_inner().read().map_err(|message| ScriptError { line, message })
         });
-        Ok(Script { steps: steps.collect::<Result<_, _>>()? })
+        Ok(ModelScript { steps: steps.collect::<Result<_, _>>()? })
     }
 }
 
@@ -56,7 +59,7 @@ fn line_at(text: &str, byte: usize) -> usize {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct WrittenScript {
     #[serde(default)]
     step: Vec<Spanned<WrittenStep>>,
 }
@@ -65,19 +68,19 @@ struct Written {
 #[serde(deny_unknown_fields)]
 struct WrittenStep {
     #[serde(default)]
-    when: When,
+    when: StepCondition,
     #[serde(default)]
-    delay: Wait,
+    delay: WrittenWait,
     thinking: Option<String>,
     text: Option<String>,
     calls: Option<Vec<WrittenCall>>,
-    say: Option<Vec<WrittenSay>>,
+    say: Option<Vec<WrittenPart>>,
     usage: Option<WrittenUsage>,
     stop: Option<StopReason>,
     piece: Option<NonZeroUsize>,
     #[serde(default)]
     repeat: bool,
-    fail: Option<WrittenFail>,
+    fail: Option<WrittenFailure>,
     error: Option<WrittenError>,
     #[serde(default)]
     cut: bool,
@@ -93,11 +96,11 @@ struct WrittenCall {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum WrittenSay {
+enum WrittenPart {
     Thinking(String),
     Text(String),
     Call(WrittenCall),
-    Wait(Wait),
+    Wait(WrittenWait),
 }
 
 #[derive(Default, Deserialize)]
@@ -112,7 +115,7 @@ struct WrittenUsage {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenFail {
+struct WrittenFailure {
     status: u16,
     kind: Option<String>,
     message: Option<String>,
@@ -129,35 +132,35 @@ struct WrittenError {
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(try_from = "String")]
-struct Wait(Duration);
+struct WrittenWait(Duration);
 
-impl TryFrom<String> for Wait {
+impl TryFrom<String> for WrittenWait {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Wait, String> {
+    fn try_from(text: String) -> Result<WrittenWait, String> {
         let units = [("ms", 1), ("s", 1_000), ("m", 60_000)];
         let millis = units.iter().find_map(|(unit, millis)| {
             let count: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
             count.checked_mul(*millis)
         });
-        let wait = millis.map(Duration::from_millis).filter(|wait| *wait <= MAX_WAIT);
-        wait.map(Wait)
+        let wait = millis.map(Duration::from_millis).filter(|wait| *wait <= MAX_SCRIPT_WAIT);
+        wait.map(WrittenWait)
             .ok_or_else(|| format!("{text:?} is no wait: write \"200ms\", \"1s\" or \"2m\", at most an hour"))
     }
 }
 
 impl WrittenStep {
-    fn read(mut self) -> Result<Step, String> {
+    fn read(mut self) -> Result<ScriptStep, String> {
         let when = std::mem::take(&mut self.when);
         let (delay, repeat) = (self.delay.0, self.repeat);
         let reply = match self.fail.take() {
-            Some(fail) => Reply::Fail(self.failure(fail)?),
-            None => Reply::Answer(self.answer()?),
+            Some(fail) => ScriptedReply::Fail(self.failure(fail)?),
+            None => ScriptedReply::Answer(self.answer()?),
         };
-        Ok(Step { when, delay, repeat, reply })
+        Ok(ScriptStep { when, delay, repeat, reply })
     }
 
-    fn failure(self, fail: WrittenFail) -> Result<Fail, String> {
+    fn failure(self, fail: WrittenFailure) -> Result<ScriptedFailure, String> {
         let answers = self.says_something()
             || self.usage.is_some()
             || self.stop.is_some()
@@ -174,7 +177,7 @@ impl WrittenStep {
             return Err(format!("{name}: {value:?} can't be a header here"));
         }
         let headers = fail.headers.into_iter().collect();
-        Ok(Fail { status: fail.status, kind: fail.kind, message: fail.message, headers })
+        Ok(ScriptedFailure { status: fail.status, kind: fail.kind, message: fail.message, headers })
     }
 
     fn says_something(&self) -> bool {
@@ -189,19 +192,19 @@ impl WrittenStep {
         }
         let end = match (self.error, self.cut) {
             (Some(_), true) => return Err("error and cut both end the stream: leave one out".to_owned()),
-            (Some(error), false) => End::Error { kind: error.kind, message: error.message },
-            (None, true) => End::Cut,
-            (None, false) => End::Whole,
+            (Some(error), false) => StreamEnding::Error { kind: error.kind, message: error.message },
+            (None, true) => StreamEnding::CutOff,
+            (None, false) => StreamEnding::Complete,
         };
-        if end != End::Whole && self.stop.is_some() {
+        if end != StreamEnding::Complete && self.stop.is_some() {
             return Err("a stream that ends with error or cut tells no stop: leave it out".to_owned());
         }
         let usage = self.usage.map(WrittenUsage::read).transpose()?;
-        let piece = self.piece.map_or(DEFAULT_PIECE, NonZeroUsize::get);
+        let piece = self.piece.map_or(DEFAULT_PIECE_CHARS, NonZeroUsize::get);
         let says = match (self.say, self.thinking, self.text, self.calls) {
             (None, thinking, text, calls) => in_their_order(thinking, text, calls.unwrap_or_default())?,
             (Some(say), None, None, None) => {
-                say.into_iter().map(WrittenSay::read).collect::<Result<_, _>>()?
+                say.into_iter().map(WrittenPart::read).collect::<Result<_, _>>()?
             }
             _ => {
                 return Err(
@@ -218,18 +221,18 @@ fn in_their_order(
     thinking: Option<String>,
     text: Option<String>,
     calls: Vec<WrittenCall>,
-) -> Result<Vec<Say>, String> {
-    let said = thinking.map(Say::Thinking).into_iter().chain(text.map(Say::Text)).map(Ok);
-    said.chain(calls.into_iter().map(|call| call.read().map(Say::Call))).collect()
+) -> Result<Vec<ScriptedPart>, String> {
+    let said = thinking.map(ScriptedPart::Thinking).into_iter().chain(text.map(ScriptedPart::Text)).map(Ok);
+    said.chain(calls.into_iter().map(|call| call.read().map(ScriptedPart::Call))).collect()
 }
 
-impl WrittenSay {
-    fn read(self) -> Result<Say, String> {
+impl WrittenPart {
+    fn read(self) -> Result<ScriptedPart, String> {
         Ok(match self {
-            WrittenSay::Thinking(text) => Say::Thinking(text),
-            WrittenSay::Text(text) => Say::Text(text),
-            WrittenSay::Call(call) => Say::Call(call.read()?),
-            WrittenSay::Wait(wait) => Say::Wait(wait.0),
+            WrittenPart::Thinking(text) => ScriptedPart::Thinking(text),
+            WrittenPart::Text(text) => ScriptedPart::Text(text),
+            WrittenPart::Call(call) => ScriptedPart::Call(call.read()?),
+            WrittenPart::Wait(wait) => ScriptedPart::Wait(wait.0),
         })
     }
 }
@@ -265,12 +268,12 @@ fn check_json(value: &Value) -> Result<(), String> {
 }
 
 impl WrittenUsage {
-    fn read(self) -> Result<Usage, String> {
+    fn read(self) -> Result<TokenUsage, String> {
         let WrittenUsage { input, output, cache_read, cache_write, reasoning } = self;
         if reasoning > output {
             return Err("usage: reasoning is a part of output and can't be more".to_owned());
         }
-        Ok(Usage { input, output, cache_read, cache_write, reasoning })
+        Ok(TokenUsage { input, output, cache_read, cache_write, reasoning })
     }
 }
 
@@ -278,7 +281,7 @@ fn is_header(name: &str, value: &str) -> bool {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !name.is_empty()
         && name.bytes().all(is_token)
-        && !HEADERS_OF_THE_SERVER.contains(&name.to_ascii_lowercase().as_str())
+        && !RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str())
         && value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
@@ -287,8 +290,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn only_step(text: &str) -> Step {
-        Script::parse(text).unwrap().steps.remove(0)
+    fn only_step(text: &str) -> ScriptStep {
+        ModelScript::parse(text).unwrap().steps.remove(0)
     }
 
     #[test]
@@ -311,24 +314,30 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(
             step.when,
-            When { asked: text("a"), result: text("b"), tool: text("read"), model: text("m") }
+            StepCondition { asked: text("a"), result: text("b"), tool: text("read"), model: text("m") }
         );
         assert_eq!((step.delay, step.repeat), (Duration::from_millis(200), true));
-        let Reply::Answer(answer) = step.reply else { panic!("an answer") };
+        let ScriptedReply::Answer(answer) = step.reply else { panic!("an answer") };
         let call = |tool: &str, arguments: &str| {
-            Say::Call(ScriptedCall { tool: tool.to_owned(), arguments: arguments.to_owned() })
+            ScriptedPart::Call(ScriptedCall { tool: tool.to_owned(), arguments: arguments.to_owned() })
         };
         assert_eq!(
             answer.says,
             [
-                Say::Thinking("t".to_owned()),
-                Say::Text("x".to_owned()),
+                ScriptedPart::Thinking("t".to_owned()),
+                ScriptedPart::Text("x".to_owned()),
                 call("read", r#"{"deep":[1,2.5,true,{"a":2,"z":1}],"path":"a.txt"}"#),
                 call("list", "{}"),
             ]
         );
-        assert_eq!(answer.usage, Some(Usage { input: 3, output: 2, reasoning: 1, ..Usage::default() }));
-        assert_eq!((answer.stop, answer.piece, answer.end), (Some(StopReason::MaxTokens), 7, End::Whole));
+        assert_eq!(
+            answer.usage,
+            Some(TokenUsage { input: 3, output: 2, reasoning: 1, ..TokenUsage::default() })
+        );
+        assert_eq!(
+            (answer.stop, answer.piece, answer.end),
+            (Some(StopReason::MaxTokens), 7, StreamEnding::Complete)
+        );
     }
 
     #[test]
@@ -336,14 +345,14 @@ mod tests {
         let step = only_step(
             "[[step]]\nsay = [{ text = 'a' }, { wait = '1s' }, { call = { tool = 'x', arguments = '{no' } }, { thinking = 'b' }]",
         );
-        let Reply::Answer(answer) = step.reply else { panic!("an answer") };
+        let ScriptedReply::Answer(answer) = step.reply else { panic!("an answer") };
         assert_eq!(
             answer.says,
             [
-                Say::Text("a".to_owned()),
-                Say::Wait(Duration::from_secs(1)),
-                Say::Call(ScriptedCall { tool: "x".to_owned(), arguments: "{no".to_owned() }),
-                Say::Thinking("b".to_owned()),
+                ScriptedPart::Text("a".to_owned()),
+                ScriptedPart::Wait(Duration::from_secs(1)),
+                ScriptedPart::Call(ScriptedCall { tool: "x".to_owned(), arguments: "{no".to_owned() }),
+                ScriptedPart::Thinking("b".to_owned()),
             ]
         );
     }
@@ -352,7 +361,10 @@ mod tests {
     fn a_failure_is_read() {
         let step = only_step("[[step]]\nfail = { status = 429, headers = { retry-after = '1' } }");
         let headers = vec![("retry-after".to_owned(), "1".to_owned())];
-        assert_eq!(step.reply, Reply::Fail(Fail { status: 429, kind: None, message: None, headers }));
+        assert_eq!(
+            step.reply,
+            ScriptedReply::Fail(ScriptedFailure { status: 429, kind: None, message: None, headers })
+        );
     }
 
     #[test]
@@ -382,7 +394,8 @@ mod tests {
             ("cut = true\nerror = { kind = 'a', message = 'b' }", 3, "leave one out"),
             ("cut = true\nstop = 'end_turn'", 3, "leave it out"),
         ] {
-            let error = Script::parse(&format!("[[step]]\ntext = 'first'\n[[step]]\n{step}\n")).unwrap_err();
+            let error =
+                ModelScript::parse(&format!("[[step]]\ntext = 'first'\n[[step]]\n{step}\n")).unwrap_err();
             assert_eq!(error.line, Some(line), "{step}: {error}");
             assert!(error.message.contains(told), "{step}: {error}");
         }
@@ -390,21 +403,26 @@ mod tests {
 
     #[test]
     fn an_empty_or_endless_script_is_refused() {
-        assert!(Script::parse("# nothing").unwrap_err().to_string().contains("[[step]]"));
-        assert!(Script::parse(&" ".repeat(MAX_BYTES + 1)).unwrap_err().to_string().contains("1024 KiB"));
+        assert!(ModelScript::parse("# nothing").unwrap_err().to_string().contains("[[step]]"));
+        assert!(
+            ModelScript::parse(&" ".repeat(MAX_SCRIPT_BYTES + 1))
+                .unwrap_err()
+                .to_string()
+                .contains("1024 KiB")
+        );
     }
 
     proptest! {
         #[test]
         fn nothing_panics(text in "(\\[\\[step\\]\\]\n|text = |calls = |say = |wait|fail = |[{}\\[\\],='\"é0-9a-z. \n]){0,40}") {
-            let _ = Script::parse(&text);
+            let _ = ModelScript::parse(&text);
         }
 
         #[test]
         fn any_text_is_said_as_it_is_written(text in "\\PC{0,40}") {
             let step = only_step(&format!("[[step]]\ntext = {}", serde_json::to_string(&text).unwrap()));
-            let Reply::Answer(answer) = step.reply else { panic!("an answer") };
-            prop_assert_eq!(&answer.says, &[Say::Text(text)]);
+            let ScriptedReply::Answer(answer) = step.reply else { panic!("an answer") };
+            prop_assert_eq!(&answer.says, &[ScriptedPart::Text(text)]);
         }
     }
 }

@@ -2,26 +2,26 @@
 
 use std::fmt;
 
-use super::asked::Asked;
-use super::step::{Script, Step, When};
+use super::request::ScriptRequest;
+use super::step::{ModelScript, ScriptStep, StepCondition};
 
 /// Plays a script, request by request.
 #[derive(Clone, Debug)]
-pub struct Player {
-    script: Script,
+pub struct ScriptPlayer {
+    script: ModelScript,
     /// Which steps are used up. Those that repeat never are.
     played: Vec<bool>,
     begun: bool,
 }
 
-impl Player {
-    pub fn new(script: Script) -> Player {
+impl ScriptPlayer {
+    pub fn new(script: ModelScript) -> ScriptPlayer {
         let played = vec![false; script.steps.len()];
-        Player { script, played, begun: false }
+        ScriptPlayer { script, played, begun: false }
     }
 
     /// The first step that is left and answers this request. It is used up, unless it repeats.
-    pub fn next(&mut self, asked: &Asked) -> Result<&Step, NoStep> {
+    pub fn next(&mut self, asked: &ScriptRequest) -> Result<&ScriptStep, NoMatchingStep> {
         let index = self.find(asked)?;
         if let Some(played) = self.played.get_mut(index) {
             *played = true;
@@ -30,12 +30,12 @@ impl Player {
     }
 
     /// The step that would be next.
-    pub fn peek(&mut self, asked: &Asked) -> Result<&Step, NoStep> {
+    pub fn peek(&mut self, asked: &ScriptRequest) -> Result<&ScriptStep, NoMatchingStep> {
         let index = self.find(asked)?;
         self.script.steps.get(index).ok_or_else(|| self.no_step(asked))
     }
 
-    fn find(&mut self, asked: &Asked) -> Result<usize, NoStep> {
+    fn find(&mut self, asked: &ScriptRequest) -> Result<usize, NoMatchingStep> {
         if !self.begun {
             self.begun = true;
             self.resume(asked.answers);
@@ -57,10 +57,10 @@ impl Player {
         }
     }
 
-    fn no_step(&self, asked: &Asked) -> NoStep {
+    fn no_step(&self, asked: &ScriptRequest) -> NoMatchingStep {
         let left =
             self.script.steps.iter().zip(&self.played).filter(|(step, played)| step.repeat || !**played);
-        NoStep {
+        NoMatchingStep {
             asked: start_of(&asked.user),
             results: asked.results.iter().take(3).map(|result| start_of(&result.text)).collect(),
             model: start_of(&asked.model),
@@ -69,8 +69,8 @@ impl Player {
     }
 }
 
-impl When {
-    fn holds(&self, asked: &Asked) -> bool {
+impl StepCondition {
+    fn holds(&self, asked: &ScriptRequest) -> bool {
         let is_in =
             |part: &Option<String>, whole: &str| part.as_ref().is_none_or(|part| whole.contains(part));
         let wants_result = self.result.is_some() || self.tool.is_some();
@@ -85,16 +85,16 @@ impl When {
 
 /// The script does not know what to answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoStep {
+pub struct NoMatchingStep {
     asked: String,
     results: Vec<String>,
     model: String,
     left: usize,
 }
 
-impl std::error::Error for NoStep {}
+impl std::error::Error for NoMatchingStep {}
 
-impl fmt::Display for NoStep {
+impl fmt::Display for NoMatchingStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the script has no step for this request: the user asked {:?}", self.asked)?;
         if !self.results.is_empty() {

@@ -1,13 +1,15 @@
 //! Writes OpenAI Responses.
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use super::frames::{Block, CREATED, Kind, Outline, Tape, sealed};
-use super::step::End;
+use super::frames::{
+    OutlineBlock, OutlineBlockKind, ResponseOutline, SCRIPT_CREATED_AT, ScriptFrameWriter, sealed,
+};
+use super::step::StreamEnding;
 
-pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
-    let mut writer = Writer { outline, tape, sequence: 0, output: Vec::new() };
+pub(super) fn write(outline: &ResponseOutline<'_>, tape: &mut ScriptFrameWriter) {
+    let mut writer = ResponsesWriter { outline, tape, sequence: 0, output: Vec::new() };
     writer.response("response.created", "in_progress", json!({}));
     writer.response("response.in_progress", "in_progress", json!({}));
     for (index, block) in outline.blocks.iter().enumerate() {
@@ -17,16 +19,16 @@ pub(super) fn write(outline: &Outline<'_>, tape: &mut Tape) {
     writer.end();
 }
 
-struct Writer<'a, 'b> {
-    outline: &'a Outline<'b>,
-    tape: &'a mut Tape,
+struct ResponsesWriter<'a, 'b> {
+    outline: &'a ResponseOutline<'b>,
+    tape: &'a mut ScriptFrameWriter,
     /// Every event has a number.
     sequence: u64,
     /// The items that are done.
     output: Vec<Value>,
 }
 
-impl Writer<'_, '_> {
+impl ResponsesWriter<'_, '_> {
     fn event(&mut self, kind: &str, fields: Value) {
         let mut event = json!({"type": kind, "sequence_number": self.sequence});
         lay_over(&mut event, fields);
@@ -37,7 +39,7 @@ impl Writer<'_, '_> {
     /// An event that is about the whole response.
     fn response(&mut self, kind: &str, status: &str, fields: Value) {
         let mut response = json!({
-            "id": format!("resp_script_{}", self.outline.seed), "object": "response", "created_at": CREATED,
+            "id": format!("resp_script_{}", self.outline.seed), "object": "response", "created_at": SCRIPT_CREATED_AT,
             "status": status, "error": null, "incomplete_details": null, "model": self.outline.asked.model,
             "output": self.output, "usage": null,
         });
@@ -45,18 +47,18 @@ impl Writer<'_, '_> {
         self.event(kind, json!({"response": response}));
     }
 
-    fn block(&mut self, index: usize, block: &Block) {
+    fn block(&mut self, index: usize, block: &OutlineBlock) {
         self.tape.wait(block.wait);
         let item = match &block.kind {
-            Kind::Thinking => self.reasoning(index, block),
-            Kind::Text => self.message(index, block),
-            Kind::Call { id, tool } => self.call(index, block, id, tool),
+            OutlineBlockKind::Thinking => self.reasoning(index, block),
+            OutlineBlockKind::Text => self.message(index, block),
+            OutlineBlockKind::Call { id, tool } => self.call(index, block, id, tool),
         };
         self.event("response.output_item.done", json!({"output_index": index, "item": item}));
         self.output.push(item);
     }
 
-    fn reasoning(&mut self, index: usize, block: &Block) -> Value {
+    fn reasoning(&mut self, index: usize, block: &OutlineBlock) -> Value {
         let id = format!("rs_script_{}_{index}", self.outline.seed);
         let item = |summary: Value| {
             let sealed = sealed(self.outline.seed, index);
@@ -74,7 +76,7 @@ impl Writer<'_, '_> {
         done
     }
 
-    fn message(&mut self, index: usize, block: &Block) -> Value {
+    fn message(&mut self, index: usize, block: &OutlineBlock) -> Value {
         let id = format!("msg_script_{}_{index}", self.outline.seed);
         let item = |status: &str, content: Value| json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content});
         let part =
@@ -90,7 +92,7 @@ impl Writer<'_, '_> {
         item("completed", json!([part(&whole)]))
     }
 
-    fn call(&mut self, index: usize, block: &Block, call_id: &str, tool: &str) -> Value {
+    fn call(&mut self, index: usize, block: &OutlineBlock, call_id: &str, tool: &str) -> Value {
         let id = format!("fc_script_{}_{index}", self.outline.seed);
         let item = |status: &str, arguments: &str| {
             json!({
@@ -114,7 +116,7 @@ impl Writer<'_, '_> {
         self.event(kind, fields);
     }
 
-    fn pieces(&mut self, kind: &str, place: &Value, block: &Block) {
+    fn pieces(&mut self, kind: &str, place: &Value, block: &OutlineBlock) {
         for piece in &block.pieces {
             self.tape.wait(piece.wait);
             self.part(kind, place, "delta", json!(piece.text));
@@ -124,12 +126,12 @@ impl Writer<'_, '_> {
     fn end(&mut self) {
         let answer = self.outline.answer;
         match &answer.end {
-            End::Cut => {}
-            End::Error { kind, message } => {
+            StreamEnding::CutOff => {}
+            StreamEnding::Error { kind, message } => {
                 let error = json!({"error": {"code": kind, "message": message}});
                 self.response("response.failed", "failed", error);
             }
-            End::Whole => {
+            StreamEnding::Complete => {
                 let usage = usage(self.outline.usage);
                 match incomplete_reason(answer.stop()) {
                     Some(reason) => {
@@ -151,7 +153,7 @@ fn lay_over(object: &mut Value, fields: Value) {
 }
 
 /// Here the input includes what was cached.
-fn usage(usage: Usage) -> Value {
+fn usage(usage: TokenUsage) -> Value {
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     json!({
         "input_tokens": input,

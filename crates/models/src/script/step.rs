@@ -2,30 +2,30 @@
 
 use std::time::Duration;
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde::Deserialize;
 
 /// What a model will answer, step by step.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Script {
-    pub steps: Vec<Step>,
+pub struct ModelScript {
+    pub steps: Vec<ScriptStep>,
 }
 
 /// The answer to one request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    pub when: When,
+pub struct ScriptStep {
+    pub when: StepCondition,
     /// Before anything comes.
     pub delay: Duration,
     /// It may be played any number of times.
     pub repeat: bool,
-    pub reply: Reply,
+    pub reply: ScriptedReply,
 }
 
 /// Which requests a step answers: those for which everything holds that is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct When {
+pub struct StepCondition {
     /// In what the user said last.
     pub asked: Option<String>,
     /// In one of the newest results.
@@ -37,26 +37,26 @@ pub struct When {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum ScriptedReply {
     Answer(ScriptedAnswer),
     /// An HTTP failure instead of an answer.
-    Fail(Fail),
+    Fail(ScriptedFailure),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptedAnswer {
-    pub says: Vec<Say>,
+    pub says: Vec<ScriptedPart>,
     /// What it is said to have cost; else it is counted.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// Why it is said to stop; else it follows from the content.
     pub stop: Option<StopReason>,
     /// Characters in a streamed piece.
     pub piece: usize,
-    pub end: End,
+    pub end: StreamEnding,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Say {
+pub enum ScriptedPart {
     Thinking(String),
     Text(String),
     Call(ScriptedCall),
@@ -72,10 +72,10 @@ pub struct ScriptedCall {
 
 /// How a stream ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    Whole,
+pub enum StreamEnding {
+    Complete,
     /// Without its end.
-    Cut,
+    CutOff,
     /// With an error in its place.
     Error {
         kind: String,
@@ -84,7 +84,7 @@ pub enum End {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fail {
+pub struct ScriptedFailure {
     pub status: u16,
     /// In the provider's words; else what the status means on the wire.
     pub kind: Option<String>,
@@ -92,16 +92,16 @@ pub struct Fail {
     pub headers: Vec<(String, String)>,
 }
 
-impl Step {
+impl ScriptStep {
     /// Whether a client has an answer after this step.
     pub(super) fn gives_answer(&self) -> bool {
-        matches!(&self.reply, Reply::Answer(answer) if answer.end == End::Whole)
+        matches!(&self.reply, ScriptedReply::Answer(answer) if answer.end == StreamEnding::Complete)
     }
 }
 
 impl ScriptedAnswer {
     pub(super) fn stop(&self) -> StopReason {
-        let calls = self.says.iter().any(|say| matches!(say, Say::Call(_)));
+        let calls = self.says.iter().any(|say| matches!(say, ScriptedPart::Call(_)));
         self.stop.unwrap_or(if calls { StopReason::ToolUse } else { StopReason::EndTurn })
     }
 }

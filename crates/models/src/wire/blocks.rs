@@ -7,14 +7,14 @@ use crate::{ModelEvent, StreamError};
 /// Numbers for blocks that the provider names itself. Its names are not relied upon: one that is used again after its
 /// block has ended is another block.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct NamedBlocks {
     known: HashMap<String, u32>,
     begun: u32,
     /// The names of blocks whose beginning was told, and whose end was not.
     open: HashSet<String>,
 }
 
-impl Numbers {
+impl NamedBlocks {
     /// Begins a block. It is an error if the one of the same name has not ended: whatever follows could belong to both.
     pub(crate) fn begin(&mut self, name: String) -> Result<u32, StreamError> {
         if !name.is_empty() && !self.open.insert(name.clone()) {
@@ -49,18 +49,18 @@ impl Numbers {
 
 /// Numbers where the provider gives none. Text and thinking come in pieces that say only what they are. A block begins when the other kind, or a call, begins.
 #[derive(Debug, Default)]
-pub(crate) struct Blocks {
+pub(crate) struct UnnamedBlocks {
     begun: u32,
-    growing: Option<(Kind, u32)>,
+    growing: Option<(GrowingBlockKind, u32)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum GrowingBlockKind {
     Text,
     Thinking,
 }
 
-impl Blocks {
+impl UnnamedBlocks {
     pub(crate) fn is_empty(&self) -> bool {
         self.begun == 0
     }
@@ -75,7 +75,7 @@ impl Blocks {
 
     pub(crate) fn text(&mut self, text: Option<&str>, said: &mut Vec<ModelEvent>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            said.push(ModelEvent::Text { block: self.grow(Kind::Text), text: text.to_owned() });
+            said.push(ModelEvent::Text { block: self.grow(GrowingBlockKind::Text), text: text.to_owned() });
         }
     }
 
@@ -87,10 +87,10 @@ impl Blocks {
 
     /// The block of thinking that grows, or a new one.
     pub(crate) fn thinking(&mut self) -> u32 {
-        self.grow(Kind::Thinking)
+        self.grow(GrowingBlockKind::Thinking)
     }
 
-    fn grow(&mut self, kind: Kind) -> u32 {
+    fn grow(&mut self, kind: GrowingBlockKind) -> u32 {
         if let Some((_, block)) = self.growing.filter(|(growing, _)| *growing == kind) {
             return block;
         }

@@ -6,19 +6,19 @@ mod effort;
 mod gemini;
 mod messages;
 mod responses;
-pub(crate) mod said;
+pub(crate) mod wire_message;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::request::{Dialect, Prompt};
+use crate::prompt::{ModelDialect, ModelPrompt};
 use crate::{ModelEvent, StreamError, surrogates};
-use said::{Before, Said};
+use wire_message::{PrecedingItem, WireMessage};
 
 /// A protocol. A vendor is data; a wire is code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wire {
+pub enum WireProtocol {
     /// Anthropic Messages.
     Messages,
     /// OpenAI Chat Completions, and the many servers that are compatible with it.
@@ -29,58 +29,71 @@ pub enum Wire {
     Gemini,
 }
 
-impl Wire {
+impl WireProtocol {
     pub(crate) fn decoder(self) -> WireDecoder {
         match self {
-            Wire::Messages => WireDecoder::Messages(messages::Reader::default()),
-            Wire::Chat => WireDecoder::Chat(chat::Reader::default()),
-            Wire::Responses => WireDecoder::Responses(responses::Reader::default()),
-            Wire::Gemini => WireDecoder::Gemini(gemini::Reader::default()),
+            WireProtocol::Messages => WireDecoder::Messages(messages::MessagesReader::default()),
+            WireProtocol::Chat => WireDecoder::Chat(chat::ChatReader::default()),
+            WireProtocol::Responses => WireDecoder::Responses(responses::ResponsesReader::default()),
+            WireProtocol::Gemini => WireDecoder::Gemini(gemini::GeminiReader::default()),
         }
     }
 
     /// The field that the conversation stands in, and what stands before it.
-    pub(crate) fn head(self, prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+    pub(crate) fn head(
+        self,
+        prompt: &ModelPrompt,
+        dialect: &ModelDialect,
+    ) -> (&'static str, Map<String, Value>) {
         match self {
-            Wire::Messages => messages::head(prompt, dialect),
-            Wire::Chat => chat::head(prompt, dialect),
-            Wire::Responses => responses::head(prompt, dialect),
-            Wire::Gemini => gemini::head(prompt, dialect),
+            WireProtocol::Messages => messages::head(prompt, dialect),
+            WireProtocol::Chat => chat::head(prompt, dialect),
+            WireProtocol::Responses => responses::head(prompt, dialect),
+            WireProtocol::Gemini => gemini::head(prompt, dialect),
         }
     }
 
     /// The prompt to use while the model goes on with what another one began, if it must be another.
-    pub(crate) fn calm(self, prompt: &Prompt, dialect: &Dialect) -> Option<Prompt> {
+    pub(crate) fn prompt_without_thinking(
+        self,
+        prompt: &ModelPrompt,
+        dialect: &ModelDialect,
+    ) -> Option<ModelPrompt> {
         match self {
-            Wire::Messages => messages::calm(prompt, dialect),
-            Wire::Chat | Wire::Responses | Wire::Gemini => None,
+            WireProtocol::Messages => messages::disable_thinking(prompt, dialect),
+            WireProtocol::Chat | WireProtocol::Responses | WireProtocol::Gemini => None,
         }
     }
 
     /// What the conversation begins with, whoever speaks first.
-    pub(crate) fn opening(self, prompt: &Prompt) -> Option<Value> {
+    pub(crate) fn opening(self, prompt: &ModelPrompt) -> Option<Value> {
         match self {
-            Wire::Chat => chat::system(prompt),
-            Wire::Messages | Wire::Responses | Wire::Gemini => None,
+            WireProtocol::Chat => chat::system(prompt),
+            WireProtocol::Messages | WireProtocol::Responses | WireProtocol::Gemini => None,
         }
     }
 
     /// A message, as the items that stand for it on this wire.
-    pub(crate) fn items(self, said: &Said<'_>, dialect: &Dialect, before: Before) -> Vec<Value> {
+    pub(crate) fn items(
+        self,
+        said: &WireMessage<'_>,
+        dialect: &ModelDialect,
+        before: PrecedingItem,
+    ) -> Vec<Value> {
         match self {
-            Wire::Messages => messages::items(said, dialect, before),
-            Wire::Chat => chat::items(said, dialect, before),
-            Wire::Responses => responses::items(said, dialect, before),
-            Wire::Gemini => gemini::items(said, dialect, before),
+            WireProtocol::Messages => messages::items(said, dialect, before),
+            WireProtocol::Chat => chat::items(said, dialect, before),
+            WireProtocol::Responses => responses::items(said, dialect, before),
+            WireProtocol::Gemini => gemini::items(said, dialect, before),
         }
     }
 }
 
 /// Whether the answer is whole. It only ever goes forward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Progress {
+pub(crate) enum AnswerProgress {
     /// More must come.
-    Expected,
+    Incomplete,
     /// If the server closes the stream here, between two events, the answer is whole: this wire, or some servers of it,
     /// have no other sign.
     MayEnd,
@@ -90,34 +103,38 @@ pub(crate) enum Progress {
 
 /// Whether the model wants tools to run. Two wires do not say so when they stop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Calls {
+enum CallPresence {
     #[default]
-    None,
-    Some,
+    Absent,
+    Present,
 }
 
 #[derive(Debug)]
 pub(crate) enum WireDecoder {
-    Messages(messages::Reader),
-    Chat(chat::Reader),
-    Responses(responses::Reader),
-    Gemini(gemini::Reader),
+    Messages(messages::MessagesReader),
+    Chat(chat::ChatReader),
+    Responses(responses::ResponsesReader),
+    Gemini(gemini::GeminiReader),
 }
 
 impl WireDecoder {
     /// Reads the data of one event.
-    pub(crate) fn read(&mut self, data: &str, said: &mut Vec<ModelEvent>) -> Result<Progress, StreamError> {
+    pub(crate) fn read(
+        &mut self,
+        data: &str,
+        said: &mut Vec<ModelEvent>,
+    ) -> Result<AnswerProgress, StreamError> {
         match self {
             WireDecoder::Messages(reader) => reader.read(&parse(data)?, said),
             WireDecoder::Chat(reader) if data.trim() == "[DONE]" => {
                 if reader.has_answered() {
-                    Ok(Progress::Ended)
+                    Ok(AnswerProgress::Ended)
                 } else {
                     Err(StreamError::CutOff)
                 }
             }
             WireDecoder::Chat(reader) => reader.read(&parse(data)?, said),
-            WireDecoder::Responses(_) if data.trim() == "[DONE]" => Ok(Progress::Expected),
+            WireDecoder::Responses(_) if data.trim() == "[DONE]" => Ok(AnswerProgress::Incomplete),
             WireDecoder::Responses(reader) => reader.read(&parse(data)?, said),
             WireDecoder::Gemini(reader) => reader.read(&parse(data)?, said),
         }

@@ -1,16 +1,17 @@
 //! What is known of models, and what their answers cost.
 
 use helve_models::{
-    Catalogue, ModelFacts, Origin, Overrides, Prices, Rates, SAFE_CONTEXT, SAFE_OUTPUT, Tier, per_token,
+    DEFAULT_CONTEXT_TOKENS, DEFAULT_OUTPUT_TOKENS, ModelCatalogue, ModelFacts, ModelFactsOrigin,
+    ModelOverrides, ModelPrices, PriceTier, TokenRates, per_token,
 };
-use helve_protocol::{Cost, Usage};
+use helve_protocol::{Cost, TokenUsage};
 use proptest::prelude::*;
 
-const USAGE: Usage =
-    Usage { input: 1_234, output: 567, cache_read: 89_012, cache_write: 3_456, reasoning: 400 };
+const USAGE: TokenUsage =
+    TokenUsage { input: 1_234, output: 567, cache_read: 89_012, cache_write: 3_456, reasoning: 400 };
 
 fn find(provider: &str, model: &str) -> ModelFacts {
-    Catalogue::built_in().find(provider, model)
+    ModelCatalogue::built_in().find(provider, model)
 }
 
 fn dollars(text: &str) -> Cost {
@@ -25,7 +26,7 @@ fn price(per_million: &str) -> Cost {
 #[test]
 fn a_known_model_has_its_facts() {
     let facts = find("anthropic", "claude-sonnet-4-5");
-    assert_eq!(facts.origin, Origin::BuiltIn);
+    assert_eq!(facts.origin, ModelFactsOrigin::BuiltIn);
     assert_eq!(facts.context, Some(200_000));
     assert_eq!(facts.output_limit(), 64_000);
     assert!(
@@ -57,7 +58,7 @@ fn names_that_people_still_use_are_known() {
         ("moonshot", "moonshot-v1-128k"),
     ] {
         let facts = find(provider, model);
-        assert_eq!(facts.origin, Origin::BuiltIn, "{provider}/{model}");
+        assert_eq!(facts.origin, ModelFactsOrigin::BuiltIn, "{provider}/{model}");
         assert!(facts.prices.is_some() && facts.context.is_some(), "{provider}/{model}");
     }
 }
@@ -91,10 +92,13 @@ fn costs_of_real_models_are_exact() {
 #[test]
 fn a_model_that_nobody_knows_has_safe_defaults_and_says_so() {
     let facts = find("nowhere", "thing-1");
-    assert_eq!(facts.origin, Origin::Unknown);
+    assert_eq!(facts.origin, ModelFactsOrigin::Unknown);
     assert_eq!(facts.title, "thing-1");
     assert_eq!((facts.context, facts.output), (None, None));
-    assert_eq!((facts.context_limit(), facts.output_limit()), (SAFE_CONTEXT, SAFE_OUTPUT));
+    assert_eq!(
+        (facts.context_limit(), facts.output_limit()),
+        (DEFAULT_CONTEXT_TOKENS, DEFAULT_OUTPUT_TOKENS)
+    );
     assert!(facts.abilities.tools && !facts.abilities.images);
     assert_eq!(facts.cost(USAGE), None);
 }
@@ -111,17 +115,17 @@ fn a_dated_name_has_its_own_facts_or_those_of_its_undated_one() {
     for other in
         ["gpt-4o-2031", "gpt-4o-2031-01-01-preview", "gpt-4o2031-01-01", "GPT-4o", "gpt-4o:nitro", ""]
     {
-        assert_eq!(find("openai", other).origin, Origin::Unknown, "{other}");
+        assert_eq!(find("openai", other).origin, ModelFactsOrigin::Unknown, "{other}");
     }
     for provider in ["openai/gpt-4o", "#name", "", "\n", "é"] {
-        assert_eq!(find(provider, "gpt-4o").origin, Origin::Unknown, "{provider}");
+        assert_eq!(find(provider, "gpt-4o").origin, ModelFactsOrigin::Unknown, "{provider}");
     }
 }
 
 #[test]
 fn variants_at_openrouter_are_the_model_and_free_ones_cost_nothing() {
     let base = find("openrouter", "openai/gpt-4o");
-    assert_eq!(base.origin, Origin::BuiltIn);
+    assert_eq!(base.origin, ModelFactsOrigin::BuiltIn);
     assert_eq!(find("openrouter", "openai/gpt-4o:nitro"), base);
     assert_eq!(find("openrouter", "openai/gpt-4o-2031-01-01:floor"), base);
     let free = find("openrouter", "openai/gpt-4o:free");
@@ -130,47 +134,50 @@ fn variants_at_openrouter_are_the_model_and_free_ones_cost_nothing() {
     // One that has a line of its own.
     assert_eq!(find("openrouter", "google/gemma-4-31b-it:free").output, Some(8192));
     let unknown = find("openrouter", "nobody/thing:free");
-    assert_eq!((unknown.origin, unknown.cost(USAGE)), (Origin::Unknown, Some(Cost::ZERO)));
+    assert_eq!((unknown.origin, unknown.cost(USAGE)), (ModelFactsOrigin::Unknown, Some(Cost::ZERO)));
     // Whatever the user pays for the model itself.
-    let dear = Overrides { input_price: Some(price("9")), ..Overrides::default() };
-    let catalogue = Catalogue::built_in().with("openrouter/openai/gpt-4o", dear);
+    let dear = ModelOverrides { input_price: Some(price("9")), ..ModelOverrides::default() };
+    let catalogue = ModelCatalogue::built_in().with("openrouter/openai/gpt-4o", dear);
     assert_eq!(catalogue.find("openrouter", "openai/gpt-4o:free").cost(USAGE), Some(Cost::ZERO));
     assert_ne!(catalogue.find("openrouter", "openai/gpt-4o:nitro").cost(USAGE), base.cost(USAGE));
 }
 
 #[test]
 fn settings_lie_over_what_is_built_in() {
-    let overrides = Overrides {
+    let overrides = ModelOverrides {
         context: Some(1_000_000),
         input_price: Some(price("2")),
         images: Some(false),
-        ..Overrides::default()
+        ..ModelOverrides::default()
     };
-    let catalogue = Catalogue::built_in().with("anthropic/claude-sonnet-4-5", overrides);
+    let catalogue = ModelCatalogue::built_in().with("anthropic/claude-sonnet-4-5", overrides);
     let facts = catalogue.find("anthropic", "claude-sonnet-4-5");
-    assert_eq!(facts.origin, Origin::Settings);
+    assert_eq!(facts.origin, ModelFactsOrigin::Settings);
     assert_eq!((facts.context, facts.output), (Some(1_000_000), Some(64_000)));
     assert!(!facts.abilities.images && facts.abilities.tools);
     let rates = facts.prices.unwrap().base;
     assert_eq!((rates.input, rates.output, rates.cache_read), (price("2"), price("15"), Some(price("0.3"))));
     // A dated name without facts of its own follows; one with facts of its own does not.
     assert_eq!(catalogue.find("anthropic", "claude-sonnet-4-5-20310101").context, Some(1_000_000));
-    assert_eq!(catalogue.find("anthropic", "claude-sonnet-4-5-20250929").origin, Origin::BuiltIn);
+    assert_eq!(catalogue.find("anthropic", "claude-sonnet-4-5-20250929").origin, ModelFactsOrigin::BuiltIn);
 }
 
 #[test]
 fn settings_of_a_dated_name_lie_over_the_facts_of_its_undated_one() {
-    let overrides = Overrides { output: Some(1), ..Overrides::default() };
-    let catalogue = Catalogue::built_in().with("openai/gpt-4o-2031-01-01", overrides);
+    let overrides = ModelOverrides { output: Some(1), ..ModelOverrides::default() };
+    let catalogue = ModelCatalogue::built_in().with("openai/gpt-4o-2031-01-01", overrides);
     let facts = catalogue.find("openai", "gpt-4o-2031-01-01");
-    assert_eq!((facts.context, facts.output, facts.origin), (Some(128_000), Some(1), Origin::Settings));
-    assert_eq!(catalogue.find("openai", "gpt-4o").origin, Origin::BuiltIn);
+    assert_eq!(
+        (facts.context, facts.output, facts.origin),
+        (Some(128_000), Some(1), ModelFactsOrigin::Settings)
+    );
+    assert_eq!(catalogue.find("openai", "gpt-4o").origin, ModelFactsOrigin::BuiltIn);
 }
 
 #[test]
 fn settings_can_tell_every_fact_of_a_new_model() {
-    let tiers = vec![Tier { above: 7, rates: Rates::default() }];
-    let overrides = Overrides {
+    let tiers = vec![PriceTier { above: 7, rates: TokenRates::default() }];
+    let overrides = ModelOverrides {
         title: Some("Mine".to_owned()),
         context: Some(1),
         input_limit: Some(2),
@@ -190,17 +197,17 @@ fn settings_can_tell_every_fact_of_a_new_model() {
         released: Some("2031".to_owned()),
         status: Some("beta".to_owned()),
     };
-    let catalogue = Catalogue::built_in().with("local/mine", overrides);
+    let catalogue = ModelCatalogue::built_in().with("local/mine", overrides);
     let facts = catalogue.find("local", "mine");
-    assert_eq!((facts.title.as_str(), facts.origin), ("Mine", Origin::Settings));
+    assert_eq!((facts.title.as_str(), facts.origin), ("Mine", ModelFactsOrigin::Settings));
     assert_eq!((facts.context, facts.input_limit, facts.output), (Some(1), Some(2), Some(3)));
-    let base = Rates {
+    let base = TokenRates {
         input: price("1"),
         output: price("2"),
         cache_read: Some(price("3")),
         cache_write: Some(price("4")),
     };
-    assert_eq!(facts.prices, Some(Prices { base, tiers }));
+    assert_eq!(facts.prices, Some(ModelPrices { base, tiers }));
     let abilities = facts.abilities;
     assert!(abilities.thinking && abilities.images && abilities.pdf && abilities.structured);
     assert!(!abilities.tools && !abilities.temperature);
@@ -210,26 +217,28 @@ fn settings_can_tell_every_fact_of_a_new_model() {
 
 #[test]
 fn one_price_alone_is_no_price() {
-    let overrides = Overrides { input_price: Some(price("1")), ..Overrides::default() };
-    let catalogue = Catalogue::built_in().with("local/mine", overrides);
+    let overrides = ModelOverrides { input_price: Some(price("1")), ..ModelOverrides::default() };
+    let catalogue = ModelCatalogue::built_in().with("local/mine", overrides);
     assert_eq!(catalogue.find("local", "mine").prices, None);
 }
 
 #[test]
 fn a_tier_holds_for_the_whole_request_once_its_input_is_above_the_bound() {
-    let rates = |input: &str, output: &str, cache_read: Option<&str>| Rates {
+    let rates = |input: &str, output: &str, cache_read: Option<&str>| TokenRates {
         input: price(input),
         output: price(output),
         cache_read: cache_read.map(price),
         cache_write: None,
     };
     let tiers = vec![
-        Tier { above: 500_000, rates: rates("5", "20", None) },
-        Tier { above: 200_000, rates: rates("2.5", "15", Some("0.25")) },
+        PriceTier { above: 500_000, rates: rates("5", "20", None) },
+        PriceTier { above: 200_000, rates: rates("2.5", "15", Some("0.25")) },
     ];
-    let prices = Prices { base: rates("1.25", "10", Some("0.125")), tiers };
+    let prices = ModelPrices { base: rates("1.25", "10", Some("0.125")), tiers };
     let cost = |input, cache_read, cache_write| {
-        prices.cost(Usage { input, output: 1_000, cache_read, cache_write, reasoning: 1_000 }).pico_dollars()
+        prices
+            .cost(TokenUsage { input, output: 1_000, cache_read, cache_write, reasoning: 1_000 })
+            .pico_dollars()
     };
     let million = 1_000_000;
     // At the bound it does not hold yet. Output does not count.
@@ -241,21 +250,24 @@ fn a_tier_holds_for_the_whole_request_once_its_input_is_above_the_bound() {
 
 #[test]
 fn all_models_are_listed_in_order_with_those_of_the_user() {
-    let mine = Overrides { context: Some(5), ..Overrides::default() };
-    let catalogue = Catalogue::built_in().with("local/mine", mine.clone()).with("openai/gpt-4o", mine);
+    let mine = ModelOverrides { context: Some(5), ..ModelOverrides::default() };
+    let catalogue = ModelCatalogue::built_in().with("local/mine", mine.clone()).with("openai/gpt-4o", mine);
     let all: Vec<(&str, ModelFacts)> = catalogue.all().collect();
     assert!(all.is_sorted_by(|(one, _), (next, _)| one < next));
-    assert_eq!(all.len(), Catalogue::built_in().all().count() + 1);
+    assert_eq!(all.len(), ModelCatalogue::built_in().all().count() + 1);
     for (name, facts) in &all {
-        let expected =
-            if ["local/mine", "openai/gpt-4o"].contains(name) { Origin::Settings } else { Origin::BuiltIn };
+        let expected = if ["local/mine", "openai/gpt-4o"].contains(name) {
+            ModelFactsOrigin::Settings
+        } else {
+            ModelFactsOrigin::BuiltIn
+        };
         assert_eq!(facts.origin, expected, "{name}");
     }
 }
 
 #[test]
 fn a_bare_name_leads_to_its_providers() {
-    let catalogue = Catalogue::built_in().with("local/gpt-4o", Overrides::default());
+    let catalogue = ModelCatalogue::built_in().with("local/gpt-4o", ModelOverrides::default());
     assert_eq!(catalogue.providers_of("gpt-4o"), ["local", "openai"]);
     assert_eq!(catalogue.providers_of("glm-4.6"), ["zai", "zhipu"]);
     assert_eq!(catalogue.providers_of("thing-1"), Vec::<&str>::new());
@@ -267,21 +279,22 @@ fn a_price_that_is_not_exact_for_one_token_is_none() {
     assert_eq!(per_token(dollars("0.0000001")), None);
 }
 
-fn any_rates() -> impl Strategy<Value = Rates> {
+fn any_rates() -> impl Strategy<Value = TokenRates> {
     // Small ones, as they are, and any, so that sums overflow too.
     let cost = || prop_oneof![0..100_000_000_u64, any::<u64>()].prop_map(Cost::from_pico_dollars);
-    (cost(), cost(), prop::option::of(cost()), prop::option::of(cost()))
-        .prop_map(|(input, output, cache_read, cache_write)| Rates { input, output, cache_read, cache_write })
+    (cost(), cost(), prop::option::of(cost()), prop::option::of(cost())).prop_map(
+        |(input, output, cache_read, cache_write)| TokenRates { input, output, cache_read, cache_write },
+    )
 }
 
-fn any_prices() -> impl Strategy<Value = Prices> {
-    let tier = (0..3_000_000_u64, any_rates()).prop_map(|(above, rates)| Tier { above, rates });
-    (any_rates(), prop::collection::vec(tier, 0..4)).prop_map(|(base, tiers)| Prices { base, tiers })
+fn any_prices() -> impl Strategy<Value = ModelPrices> {
+    let tier = (0..3_000_000_u64, any_rates()).prop_map(|(above, rates)| PriceTier { above, rates });
+    (any_rates(), prop::collection::vec(tier, 0..4)).prop_map(|(base, tiers)| ModelPrices { base, tiers })
 }
 
-fn any_usage() -> impl Strategy<Value = Usage> {
+fn any_usage() -> impl Strategy<Value = TokenUsage> {
     let count = || prop_oneof![4 => 0..1_500_000_u64, 1 => any::<u64>()];
-    (count(), count(), count(), count()).prop_map(|(input, output, cache_read, cache_write)| Usage {
+    (count(), count(), count(), count()).prop_map(|(input, output, cache_read, cache_write)| TokenUsage {
         input,
         output,
         cache_read,
@@ -291,7 +304,7 @@ fn any_usage() -> impl Strategy<Value = Usage> {
 }
 
 /// What a request costs in numbers that can't overflow, cut to the largest amount that there is.
-fn cost_in_wide_numbers(prices: &Prices, usage: Usage) -> u64 {
+fn cost_in_wide_numbers(prices: &ModelPrices, usage: TokenUsage) -> u64 {
     let wide = |cost: Cost| u128::from(cost.pico_dollars());
     let whole = u128::from(usage.input) + u128::from(usage.cache_read) + u128::from(usage.cache_write);
     let mut rates = prices.base;
@@ -322,7 +335,7 @@ proptest! {
 
     #[test]
     fn more_tokens_never_cost_less(base in any_rates(), usage in any_usage(), more in any_usage()) {
-        let prices = Prices { base, tiers: Vec::new() };
+        let prices = ModelPrices { base, tiers: Vec::new() };
         let mut sum = usage;
         sum += more;
         prop_assert!(prices.cost(sum) >= prices.cost(usage));
@@ -331,7 +344,7 @@ proptest! {
     #[test]
     fn any_name_can_be_looked_up(provider: String, model: String) {
         let facts = find(&provider, &model);
-        prop_assert_eq!(facts.origin, Origin::Unknown);
-        prop_assert_eq!(find("openrouter", &model).origin, Origin::Unknown);
+        prop_assert_eq!(facts.origin, ModelFactsOrigin::Unknown);
+        prop_assert_eq!(find("openrouter", &model).origin, ModelFactsOrigin::Unknown);
     }
 }

@@ -11,12 +11,15 @@ mod speaking;
 mod spoken;
 mod streams;
 
-use helve_models::{Answer, Decoder, StreamError, Wire};
+use helve_models::{ModelAnswer, ResponseDecoder, StreamError, WireProtocol};
 
 /// What a body says that comes in pieces.
-fn decode<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Answer, StreamError> {
-    let mut decoder = Decoder::new(wire);
-    let mut answer = Answer::default();
+fn decode<'a>(
+    wire: WireProtocol,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<ModelAnswer, StreamError> {
+    let mut decoder = ResponseDecoder::new(wire);
+    let mut answer = ModelAnswer::default();
     for piece in pieces {
         decoder.push(piece)?.into_iter().for_each(|event| answer.apply(event));
     }

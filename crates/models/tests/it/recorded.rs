@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use helve_models::{Answer, Block, Wire};
+use helve_models::{AnswerBlock, ModelAnswer, WireProtocol};
 use helve_protocol::StopReason;
 use helve_testkit::skip;
 use proptest::prelude::Rng;
@@ -13,7 +13,7 @@ use crate::decode;
 
 struct Recorded {
     name: String,
-    wire: Wire,
+    wire: WireProtocol,
     body: String,
     /// The data of its events.
     events: Vec<Value>,
@@ -47,11 +47,11 @@ fn recorded(path: PathBuf) -> Option<Recorded> {
     let events: Vec<Value> = data.collect();
     let has = |field: &str| events.iter().any(|event| event.get(field).is_some());
     let wire = match record["api"].as_str()? {
-        "messages" => Wire::Messages,
-        "chat" if has("choices") && !body.contains("text_completion") => Wire::Chat,
-        "chat" if body.contains("response.completed") => Wire::Responses,
-        "responses" => Wire::Responses,
-        "generateContent" if has("candidates") => Wire::Gemini,
+        "messages" => WireProtocol::Messages,
+        "chat" if has("choices") && !body.contains("text_completion") => WireProtocol::Chat,
+        "chat" if body.contains("response.completed") => WireProtocol::Responses,
+        "responses" => WireProtocol::Responses,
+        "generateContent" if has("candidates") => WireProtocol::Gemini,
         _ => return None,
     };
     // Some files hold several responses one after the other, which no server sends.
@@ -68,18 +68,18 @@ fn plain_text(recorded: &Recorded) -> String {
     let strings = |event: &Value| -> String {
         let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         match recorded.wire {
-            Wire::Messages if event["delta"]["type"] == "text_delta" => text("/delta/text"),
-            Wire::Messages => text("/content_block/text"),
-            Wire::Chat if event["choices"][0]["index"] == 1 => String::new(),
-            Wire::Chat => match &event["choices"][0]["delta"]["content"] {
+            WireProtocol::Messages if event["delta"]["type"] == "text_delta" => text("/delta/text"),
+            WireProtocol::Messages => text("/content_block/text"),
+            WireProtocol::Chat if event["choices"][0]["index"] == 1 => String::new(),
+            WireProtocol::Chat => match &event["choices"][0]["delta"]["content"] {
                 Value::Array(pieces) => pieces.iter().filter_map(|piece| piece["text"].as_str()).collect(),
                 _ => text("/choices/0/delta/content") + &text("/choices/0/delta/refusal"),
             },
-            Wire::Responses => match event["type"].as_str() {
+            WireProtocol::Responses => match event["type"].as_str() {
                 Some("response.output_text.delta" | "response.refusal.delta") => text("/delta"),
                 _ => String::new(),
             },
-            Wire::Gemini => {
+            WireProtocol::Gemini => {
                 let parts = event.pointer("/candidates/0/content/parts").and_then(Value::as_array);
                 let said = parts.into_iter().flatten().filter(|part| part["thought"] != true);
                 said.filter_map(|part| part["text"].as_str()).collect()
@@ -98,20 +98,20 @@ fn plain_calls(recorded: &Recorded) -> Option<usize> {
             .count()
     };
     match recorded.wire {
-        Wire::Messages => Some(count("/content_block/type", "tool_use")),
-        Wire::Responses => {
+        WireProtocol::Messages => Some(count("/content_block/type", "tool_use")),
+        WireProtocol::Responses => {
             let ended = recorded.events.iter().filter(|event| event["type"] == "response.output_item.done");
             Some(ended.filter(|event| event["item"]["type"] == "function_call").count())
         }
         // A call without a name goes on with the one before.
-        Wire::Gemini => {
+        WireProtocol::Gemini => {
             let parts =
                 recorded.events.iter().filter_map(|event| event.pointer("/candidates/0/content/parts"));
             let parts = parts.filter_map(Value::as_array).flatten();
             let names = parts.filter_map(|part| part.pointer("/functionCall/name").and_then(Value::as_str));
             Some(names.filter(|name| !name.is_empty()).count())
         }
-        Wire::Chat => None,
+        WireProtocol::Chat => None,
     }
 }
 
@@ -137,7 +137,8 @@ fn every_recorded_answer_is_read() {
                 if plain_calls(recorded).is_some_and(|calls| calls != answer.calls().count()) {
                     wrong.push(format!("{}: {} calls", recorded.name, answer.calls().count()));
                 }
-                let tells_stop = recorded.body.contains("finish_reason\":\"") || recorded.wire != Wire::Chat;
+                let tells_stop =
+                    recorded.body.contains("finish_reason\":\"") || recorded.wire != WireProtocol::Chat;
                 if tells_stop && answer.stop.is_none() {
                     wrong.push(format!("{}: no reason to stop", recorded.name));
                 }
@@ -187,7 +188,7 @@ fn a_recorded_answer_in_pieces_is_the_same() {
 }
 
 /// What an answer says, without what it cost.
-fn said(answer: &Answer) -> (Vec<Block>, Option<StopReason>) {
+fn said(answer: &ModelAnswer) -> (Vec<AnswerBlock>, Option<StopReason>) {
     (answer.blocks().cloned().collect(), answer.stop)
 }
 
@@ -199,7 +200,7 @@ fn a_recorded_answer_that_is_cut_off_is_an_error() {
         let body = recorded.body.as_bytes();
         let Ok(whole) = decode(recorded.wire, [body]) else { continue };
         // With two reasons to stop nobody can know that the first was not the last.
-        if recorded.wire == Wire::Gemini && recorded.body.matches("finishReason").count() > 1 {
+        if recorded.wire == WireProtocol::Gemini && recorded.body.matches("finishReason").count() > 1 {
             continue;
         }
         let cuts: Vec<usize> = match body.len() {

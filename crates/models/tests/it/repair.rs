@@ -1,6 +1,6 @@
 //! Arguments as models write them.
 
-use helve_models::repair::{Fault, Repair, arguments};
+use helve_models::repair::{ArgumentRepair, ArgumentsFault, parse_arguments};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -73,7 +73,7 @@ fn nearly_json() -> impl Strategy<Value = String> {
 
 #[test]
 fn slips_without_doubt_are_repaired() {
-    use Repair::*;
+    use ArgumentRepair::*;
     let path = json!({"path": "a"});
     for (text, value, repair) in [
         // Nothing at all is how some servers say that there are none.
@@ -131,14 +131,14 @@ fn slips_without_doubt_are_repaired() {
         ("{\"a\": [1\n</tool_call>", json!({"a": [1]}), Some(Several(vec![MissingCloser, Tags]))),
         ("{\"a\": {\"b\": 1}\n```", json!({"a": {"b": 1}}), Some(Several(vec![MissingCloser, Fences]))),
     ] {
-        let read = arguments(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        let read = parse_arguments(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!((read.value, read.repaired), (value, repair), "{text:?}");
     }
 }
 
 #[test]
 fn doubt_is_an_error() {
-    use Fault::*;
+    use ArgumentsFault::*;
     for (text, fault) in [
         // Something may be missing.
         ("{", CutOff("too early")),
@@ -158,18 +158,18 @@ fn doubt_is_an_error() {
         ("\"{\\\"a\\\": 1", CutOff("inside of a string")),
         ("\"{\\\"a\\\": 1\"", CutOff("inside of a number")),
         // Two readings.
-        ("{\"a\": 1, \"a\": 2}", KeyTwice("a".into())),
+        ("{\"a\": 1, \"a\": 2}", DuplicateKey("a".into())),
         ("{\"a\": {\"b\": 1, \"c\": 2}\n```", Expected("`,` or `}`")),
         ("{\"a\": [[1, 2]}", Expected("`,` or `]`")),
         ("{\"a\": [{\"b\": {\"c\": 1, \"d\": 2}]}", Expected("`,` or `}`")),
-        ("{\"a\": [\"x\"}, \"b\": 1}", Rest),
+        ("{\"a\": [\"x\"}, \"b\": 1}", TrailingText),
         ("{}{\"a\": 1}", SecondObject),
         ("{\"a\": 1}\n{\"a\": 2}", SecondObject),
-        ("{\"a\": 1}, {\"a\": 1}", Rest),
-        ("{\"a\": 1}, \"b\": 2}", Rest),
-        ("{\"a\": 1} and more", Rest),
-        ("{\"a\": 1}\nand [more]", Rest),
-        ("{\"command\": \"echo \"} \"hi\"}", Rest),
+        ("{\"a\": 1}, {\"a\": 1}", TrailingText),
+        ("{\"a\": 1}, \"b\": 2}", TrailingText),
+        ("{\"a\": 1} and more", TrailingText),
+        ("{\"a\": 1}\nand [more]", TrailingText),
+        ("{\"command\": \"echo \"} \"hi\"}", TrailingText),
         ("{\"command\": \"say \" // hi\"\n}", Comment),
         ("{\"a\": \"he said \"hi\" to me\"}", Expected("`,` or `}`")),
         ("{'a': 'it's'}", Expected("`,` or `}`")),
@@ -201,7 +201,7 @@ fn doubt_is_an_error() {
         ("key [1] {\"a\": 1}", NotAnObject("text")),
         ("\"a\": {\"b\": 1}", Expected("`{`")),
     ] {
-        let error = arguments(text).map_or_else(|error| error, |read| panic!("{text:?}: {read:?}"));
+        let error = parse_arguments(text).map_or_else(|error| error, |read| panic!("{text:?}: {read:?}"));
         assert_eq!(error.fault, fault, "{text:?}");
     }
 }
@@ -228,13 +228,13 @@ fn the_model_is_told_what_is_wrong_and_where() {
              Send the call again with valid JSON.",
         ),
     ] {
-        assert_eq!(arguments(text).unwrap_err().to_string(), told);
+        assert_eq!(parse_arguments(text).unwrap_err().to_string(), told);
     }
 }
 
 #[test]
 fn people_are_told_what_was_done() {
-    let repaired = arguments("```json\n{'a': 1,}\n```").unwrap().repaired.unwrap();
+    let repaired = parse_arguments("```json\n{'a': 1,}\n```").unwrap().repaired.unwrap();
     assert_eq!(
         repaired.to_string(),
         "removed the code fence around the arguments; read single quotes as double quotes; dropped a comma before a bracket"
@@ -244,11 +244,11 @@ fn people_are_told_what_was_done() {
 #[test]
 fn depth_and_size_are_bounded() {
     let nested = |levels: usize| format!("{}{{}}{}", "{\"a\":".repeat(levels - 1), "}".repeat(levels - 1));
-    assert!(arguments(&nested(100)).is_ok());
-    assert_eq!(arguments(&nested(101)).unwrap_err().fault, Fault::TooDeep);
+    assert!(parse_arguments(&nested(100)).is_ok());
+    assert_eq!(parse_arguments(&nested(101)).unwrap_err().fault, ArgumentsFault::TooDeep);
     let sized = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
-    assert!(arguments(&sized(8 << 20)).is_ok());
-    assert_eq!(arguments(&sized((8 << 20) + 1)).unwrap_err().fault, Fault::TooLarge);
+    assert!(parse_arguments(&sized(8 << 20)).is_ok());
+    assert_eq!(parse_arguments(&sized((8 << 20) + 1)).unwrap_err().fault, ArgumentsFault::TooLarge);
 }
 
 /// Anything worse than linear would take minutes here.
@@ -288,12 +288,12 @@ fn much_of_the_same_is_read_in_one_pass() {
             format!("{{\"a\": [1{much}"),
             format!("\"{much}\""),
         ] {
-            let _ = arguments(&text);
+            let _ = parse_arguments(&text);
         }
     }
     let keys: Vec<String> = (0..50_000).map(|number| format!("\"{number}\": {number}")).collect();
     assert_eq!(
-        arguments(&format!("{{{}}}", keys.join(","))).unwrap().value.as_object().unwrap().len(),
+        parse_arguments(&format!("{{{}}}", keys.join(","))).unwrap().value.as_object().unwrap().len(),
         50_000
     );
 }
@@ -311,10 +311,10 @@ const SAMPLES: [&str; 6] = [
 #[test]
 fn what_is_cut_off_is_never_read_as_something_else() {
     for sample in SAMPLES {
-        let whole = arguments(sample).unwrap().value;
+        let whole = parse_arguments(sample).unwrap().value;
         let cuts = (1..sample.len()).filter_map(|end| sample.get(..end));
         for cut in cuts.filter(|cut| !matches!(cut.trim(), "" | "`" | "``" | "```")) {
-            if let Ok(read) = arguments(cut) {
+            if let Ok(read) = parse_arguments(cut) {
                 assert_eq!(read.value, whole, "{cut:?}");
             }
         }
@@ -325,7 +325,7 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in any::<String>(), nearly in nearly_json()) {
         for text in [text, nearly] {
-            match arguments(&text) {
+            match parse_arguments(&text) {
                 Ok(read) => prop_assert!(read.value.is_object()),
                 Err(error) => prop_assert!(error.to_string().chars().count() < 400),
             }
@@ -336,17 +336,17 @@ proptest! {
     #[test]
     fn nothing_is_repaired_but_what_is_no_json(text in nearly_json()) {
         let as_json = serde_json::from_str::<Map<String, Value>>(&text).ok().map(Value::Object);
-        match arguments(&text) {
+        match parse_arguments(&text) {
             Ok(read) if read.repaired.is_none() && !text.trim().is_empty() => prop_assert_eq!(Some(read.value), as_json),
             Ok(_) => prop_assert_eq!(as_json, None),
-            Err(error) => prop_assert!(as_json.is_none() || matches!(error.fault, Fault::KeyTwice(_))),
+            Err(error) => prop_assert!(as_json.is_none() || matches!(error.fault, ArgumentsFault::DuplicateKey(_))),
         }
     }
 
     #[test]
     fn objects_are_read_as_they_are(object in any_object()) {
         for text in [object.to_string(), serde_json::to_string_pretty(&object).unwrap()] {
-            let read = arguments(&text).unwrap();
+            let read = parse_arguments(&text).unwrap();
             prop_assert_eq!(read.repaired, None);
             // The order of the keys counts too.
             prop_assert_eq!(read.value.to_string(), object.to_string());
@@ -367,7 +367,7 @@ proptest! {
             format!("{json}{json}"),
             Value::String(json.clone()).to_string(),
         ] {
-            let read = arguments(&text).unwrap();
+            let read = parse_arguments(&text).unwrap();
             prop_assert!(read.repaired.is_some() || text.trim() == json, "{}", text);
             prop_assert_eq!(read.value.to_string(), object.to_string());
         }
@@ -378,7 +378,7 @@ proptest! {
         let text = object.to_string();
         let end = cut.index(text.len());
         if let Some(cut) = text.get(..end).filter(|cut| !cut.is_empty()) {
-            prop_assert!(arguments(cut).is_err(), "{}", cut);
+            prop_assert!(parse_arguments(cut).is_err(), "{}", cut);
         }
     }
 }

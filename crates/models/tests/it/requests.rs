@@ -6,17 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use helve_models::{
-    CallIds, Catalogue, Change, Conversation, Dialect, OutputSchema, Prompt, ProviderWish, Quirks, Router,
-    Sees, Thinks, ToolChoice, ToolSpec, VENDORS, Wire, Wishes,
+    CallIdFormat, Conversation, MediaSupport, ModelCatalogue, ModelDialect, ModelPreferences, ModelPrompt,
+    ModelRouter, OutputSchema, PrefixChange, ProviderOverrides, Quirks, ThinkingSupport, ToolChoice,
+    ToolSpec, VENDORS, WireProtocol,
 };
 use helve_protocol::*;
-use helve_testkit::id;
+use helve_testkit::sample_id;
 use serde_json::{Value, json};
 
 /// Every file is the same picture.
 struct OnePicture;
 
-impl Blobs for OnePicture {
+impl BlobStore for OnePicture {
     fn put(&self, _: &[u8]) -> Result<BlobId, BlobError> {
         Err(BlobError("nothing is kept here".into()))
     }
@@ -34,21 +35,21 @@ fn file(name: &str, media_type: &str, content: BlobId) -> FilePart {
     FilePart { name: name.to_owned(), media_type: media_type.to_owned(), content }
 }
 
-fn dialect(wire: Wire) -> Dialect {
+fn dialect(wire: WireProtocol) -> ModelDialect {
     let (provider, model) = match wire {
-        Wire::Messages => ("anthropic", "claude-sonnet-5"),
-        Wire::Chat => ("openai-chat", "gpt-5.5"),
-        Wire::Responses => ("openai", "gpt-5.5"),
-        Wire::Gemini => ("gemini", "gemini-3.1-pro-preview"),
+        WireProtocol::Messages => ("anthropic", "claude-sonnet-5"),
+        WireProtocol::Chat => ("openai-chat", "gpt-5.5"),
+        WireProtocol::Responses => ("openai", "gpt-5.5"),
+        WireProtocol::Gemini => ("gemini", "gemini-3.1-pro-preview"),
     };
-    Dialect {
+    ModelDialect {
         wire,
         quirks: VENDORS.iter().find(|vendor| vendor.name == provider).unwrap().quirks,
         name: ModelName::new(format!("{provider}/{model}")),
         model: model.to_owned(),
-        images: Sees::Yes,
-        documents: Sees::Yes,
-        thinking: Thinks::Yes,
+        images: MediaSupport::Yes,
+        documents: MediaSupport::Yes,
+        thinking: ThinkingSupport::Yes,
         output: Some(64_000),
     }
 }
@@ -72,42 +73,42 @@ fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-fn prompt() -> Prompt {
-    Prompt {
+fn prompt() -> ModelPrompt {
+    ModelPrompt {
         system: "You are Helve.".to_owned(),
         tools: tools(),
-        effort: Some(Effort::High),
+        effort: Some(ReasoningEffort::High),
         cache_key: Some("session-1".to_owned()),
-        ..Prompt::default()
+        ..ModelPrompt::default()
     }
 }
 
-fn message(n: u64, role: Role, parts: Vec<Part>) -> Message {
-    Message { id: id(n), role, time: Timestamp::from_millis(n), parts }
+fn message(n: u64, role: MessageRole, parts: Vec<MessagePart>) -> Message {
+    Message { id: sample_id(n), role, time: Timestamp::from_millis(n), parts }
 }
 
 fn user(n: u64, text: &str) -> Message {
-    message(n, Role::User, vec![Part::Text(TextPart::said(text))])
+    message(n, MessageRole::User, vec![MessagePart::Text(TextPart::said(text))])
 }
 
 /// What each wire seals, as it comes.
-fn sealed(wire: Wire) -> Value {
+fn sealed(wire: WireProtocol) -> Value {
     match wire {
-        Wire::Messages => json!({"signature": "c2lnbmVk"}),
-        Wire::Chat => {
+        WireProtocol::Messages => json!({"signature": "c2lnbmVk"}),
+        WireProtocol::Chat => {
             json!({"details": [{"type": "reasoning.text", "text": "Look first.", "signature": "s"}]})
         }
-        Wire::Responses => json!({
+        WireProtocol::Responses => json!({
             "type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Look first."}],
             "encrypted_content": "c2VhbGVk", "status": null,
         }),
-        Wire::Gemini => json!({"thoughtSignature": "c2lnbmVk"}),
+        WireProtocol::Gemini => json!({"thoughtSignature": "c2lnbmVk"}),
     }
 }
 
 fn call(n: u64, name: &str, input: Value, state: ToolState) -> ToolPart {
     let wire_id = Some(format!("call_{n}"));
-    ToolPart { call: id(100 + n), name: name.to_owned(), input, wire_id, sealed: Value::Null, state }
+    ToolPart { call: sample_id(100 + n), name: name.to_owned(), input, wire_id, sealed: Value::Null, state }
 }
 
 fn done(text: &str, files: Vec<FilePart>) -> ToolState {
@@ -115,7 +116,7 @@ fn done(text: &str, files: Vec<FilePart>) -> ToolState {
 }
 
 /// A conversation with something of everything.
-fn conversation(wire: Wire) -> Vec<Message> {
+fn conversation(wire: WireProtocol) -> Vec<Message> {
     let model = dialect(wire).name;
     let thinking = ReasoningPart { text: "Look first.".to_owned(), sealed: sealed(wire) };
     let mut first = call(
@@ -124,30 +125,30 @@ fn conversation(wire: Wire) -> Vec<Message> {
         json!({"path": "a.png"}),
         done("a picture", vec![file("a.png", "image/png", picture())]),
     );
-    if wire == Wire::Gemini {
+    if wire == WireProtocol::Gemini {
         first.sealed = json!({"thoughtSignature": "Y2FsbA=="});
     }
     vec![
         message(
             1,
-            Role::User,
+            MessageRole::User,
             vec![
-                Part::Text(TextPart::said("What is in these? \"é☃\"\n")),
-                Part::File(file("shot.png", "image/png", picture())),
-                Part::File(file("paper.pdf", "application/pdf", picture())),
-                Part::File(file("gone.png", "image/png", BlobId::from_hash([2; 32]))),
+                MessagePart::Text(TextPart::said("What is in these? \"é☃\"\n")),
+                MessagePart::File(file("shot.png", "image/png", picture())),
+                MessagePart::File(file("paper.pdf", "application/pdf", picture())),
+                MessagePart::File(file("gone.png", "image/png", BlobId::from_hash([2; 32]))),
             ],
         ),
-        message(2, Role::User, vec![Part::Text(TextPart::note("Today is Monday."))]),
+        message(2, MessageRole::User, vec![MessagePart::Text(TextPart::note("Today is Monday."))]),
         message(
             3,
-            Role::Assistant,
+            MessageRole::Assistant,
             vec![
-                Part::StepStart { step: id(50), model: model.clone() },
-                Part::Reasoning(thinking),
-                Part::Text(TextPart::said("I look.")),
-                Part::Tool(Box::new(first)),
-                Part::Tool(Box::new(call(
+                MessagePart::StepStart { step: sample_id(50), model: model.clone() },
+                MessagePart::Reasoning(thinking),
+                MessagePart::Text(TextPart::said("I look.")),
+                MessagePart::Tool(Box::new(first)),
+                MessagePart::Tool(Box::new(call(
                     2,
                     "list",
                     json!({}),
@@ -157,20 +158,24 @@ fn conversation(wire: Wire) -> Vec<Message> {
         ),
         message(
             4,
-            Role::Assistant,
-            vec![Part::StepStart { step: id(51), model }, Part::Text(TextPart::said("A cat."))],
+            MessageRole::Assistant,
+            vec![
+                MessagePart::StepStart { step: sample_id(51), model },
+                MessagePart::Text(TextPart::said("A cat.")),
+            ],
         ),
         user(5, "Thanks."),
     ]
 }
 
-fn body_of(dialect: Dialect, prompt: &Prompt, messages: &[Message]) -> String {
+fn body_of(dialect: ModelDialect, prompt: &ModelPrompt, messages: &[Message]) -> String {
     let mut conversation = Conversation::new(dialect, prompt);
     messages.iter().for_each(|message| conversation.push(message, &OnePicture));
-    String::from_utf8(conversation.request().body.to_vec()).unwrap()
+    String::from_utf8(conversation.next_request().body.to_vec()).unwrap()
 }
 
-const WIRES: [Wire; 4] = [Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini];
+const WIRES: [WireProtocol; 4] =
+    [WireProtocol::Messages, WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Gemini];
 
 /// Compares with a file, or writes it anew if `HELVE_BLESS` is set.
 #[expect(clippy::disallowed_methods, reason = "whoever changes a request on purpose says so")]
@@ -190,9 +195,9 @@ fn assert_is_kept(name: &str, body: &str) {
 
 #[test]
 fn requests_are_the_same_bytes_as_ever() {
-    let forced = Prompt {
+    let forced = ModelPrompt {
         tool_choice: ToolChoice::Named("read".to_owned()),
-        effort: Some(Effort::Off),
+        effort: Some(ReasoningEffort::Off),
         max_output: Some(1_000),
         output: Some(OutputSchema {
             name: "verdict".to_owned(),
@@ -225,8 +230,8 @@ fn strings(value: &Value, found: &mut Vec<String>) {
 
 #[test]
 fn seals_go_back_to_the_model_that_made_them_and_to_no_other() {
-    for wire in [Wire::Messages, Wire::Responses, Wire::Gemini] {
-        let sealed = if wire == Wire::Responses { "c2VhbGVk" } else { "c2lnbmVk" };
+    for wire in [WireProtocol::Messages, WireProtocol::Responses, WireProtocol::Gemini] {
+        let sealed = if wire == WireProtocol::Responses { "c2VhbGVk" } else { "c2lnbmVk" };
         assert!(body_of(dialect(wire), &prompt(), &conversation(wire)).contains(sealed), "{wire:?}");
         for other in WIRES {
             let mut dialect = dialect(other);
@@ -246,7 +251,7 @@ fn seals_go_back_to_the_model_that_made_them_and_to_no_other() {
 #[test]
 fn what_a_model_cannot_look_at_is_told_in_words() {
     for wire in WIRES {
-        let blind = Dialect { images: Sees::No, documents: Sees::No, ..dialect(wire) };
+        let blind = ModelDialect { images: MediaSupport::No, documents: MediaSupport::No, ..dialect(wire) };
         let body = body_of(blind, &prompt(), &conversation(wire));
         assert!(body.contains("The file shot.png (image/png) is not shown"), "{wire:?}");
         assert!(body.contains("The file a.png (image/png) is not shown"), "{wire:?}");
@@ -263,10 +268,10 @@ fn names_and_inputs_that_models_make_up_are_sent_in_a_form_that_is_taken() {
     let odd = call(1, "shell run! ☃", json!("{not json"), ToolState::Error { message: "no".to_owned() });
     for wire in WIRES {
         let parts = vec![
-            Part::StepStart { step: id(50), model: dialect(wire).name },
-            Part::Tool(Box::new(ToolPart { wire_id: Some("call 1 ☃".to_owned()), ..odd.clone() })),
+            MessagePart::StepStart { step: sample_id(50), model: dialect(wire).name },
+            MessagePart::Tool(Box::new(ToolPart { wire_id: Some("call 1 ☃".to_owned()), ..odd.clone() })),
         ];
-        let messages = [user(1, "go"), message(2, Role::Assistant, parts)];
+        let messages = [user(1, "go"), message(2, MessageRole::Assistant, parts)];
         let body: Value = serde_json::from_str(&body_of(dialect(wire), &prompt(), &messages)).unwrap();
         let mut found = Vec::new();
         strings(&body, &mut found);
@@ -277,9 +282,9 @@ fn names_and_inputs_that_models_make_up_are_sent_in_a_form_that_is_taken() {
 }
 
 /// What a vendor's server gets, made by way of its name.
-fn sent_to(name: &str, prompt: &Prompt, messages: &[Message]) -> Value {
+fn sent_to(name: &str, prompt: &ModelPrompt, messages: &[Message]) -> Value {
     let keys = |variable: &str| variable.ends_with("_KEY").then(|| "key-for-tests".to_owned());
-    let router = Router::new(Wishes::default(), Catalogue::built_in(), &keys, &|_| None);
+    let router = ModelRouter::new(ModelPreferences::default(), ModelCatalogue::built_in(), &keys, &|_| None);
     let dialect = router.find(name).unwrap().dialect();
     serde_json::from_str(&body_of(dialect, prompt, messages)).unwrap()
 }
@@ -288,16 +293,16 @@ fn sent_to(name: &str, prompt: &Prompt, messages: &[Message]) -> Value {
 fn dialects_differ_only_in_what_their_vendors_want() {
     let thought = |model: &str| {
         let parts = vec![
-            Part::StepStart { step: id(50), model: ModelName::new(model) },
-            Part::Reasoning(ReasoningPart {
+            MessagePart::StepStart { step: sample_id(50), model: ModelName::new(model) },
+            MessagePart::Reasoning(ReasoningPart {
                 text: "Hm.".to_owned(),
                 sealed: json!({"details": [{"type": "t"}]}),
             }),
-            Part::Tool(Box::new(call(1, "list", json!({}), done("a.rs", vec![])))),
+            MessagePart::Tool(Box::new(call(1, "list", json!({}), done("a.rs", vec![])))),
         ];
-        [user(1, "go"), message(2, Role::Assistant, parts), user(3, "and?")]
+        [user(1, "go"), message(2, MessageRole::Assistant, parts), user(3, "and?")]
     };
-    let asked = Prompt { tool_choice: ToolChoice::Required, max_output: Some(100), ..prompt() };
+    let asked = ModelPrompt { tool_choice: ToolChoice::Required, max_output: Some(100), ..prompt() };
     let sent = |name: &str| sent_to(name, &asked, &thought(name));
 
     let deepseek = sent("deepseek/deepseek-reasoner");
@@ -336,38 +341,40 @@ fn dialects_differ_only_in_what_their_vendors_want() {
 
 #[test]
 fn a_call_id_of_nine_letters_is_kept() {
-    let quirks = Quirks { call_ids: CallIds::NineAlphanumeric, ..Quirks::PLAIN };
-    let dialect = Dialect { quirks, ..dialect(Wire::Chat) };
+    let quirks = Quirks { call_ids: CallIdFormat::NineAlphanumeric, ..Quirks::PLAIN };
+    let dialect = ModelDialect { quirks, ..dialect(WireProtocol::Chat) };
     let tool =
         ToolPart { wire_id: Some("a1B2c3D4e".to_owned()), ..call(1, "list", json!({}), done("x", vec![])) };
-    let parts =
-        vec![Part::StepStart { step: id(50), model: dialect.name.clone() }, Part::Tool(Box::new(tool))];
-    let body = body_of(dialect, &prompt(), &[user(1, "go"), message(2, Role::Assistant, parts)]);
+    let parts = vec![
+        MessagePart::StepStart { step: sample_id(50), model: dialect.name.clone() },
+        MessagePart::Tool(Box::new(tool)),
+    ];
+    let body = body_of(dialect, &prompt(), &[user(1, "go"), message(2, MessageRole::Assistant, parts)]);
     assert_eq!(body.matches("a1B2c3D4e").count(), 2);
 }
 
 #[test]
 fn older_models_are_told_a_number_of_tokens_to_think() {
-    let think = |name: &str, effort: Effort| {
-        sent_to(name, &Prompt { effort: Some(effort), ..prompt() }, &[user(1, "go")])
+    let think = |name: &str, effort: ReasoningEffort| {
+        sent_to(name, &ModelPrompt { effort: Some(effort), ..prompt() }, &[user(1, "go")])
     };
-    let old = think("anthropic/claude-sonnet-4-5", Effort::High);
+    let old = think("anthropic/claude-sonnet-4-5", ReasoningEffort::High);
     assert_eq!(old["thinking"], json!({"type": "enabled", "budget_tokens": 24_576}));
     assert!(old["max_tokens"].as_u64() > Some(24_576));
-    let new = think("anthropic/claude-sonnet-5", Effort::Low);
+    let new = think("anthropic/claude-sonnet-5", ReasoningEffort::Low);
     assert_eq!(
         (&new["thinking"]["type"], &new["output_config"]["effort"]),
         (&json!("adaptive"), &json!("low"))
     );
-    let old = think("gemini/gemini-2.5-pro", Effort::Low);
+    let old = think("gemini/gemini-2.5-pro", ReasoningEffort::Low);
     assert_eq!(old["generationConfig"]["thinkingConfig"]["thinkingBudget"], 4_096);
-    let new = think("gemini/gemini-3.1-pro-preview", Effort::Low);
+    let new = think("gemini/gemini-3.1-pro-preview", ReasoningEffort::Low);
     assert_eq!(new["generationConfig"]["thinkingConfig"]["thinkingLevel"], "LOW");
-    let dumb = think("openai/gpt-4o", Effort::High);
+    let dumb = think("openai/gpt-4o", ReasoningEffort::High);
     assert_eq!((dumb.get("reasoning"), dumb.get("include")), (None, None));
 }
 
-/// Where the system prompt stands on each wire, in the order of [`Wire`].
+/// Where the system prompt stands on each wire, in the order of [`WireProtocol`].
 const SYSTEM: [&str; 4] =
     ["/system/0/text", "/messages/0/content", "/instructions", "/systemInstruction/parts/0/text"];
 
@@ -377,23 +384,24 @@ fn the_beginning_stays_and_a_break_is_told() {
         let messages = conversation(wire);
         let mut conversation = Conversation::new(dialect(wire), &prompt());
         conversation.push(&messages[0], &OnePicture);
-        let first = conversation.request();
+        let first = conversation.next_request();
         assert_eq!((first.kept, first.segments.len()), (0, 2), "{wire:?}");
         conversation.push(&messages[1], &OnePicture);
         conversation.push(&messages[2], &OnePicture);
-        let second = conversation.request();
+        let second = conversation.next_request();
         assert_eq!((second.kept, second.segments.len(), second.broken), (2, 2, None), "{wire:?}");
 
         let mut other = Conversation::new(dialect(wire), &prompt());
         other.push(&user(1, "something else"), &OnePicture);
-        other.request();
+        other.next_request();
         let mut other_prompt = prompt();
-        for (change, path) in [(Change::Explained, None), (Change::Unexplained, Some(SYSTEM[wire as usize]))]
+        for (change, path) in
+            [(PrefixChange::Explained, None), (PrefixChange::Unexplained, Some(SYSTEM[wire as usize]))]
         {
             other_prompt.system.push('!');
             other.renew(dialect(wire), &other_prompt, change);
             other.push(&user(1, "something else"), &OnePicture);
-            let request = other.request();
+            let request = other.next_request();
             assert_eq!(
                 (request.broken.as_ref().map(|broken| &*broken.path), request.kept),
                 (path, 0),
@@ -405,13 +413,13 @@ fn the_beginning_stays_and_a_break_is_told() {
 
 #[test]
 fn cache_marks_stand_where_the_last_request_ended_and_where_this_one_ends() {
-    let messages = conversation(Wire::Messages);
-    let mut conversation = Conversation::new(dialect(Wire::Messages), &prompt());
+    let messages = conversation(WireProtocol::Messages);
+    let mut conversation = Conversation::new(dialect(WireProtocol::Messages), &prompt());
     let mut marked = |upto: usize| -> Vec<String> {
         for message in &messages[conversation.len()..upto] {
             conversation.push(message, &OnePicture);
         }
-        let body: Value = serde_json::from_slice(&conversation.request().body).unwrap();
+        let body: Value = serde_json::from_slice(&conversation.next_request().body).unwrap();
         let mut found = Vec::new();
         if body["system"][0].get("cache_control").is_some() {
             found.push("system".to_owned());
@@ -433,12 +441,15 @@ fn cache_marks_stand_where_the_last_request_ended_and_where_this_one_ends() {
 
 #[test]
 fn users_add_providers_and_change_known_ones() {
-    let wish =
-        |wire, url: &str| ProviderWish { wire, base_url: Some(url.to_owned()), ..ProviderWish::default() };
-    let wishes = Wishes {
+    let wish = |wire, url: &str| ProviderOverrides {
+        wire,
+        base_url: Some(url.to_owned()),
+        ..ProviderOverrides::default()
+    };
+    let wishes = ModelPreferences {
         providers: [
-            ("home".to_owned(), wish(Some(Wire::Chat), "http://127.0.0.1:9/v1")),
-            ("openai".to_owned(), wish(Some(Wire::Chat), "http://127.0.0.1:8/v1")),
+            ("home".to_owned(), wish(Some(WireProtocol::Chat), "http://127.0.0.1:9/v1")),
+            ("openai".to_owned(), wish(Some(WireProtocol::Chat), "http://127.0.0.1:8/v1")),
         ]
         .into(),
         aliases: [
@@ -447,12 +458,12 @@ fn users_add_providers_and_change_known_ones() {
             ("b".to_owned(), "a".to_owned()),
         ]
         .into(),
-        ..Wishes::default()
+        ..ModelPreferences::default()
     };
-    let router = Router::new(wishes, Catalogue::built_in(), &|_| None, &|_| None);
+    let router = ModelRouter::new(wishes, ModelCatalogue::built_in(), &|_| None, &|_| None);
     assert_eq!(router.find("big").unwrap().name, ModelName::new("home/llama"));
     assert!(router.find("a").unwrap_err().to_string().contains("itself"));
-    assert_eq!(router.provider("openai").unwrap().wire, Wire::Chat);
+    assert_eq!(router.provider("openai").unwrap().wire, WireProtocol::Chat);
     let missing = router.find("openai/gpt-5.5").unwrap_err();
     assert!(missing.is_about_keys() && missing.hint().contains("OPENAI_API_KEY"), "{missing}");
     assert!(Arc::strong_count(router.provider("home").unwrap()) >= 1);
@@ -461,10 +472,10 @@ fn users_add_providers_and_change_known_ones() {
 #[test]
 fn a_model_that_takes_over_gets_what_it_insists_on() {
     let parts = vec![
-        Part::StepStart { step: id(50), model: ModelName::new("another/model") },
-        Part::Tool(Box::new(call(1, "list", json!({}), done("a.rs", vec![])))),
+        MessagePart::StepStart { step: sample_id(50), model: ModelName::new("another/model") },
+        MessagePart::Tool(Box::new(call(1, "list", json!({}), done("a.rs", vec![])))),
     ];
-    let mut messages = vec![user(1, "go"), message(2, Role::Assistant, parts)];
+    let mut messages = vec![user(1, "go"), message(2, MessageRole::Assistant, parts)];
     let prompt = prompt();
     let kimi = sent_to("moonshot/kimi-k2.6", &prompt, &messages);
     assert_eq!(kimi["messages"][2]["reasoning_content"], " ", "{kimi:#}");
@@ -479,12 +490,12 @@ fn a_model_that_takes_over_gets_what_it_insists_on() {
 
 #[test]
 fn limits_of_models_are_kept() {
-    let most = Prompt { effort: Some(Effort::Max), ..prompt() };
+    let most = ModelPrompt { effort: Some(ReasoningEffort::Max), ..prompt() };
     let opus = sent_to("anthropic/claude-opus-4-1", &most, &[user(1, "go")]);
     let (budget, all) =
         (opus["thinking"]["budget_tokens"].as_u64().unwrap(), opus["max_tokens"].as_u64().unwrap());
     assert!(budget < all && all <= 32_000, "{budget} {all}");
-    let forced = Prompt { tool_choice: ToolChoice::Required, ..prompt() };
+    let forced = ModelPrompt { tool_choice: ToolChoice::Required, ..prompt() };
     assert_eq!(
         sent_to("deepseek/deepseek-reasoner", &forced, &[user(1, "go")])["thinking"],
         json!({"type": "disabled"})
@@ -499,7 +510,7 @@ fn limits_of_models_are_kept() {
 fn only_a_schema_that_leaves_nothing_open_is_strict() {
     let asked = |schema: Value| {
         let output = Some(OutputSchema { name: "x".to_owned(), schema });
-        sent_to("openai/gpt-5.5", &Prompt { output, ..prompt() }, &[user(1, "go")])["text"]["format"]["strict"].clone()
+        sent_to("openai/gpt-5.5", &ModelPrompt { output, ..prompt() }, &[user(1, "go")])["text"]["format"]["strict"].clone()
     };
     let field = json!({"type": "string"});
     let closed = json!({"type": "object", "properties": {"a": field}, "required": ["a"], "additionalProperties": false});
@@ -520,29 +531,30 @@ fn a_servers_own_id_goes_back_as_it_came() {
         wire_id: Some("functions.list:0".to_owned()),
         ..call(1, "list", json!({}), done("x", vec![]))
     };
-    for (wire, kept) in [(Wire::Chat, 2), (Wire::Responses, 2), (Wire::Messages, 0)] {
+    for (wire, kept) in [(WireProtocol::Chat, 2), (WireProtocol::Responses, 2), (WireProtocol::Messages, 0)] {
         let parts = vec![
-            Part::StepStart { step: id(50), model: dialect(wire).name },
-            Part::Tool(Box::new(tool.clone())),
+            MessagePart::StepStart { step: sample_id(50), model: dialect(wire).name },
+            MessagePart::Tool(Box::new(tool.clone())),
         ];
-        let body = body_of(dialect(wire), &prompt(), &[user(1, "go"), message(2, Role::Assistant, parts)]);
+        let body =
+            body_of(dialect(wire), &prompt(), &[user(1, "go"), message(2, MessageRole::Assistant, parts)]);
         assert_eq!(body.matches("functions.list:0").count(), kept, "{wire:?}");
     }
 }
 
 #[test]
 fn thinking_that_led_to_nothing_stays_behind() {
-    for wire in [Wire::Messages, Wire::Responses] {
+    for wire in [WireProtocol::Messages, WireProtocol::Responses] {
         let thinking = ReasoningPart { text: "Hm.".to_owned(), sealed: sealed(wire) };
         let parts = vec![
-            Part::StepStart { step: id(50), model: dialect(wire).name },
-            Part::Text(TextPart::said("Well,")),
-            Part::Reasoning(thinking),
+            MessagePart::StepStart { step: sample_id(50), model: dialect(wire).name },
+            MessagePart::Text(TextPart::said("Well,")),
+            MessagePart::Reasoning(thinking),
         ];
         let body = body_of(
             dialect(wire),
             &prompt(),
-            &[user(1, "go"), message(2, Role::Assistant, parts), user(3, "?")],
+            &[user(1, "go"), message(2, MessageRole::Assistant, parts), user(3, "?")],
         );
         assert!(
             body.contains("Well,") && !body.contains("c2lnbmVk") && !body.contains("c2VhbGVk"),

@@ -3,29 +3,33 @@
 use std::path::Path;
 use std::time::Duration;
 
-use helve_models::script::{Asked, Frame, NotAsked, Player, Script, Step, ToolResult, failure, frames};
-use helve_models::{Answer, Block, StreamError, Wire, error_in};
-use helve_protocol::{StopReason, Usage};
+use helve_models::script::{
+    ModelScript, ScriptFrame, ScriptPlayer, ScriptRequest, ScriptRequestError, ScriptStep, ScriptToolResult,
+    failure_response, response_frames,
+};
+use helve_models::{AnswerBlock, ModelAnswer, StreamError, WireProtocol, parse_error_body};
+use helve_protocol::{StopReason, TokenUsage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::decode;
 
-const WIRES: [Wire; 4] = [Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini];
+const WIRES: [WireProtocol; 4] =
+    [WireProtocol::Messages, WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Gemini];
 
-fn script(text: &str) -> Script {
-    Script::parse(text).unwrap()
+fn script(text: &str) -> ModelScript {
+    ModelScript::parse(text).unwrap()
 }
 
-fn step(text: &str) -> Step {
+fn step(text: &str) -> ScriptStep {
     script(&format!("[[step]]\n{text}")).steps.remove(0)
 }
 
 /// A conversation with `answers` answers, each of which called `read` and heard `result`.
-fn body(wire: Wire, user: &str, answers: usize, result: &str) -> Value {
+fn body(wire: WireProtocol, user: &str, answers: usize, result: &str) -> Value {
     let numbers = 1..=answers;
     match wire {
-        Wire::Messages => {
+        WireProtocol::Messages => {
             let mut messages = vec![json!({"role": "user", "content": user})];
             messages.extend(numbers.flat_map(|n| {
                 [
@@ -45,7 +49,7 @@ fn body(wire: Wire, user: &str, answers: usize, result: &str) -> Value {
                 "tools": [{"name": "read"}, {"name": "shell"}],
             })
         }
-        Wire::Chat => {
+        WireProtocol::Chat => {
             let mut messages = vec![
                 json!({"role": "system", "content": "Be kind.\nBe short."}),
                 json!({"role": "user", "content": [{"type": "text", "text": user}]}),
@@ -64,7 +68,7 @@ fn body(wire: Wire, user: &str, answers: usize, result: &str) -> Value {
                 "tools": [{"type": "function", "function": {"name": "read"}}, {"type": "function", "function": {"name": "shell"}}],
             })
         }
-        Wire::Responses => {
+        WireProtocol::Responses => {
             let mut input = vec![json!({"role": "user", "content": [{"type": "input_text", "text": user}]})];
             input.extend(numbers.flat_map(|n| {
                 [
@@ -79,7 +83,7 @@ fn body(wire: Wire, user: &str, answers: usize, result: &str) -> Value {
                 "tools": [{"type": "function", "name": "read"}, {"type": "function", "name": "shell"}],
             })
         }
-        Wire::Gemini => {
+        WireProtocol::Gemini => {
             let mut contents = vec![json!({"role": "user", "parts": [{"text": user}]})];
             contents.extend(numbers.flat_map(|n| {
                 [
@@ -96,13 +100,13 @@ fn body(wire: Wire, user: &str, answers: usize, result: &str) -> Value {
     }
 }
 
-fn asked(wire: Wire, user: &str, answers: usize, result: &str) -> Asked {
+fn asked(wire: WireProtocol, user: &str, answers: usize, result: &str) -> ScriptRequest {
     let body = body(wire, user, answers, result).to_string();
-    Asked::read(wire, Some("m-1"), body.as_bytes()).unwrap()
+    ScriptRequest::read(wire, Some("m-1"), body.as_bytes()).unwrap()
 }
 
-fn play(step: &Step, wire: Wire, asked: &Asked) -> Result<Answer, StreamError> {
-    let frames = frames(step, wire, asked, 1);
+fn play(step: &ScriptStep, wire: WireProtocol, asked: &ScriptRequest) -> Result<ModelAnswer, StreamError> {
+    let frames = response_frames(step, wire, asked, 1);
     decode(wire, frames.iter().map(|frame| frame.bytes.as_slice()))
 }
 
@@ -116,8 +120,9 @@ fn what_is_asked_is_read_on_every_wire() {
         assert_eq!((first.answers, first.results), (0, vec![]), "{wire:?}");
 
         let later = asked(wire, "Fix é", 3, "no such file");
-        let is_error = matches!(wire, Wire::Messages | Wire::Gemini);
-        let result = ToolResult { tool: Some("read".to_owned()), text: "no such file".to_owned(), is_error };
+        let is_error = matches!(wire, WireProtocol::Messages | WireProtocol::Gemini);
+        let result =
+            ScriptToolResult { tool: Some("read".to_owned()), text: "no such file".to_owned(), is_error };
         assert_eq!((later.answers, later.user.as_str()), (3, "Fix é"), "{wire:?}");
         assert_eq!(later.results, [result], "{wire:?}");
         assert_eq!(later.body, body(wire, "Fix é", 3, "no such file"));
@@ -134,30 +139,30 @@ fn what_the_user_says_beside_a_result_is_heard() {
             {"type": "text", "text": "stop it"},
         ]},
     ]});
-    let asked = Asked::read(Wire::Messages, None, body.to_string().as_bytes()).unwrap();
+    let asked = ScriptRequest::read(WireProtocol::Messages, None, body.to_string().as_bytes()).unwrap();
     assert_eq!((asked.user.as_str(), asked.results[0].text.as_str()), ("stop it", "result"));
 }
 
 #[test]
 fn what_is_no_request_is_refused() {
     for wire in WIRES {
-        let read = |body: &str| Asked::read(wire, None, body.as_bytes()).unwrap_err();
-        assert!(matches!(read("{"), NotAsked::NotJson(_)), "{wire:?}");
+        let read = |body: &str| ScriptRequest::read(wire, None, body.as_bytes()).unwrap_err();
+        assert!(matches!(read("{"), ScriptRequestError::NotJson(_)), "{wire:?}");
         for body in ["{}", "[]", "5", r#"{"messages": 1, "input": null, "contents": {}}"#] {
-            assert!(matches!(read(body), NotAsked::NoConversation(_)), "{wire:?}: {body}");
+            assert!(matches!(read(body), ScriptRequestError::NoConversation(_)), "{wire:?}: {body}");
         }
     }
 }
 
 #[test]
 fn steps_are_played_in_order_and_used_up() {
-    let mut player = Player::new(script(
+    let mut player = ScriptPlayer::new(script(
         "[[step]]\ntext = 'always'\nwhen = { asked = 'again' }\nrepeat = true\n\
          [[step]]\ntext = 'one'\n[[step]]\ntext = 'two'\nwhen = { model = 'm-2' }\n[[step]]\ntext = 'three'\n",
     ));
     let mut said = |user: &str| {
-        let asked = asked(Wire::Messages, user, 0, "");
-        player.next(&asked).map(|step| play(step, Wire::Messages, &asked).unwrap().text())
+        let asked = asked(WireProtocol::Messages, user, 0, "");
+        player.next(&asked).map(|step| play(step, WireProtocol::Messages, &asked).unwrap().text())
     };
     assert_eq!(said("hello").unwrap(), "one");
     assert_eq!(said("again").unwrap(), "always");
@@ -175,7 +180,7 @@ fn a_step_waits_for_its_result() {
     let text = "[[step]]\nwhen = { result = 'found', tool = 'read' }\ntext = 'a'\nrepeat = true\n\
                 [[step]]\nwhen = { tool = 'shell' }\ntext = 'b'\nrepeat = true\n";
     for wire in WIRES {
-        let mut player = Player::new(script(text));
+        let mut player = ScriptPlayer::new(script(text));
         assert!(player.next(&asked(wire, "found", 0, "")).is_err(), "{wire:?}: the user's word is no result");
         assert!(player.next(&asked(wire, "", 1, "nothing")).is_err(), "{wire:?}");
         let step = player.next(&asked(wire, "", 1, "it was found")).unwrap();
@@ -185,8 +190,8 @@ fn a_step_waits_for_its_result() {
 
 #[test]
 fn peeking_uses_nothing_up() {
-    let mut player = Player::new(script("[[step]]\ntext = 'one'\n"));
-    let asked = asked(Wire::Chat, "", 0, "");
+    let mut player = ScriptPlayer::new(script("[[step]]\ntext = 'one'\n"));
+    let asked = asked(WireProtocol::Chat, "", 0, "");
     assert_eq!(player.peek(&asked).unwrap().clone(), *player.next(&asked).unwrap());
     assert!(player.peek(&asked).unwrap_err().to_string().ends_with("all its steps are played"));
 }
@@ -197,13 +202,13 @@ fn a_resumed_session_goes_on_where_it_was() {
                 [[step]]\ncut = true\n[[step]]\ntext = '2'\n[[step]]\nfail = { status = 500 }\n[[step]]\ntext = '3'\n";
     for (answers, user, expected) in [(0, "", 0), (1, "", 3), (1, "r", 2), (2, "", 5), (2, "r", 2)] {
         let script = script(text);
-        let mut player = Player::new(script.clone());
-        let step = player.next(&asked(Wire::Chat, user, answers, "x")).unwrap();
+        let mut player = ScriptPlayer::new(script.clone());
+        let step = player.next(&asked(WireProtocol::Chat, user, answers, "x")).unwrap();
         assert_eq!(*step, script.steps[expected], "{answers} answers, {user:?}");
     }
-    let mut player = Player::new(script(text));
-    assert!(player.next(&asked(Wire::Chat, "", 3, "x")).is_err());
-    assert!(player.next(&asked(Wire::Chat, "r", 3, "x")).is_ok());
+    let mut player = ScriptPlayer::new(script(text));
+    assert!(player.next(&asked(WireProtocol::Chat, "", 3, "x")).is_err());
+    assert!(player.next(&asked(WireProtocol::Chat, "r", 3, "x")).is_ok());
 }
 
 const RICH: &str = r#"
@@ -224,33 +229,35 @@ fn every_wire_tells_the_same() {
         assert_eq!(answer.stop, Some(StopReason::ToolUse), "{wire:?}");
         assert_eq!(
             answer.usage,
-            heard(wire, Usage { input: 10, output: 20, cache_read: 30, cache_write: 5, reasoning: 7 })
+            heard(wire, TokenUsage { input: 10, output: 20, cache_read: 30, cache_write: 5, reasoning: 7 })
         );
     }
 }
 
 /// What a wire can say of the counts.
-fn heard(wire: Wire, usage: Usage) -> Usage {
+fn heard(wire: WireProtocol, usage: TokenUsage) -> TokenUsage {
     match wire {
-        Wire::Messages => Usage { reasoning: 0, ..usage },
-        Wire::Gemini => Usage { input: usage.input + usage.cache_write, cache_write: 0, ..usage },
-        Wire::Chat | Wire::Responses => usage,
+        WireProtocol::Messages => TokenUsage { reasoning: 0, ..usage },
+        WireProtocol::Gemini => {
+            TokenUsage { input: usage.input + usage.cache_write, cache_write: 0, ..usage }
+        }
+        WireProtocol::Chat | WireProtocol::Responses => usage,
     }
 }
 
 #[test]
 fn thinking_is_sealed_where_the_wire_does_it() {
-    let sealed = |wire: Wire| {
+    let sealed = |wire: WireProtocol| {
         let answer = play(&step(RICH), wire, &asked(wire, "", 0, "")).unwrap();
-        let blocks: Vec<Block> = answer.blocks().cloned().collect();
-        let Block::Thinking { sealed, .. } = &blocks[0] else { panic!("thinking comes first") };
+        let blocks: Vec<AnswerBlock> = answer.blocks().cloned().collect();
+        let AnswerBlock::Thinking { sealed, .. } = &blocks[0] else { panic!("thinking comes first") };
         (sealed.clone(), answer.calls().next().unwrap().sealed.clone())
     };
-    assert!(sealed(Wire::Messages).0["signature"].is_string());
-    assert!(sealed(Wire::Responses).0["encrypted_content"].is_string());
-    assert_eq!(sealed(Wire::Responses).0["summary"][0]["text"], "Let me see.");
-    assert!(sealed(Wire::Gemini).1["thoughtSignature"].is_string());
-    assert_eq!(sealed(Wire::Chat).0, Value::Null);
+    assert!(sealed(WireProtocol::Messages).0["signature"].is_string());
+    assert!(sealed(WireProtocol::Responses).0["encrypted_content"].is_string());
+    assert_eq!(sealed(WireProtocol::Responses).0["summary"][0]["text"], "Let me see.");
+    assert!(sealed(WireProtocol::Gemini).1["thoughtSignature"].is_string());
+    assert_eq!(sealed(WireProtocol::Chat).0, Value::Null);
 }
 
 #[test]
@@ -259,7 +266,7 @@ fn what_is_not_counted_by_the_script_is_counted_by_its_size() {
         let asked = asked(wire, "hello", 0, "");
         let size = body(wire, "hello", 0, "").to_string().len() as u64;
         let answer = play(&step("thinking = '12345'\ntext = '123456789'"), wire, &asked).unwrap();
-        let usage = Usage { input: size.div_ceil(4), output: 5, reasoning: 2, ..Usage::default() };
+        let usage = TokenUsage { input: size.div_ceil(4), output: 5, reasoning: 2, ..TokenUsage::default() };
         assert_eq!(answer.usage, heard(wire, usage), "{wire:?}");
     }
 }
@@ -267,8 +274,8 @@ fn what_is_not_counted_by_the_script_is_counted_by_its_size() {
 #[test]
 fn chat_counts_only_for_those_who_ask() {
     let body = json!({"model": "m", "stream": true, "messages": []}).to_string();
-    let asked = Asked::read(Wire::Chat, None, body.as_bytes()).unwrap();
-    assert_eq!(play(&step("text = 'a'"), Wire::Chat, &asked).unwrap().usage, Usage::default());
+    let asked = ScriptRequest::read(WireProtocol::Chat, None, body.as_bytes()).unwrap();
+    assert_eq!(play(&step("text = 'a'"), WireProtocol::Chat, &asked).unwrap().usage, TokenUsage::default());
 }
 
 #[test]
@@ -292,7 +299,7 @@ fn broken_arguments_come_as_they_are_written() {
     for wire in WIRES {
         let answer = play(&step, wire, &asked(wire, "", 0, "")).unwrap();
         let arguments = &answer.calls().next().unwrap().arguments;
-        let expected = if wire == Wire::Gemini { r#""{\"not json""# } else { r#"{"not json"# };
+        let expected = if wire == WireProtocol::Gemini { r#""{\"not json""# } else { r#"{"not json"# };
         assert_eq!(arguments, expected, "{wire:?}");
     }
 }
@@ -310,7 +317,7 @@ fn a_stream_may_be_cut_or_tell_of_an_error() {
         let told = play(&error, wire, &asked).unwrap_err();
         assert!(tells(&told, "overloaded_error", "Busy"), "{wire:?}: {told:?}");
         let half: Vec<u8> =
-            frames(&error, wire, &asked, 1).into_iter().flat_map(|frame| frame.bytes).collect();
+            response_frames(&error, wire, &asked, 1).into_iter().flat_map(|frame| frame.bytes).collect();
         assert!(String::from_utf8(half).unwrap().contains("half"), "{wire:?}");
     }
 }
@@ -322,7 +329,7 @@ fn waits_stand_before_what_they_are_written_before() {
          { call = { tool = 'x', arguments = '' } }, { wait = '3s' }]",
     );
     for wire in WIRES {
-        let frames = frames(&step, wire, &asked(wire, "", 0, ""), 1);
+        let frames = response_frames(&step, wire, &asked(wire, "", 0, ""), 1);
         let at = |seconds: u64| -> Vec<String> {
             let waits = frames.iter().filter(|frame| frame.wait == Duration::from_secs(seconds));
             waits.map(|frame| String::from_utf8(frame.bytes.clone()).unwrap()).collect()
@@ -340,7 +347,7 @@ fn waits_stand_before_what_they_are_written_before() {
 fn no_text_comes_in_endless_pieces() {
     let step = step(&format!("piece = 1\ntext = '{}'", "x".repeat(100_000)));
     for wire in WIRES {
-        let count = frames(&step, wire, &asked(wire, "", 0, ""), 1).len();
+        let count = response_frames(&step, wire, &asked(wire, "", 0, ""), 1).len();
         assert!((10_000..10_020).contains(&count), "{wire:?}: {count}");
     }
 }
@@ -355,31 +362,33 @@ fn tells(error: &StreamError, of: &str, says: &str) -> bool {
 fn a_failure_speaks_the_words_of_its_wire() {
     let kinds = ["rate_limit_error", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED"];
     for (wire, kind) in WIRES.into_iter().zip(kinds) {
-        let plain = failure(&step("fail = { status = 429, headers = { retry-after = '1' } }"), wire).unwrap();
+        let plain = failure_response(&step("fail = { status = 429, headers = { retry-after = '1' } }"), wire)
+            .unwrap();
         assert_eq!(plain.status, 429);
         assert!(plain.headers.contains(&("retry-after".to_owned(), "1".to_owned())));
-        let told = error_in(&String::from_utf8(plain.body).unwrap()).unwrap();
+        let told = parse_error_body(&String::from_utf8(plain.body).unwrap()).unwrap();
         assert!(tells(&told, kind, "The script fails here."), "{wire:?}: {told:?}");
 
-        let own = failure(&step("fail = { status = 529, kind = 'odd', message = 'Later' }"), wire).unwrap();
-        let told = error_in(&String::from_utf8(own.body).unwrap()).unwrap();
+        let own = failure_response(&step("fail = { status = 529, kind = 'odd', message = 'Later' }"), wire)
+            .unwrap();
+        let told = parse_error_body(&String::from_utf8(own.body).unwrap()).unwrap();
         assert!(tells(&told, "odd", "Later"), "{wire:?}: {told:?}");
-        assert_eq!(failure(&step("text = 'a'"), wire), None);
-        assert_eq!(frames(&step("fail = { status = 500 }"), wire, &asked(wire, "", 0, ""), 1), []);
+        assert_eq!(failure_response(&step("text = 'a'"), wire), None);
+        assert_eq!(response_frames(&step("fail = { status = 500 }"), wire, &asked(wire, "", 0, ""), 1), []);
     }
 }
 
 /// Every frame is one event, as its wire writes it.
-fn is_one_event(wire: Wire, frame: &Frame) -> bool {
+fn is_one_event(wire: WireProtocol, frame: &ScriptFrame) -> bool {
     let Ok(text) = std::str::from_utf8(&frame.bytes) else { return false };
-    let end = if wire == Wire::Gemini { "\r\n\r\n" } else { "\n\n" };
+    let end = if wire == WireProtocol::Gemini { "\r\n\r\n" } else { "\n\n" };
     let Some(event) = text.strip_suffix(end) else { return false };
     let (name, data) = match wire {
-        Wire::Messages | Wire::Responses => match event.split_once('\n') {
+        WireProtocol::Messages | WireProtocol::Responses => match event.split_once('\n') {
             Some((name, data)) => (name.strip_prefix("event: "), data),
             None => return false,
         },
-        Wire::Chat | Wire::Gemini => (None, event),
+        WireProtocol::Chat | WireProtocol::Gemini => (None, event),
     };
     let Some(data) = data.strip_prefix("data: ").filter(|data| !data.contains(['\n', '\r'])) else {
         return false;
@@ -434,12 +443,14 @@ fn merged(said: impl IntoIterator<Item = Said>) -> Vec<Said> {
     merged
 }
 
-fn heard_blocks(answer: &Answer) -> Vec<Said> {
+fn heard_blocks(answer: &ModelAnswer) -> Vec<Said> {
     merged(answer.blocks().map(|block| match block {
-        Block::Text { text, .. } => Said::Text(text.clone()),
-        Block::Thinking { text, .. } => Said::Thinking(text.clone()),
-        Block::Written(_) => unreachable!("nothing was recorded"),
-        Block::Call(call) => Said::Call(call.name.clone(), serde_json::from_str(&call.arguments).unwrap()),
+        AnswerBlock::Text { text, .. } => Said::Text(text.clone()),
+        AnswerBlock::Thinking { text, .. } => Said::Thinking(text.clone()),
+        AnswerBlock::Recorded(_) => unreachable!("nothing was recorded"),
+        AnswerBlock::Call(call) => {
+            Said::Call(call.name.clone(), serde_json::from_str(&call.arguments).unwrap())
+        }
     }))
 }
 
@@ -451,9 +462,9 @@ proptest! {
         let calls = says.iter().any(|said| matches!(said, Said::Call(..)));
         for wire in WIRES {
             let asked = asked(wire, "", 1, "x");
-            let frames = frames(&step, wire, &asked, 1);
-            prop_assert!(frames.iter().all(|frame| is_one_event(wire, frame)), "{:?}", wire);
-            let answer = decode(wire, frames.iter().map(|frame| frame.bytes.as_slice())).unwrap();
+            let response_frames = response_frames(&step, wire, &asked, 1);
+            prop_assert!(response_frames.iter().all(|frame| is_one_event(wire, frame)), "{:?}", wire);
+            let answer = decode(wire, response_frames.iter().map(|frame| frame.bytes.as_slice())).unwrap();
             prop_assert_eq!(heard_blocks(&answer), merged(says.clone()), "{:?}", wire);
             let stop = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
             prop_assert_eq!(answer.stop, Some(stop), "{:?}", wire);
@@ -469,8 +480,8 @@ proptest! {
     #[test]
     fn no_body_makes_reading_panic(body in any_json(), bytes in prop::collection::vec(any::<u8>(), 0..40)) {
         for wire in WIRES {
-            let _ = Asked::read(wire, None, &bytes);
-            if let Ok(asked) = Asked::read(wire, None, body.to_string().as_bytes()) {
+            let _ = ScriptRequest::read(wire, None, &bytes);
+            if let Ok(asked) = ScriptRequest::read(wire, None, body.to_string().as_bytes()) {
                 prop_assert!(play(&step("text = 'a'"), wire, &asked).is_ok());
             }
         }
@@ -534,13 +545,13 @@ fn every_documented_script_can_be_read_and_played() {
     let scripts = documented();
     assert!(scripts.len() >= 3, "the page has lost its examples");
     for text in scripts {
-        let script = Script::parse(&text).unwrap_or_else(|error| panic!("{error} in\n{text}"));
+        let script = ModelScript::parse(&text).unwrap_or_else(|error| panic!("{error} in\n{text}"));
         for (wire, step) in
             WIRES.into_iter().flat_map(|wire| script.steps.iter().map(move |step| (wire, step)))
         {
             let asked = asked(wire, "", 0, "");
-            let played = frames(step, wire, &asked, 1);
-            assert_ne!(failure(step, wire).is_some(), !played.is_empty(), "{wire:?}: {step:?}");
+            let played = response_frames(step, wire, &asked, 1);
+            assert_ne!(failure_response(step, wire).is_some(), !played.is_empty(), "{wire:?}: {step:?}");
         }
     }
 }

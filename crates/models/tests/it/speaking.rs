@@ -4,17 +4,19 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve_models::script::Script;
+use helve_models::script::ModelScript;
 use helve_models::{
-    Auth, Catalogue, Client, Dialogue, Failure, FailureKind, Heard, Patience, Prompt, ProviderWish, Request,
-    Router, Target, Timeouts, ToolSpec, Wire, Wishes,
+    Dialogue, FailureKind, KeyPlacement, ModelCatalogue, ModelClient, ModelPreferences, ModelPrompt,
+    ModelRequest, ModelRouter, ModelTarget, ProviderOverrides, RequestFailure, RequestTimeouts,
+    RetryStrategy, StreamEvent, ToolSpec, WireProtocol,
 };
 use helve_protocol::*;
-use helve_testkit::{Fault, NoBlobs, Server, id};
+use helve_testkit::{InjectedFault, NoBlobs, ScriptedServer, sample_id};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-const WIRES: [Wire; 4] = [Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini];
+const WIRES: [WireProtocol; 4] =
+    [WireProtocol::Messages, WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Gemini];
 const KEY: &str = "sk-test-0123456789";
 
 /// Nothing here takes as long; what does, hangs.
@@ -34,19 +36,19 @@ fn run<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(FAR_TOO_LONG, work).await.unwrap() })
 }
 
-fn client(patience: Patience) -> Arc<Client> {
-    let timeouts = Timeouts {
+fn client(patience: RetryStrategy) -> Arc<ModelClient> {
+    let timeouts = RequestTimeouts {
         connect: Duration::from_secs(5),
         first_byte: Duration::from_millis(700),
         idle: Duration::from_millis(700),
         keep_alive: Duration::from_millis(700),
     };
-    Arc::new(Client::new(Arc::new(Still), Box::new(|| Duration::ZERO), patience, timeouts))
+    Arc::new(ModelClient::new(Arc::new(Still), Box::new(|| Duration::ZERO), patience, timeouts))
 }
 
 /// A model of a server, reached as users reach one that they tell of in their settings.
-fn target(url: &str, wire: Wire, auth: Auth) -> Target {
-    let wish = ProviderWish {
+fn target(url: &str, wire: WireProtocol, auth: KeyPlacement) -> ModelTarget {
+    let wish = ProviderOverrides {
         wire: Some(wire),
         base_url: Some(url.to_owned()),
         key_env: Some("TEST_KEY".to_owned()),
@@ -54,26 +56,26 @@ fn target(url: &str, wire: Wire, auth: Auth) -> Target {
         headers: Vec::new(),
     };
     let providers = [("test".to_owned(), wish)].into();
-    let wishes = Wishes { providers, ..Wishes::default() };
+    let wishes = ModelPreferences { providers, ..ModelPreferences::default() };
     let key = |name: &str| (name == "TEST_KEY").then(|| KEY.to_owned());
-    let catalogue = Catalogue::built_in();
-    Router::new(wishes, catalogue, &key, &|_| None).find("test/model").unwrap()
+    let catalogue = ModelCatalogue::built_in();
+    ModelRouter::new(wishes, catalogue, &key, &|_| None).find("test/model").unwrap()
 }
 
-fn prompt() -> Prompt {
+fn prompt() -> ModelPrompt {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let read = ToolSpec { name: "read".to_owned(), description: "Reads a file.".to_owned(), schema };
-    Prompt { system: "You are Helve.".to_owned(), tools: vec![read], ..Prompt::default() }
+    ModelPrompt { system: "You are Helve.".to_owned(), tools: vec![read], ..ModelPrompt::default() }
 }
 
-fn dialogue(client: &Arc<Client>, target: Target) -> Dialogue {
+fn dialogue(client: &Arc<ModelClient>, target: ModelTarget) -> Dialogue {
     Dialogue::new(client.clone(), target, Vec::new(), prompt())
 }
 
 /// Asks a model one thing.
-fn asked(target: Target) -> Result<helve_models::Answer, Failure> {
+fn asked(target: ModelTarget) -> Result<helve_models::ModelAnswer, RequestFailure> {
     run(async {
-        let client = client(Patience::Short);
+        let client = client(RetryStrategy::Short);
         let mut dialogue = dialogue(&client, target);
         let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
         dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await
@@ -81,12 +83,12 @@ fn asked(target: Target) -> Result<helve_models::Answer, Failure> {
 }
 
 fn user(n: u64, text: &str) -> Message {
-    let parts = vec![Part::Text(TextPart::said(text))];
-    Message { id: id(n), role: Role::User, time: Timestamp::from_millis(n), parts }
+    let parts = vec![MessagePart::Text(TextPart::said(text))];
+    Message { id: sample_id(n), role: MessageRole::User, time: Timestamp::from_millis(n), parts }
 }
 
-fn script(text: &str) -> Script {
-    Script::parse(text).unwrap()
+fn script(text: &str) -> ModelScript {
+    ModelScript::parse(text).unwrap()
 }
 
 const ANSWER: &str = r#"
@@ -97,7 +99,7 @@ const ANSWER: &str = r#"
     repeat = true
 "#;
 
-fn assert_is_the_answer(answer: &helve_models::Answer, why: &str) {
+fn assert_is_the_answer(answer: &helve_models::ModelAnswer, why: &str) {
     assert_eq!(answer.text(), "It says: é☃ and more, so that there is something to cut.", "{why}");
     let calls: Vec<(&str, &str)> =
         answer.calls().map(|call| (call.name.as_str(), call.arguments.as_str())).collect();
@@ -107,33 +109,36 @@ fn assert_is_the_answer(answer: &helve_models::Answer, why: &str) {
 }
 
 /// What a failure must be called, whichever wire it happens on.
-fn expected(fault: &Fault) -> &'static [FailureKind] {
+fn expected(fault: &InjectedFault) -> &'static [FailureKind] {
     use FailureKind::*;
     match fault {
-        Fault::Hang | Fault::HangAfterHeaders | Fault::HangMidStream => &[Timeout],
-        Fault::ResetBefore | Fault::ResetMid | Fault::CloseMid => &[Network, Garbled],
-        Fault::CutMidEvent | Fault::CutMidUtf8 | Fault::CutBetweenEvents | Fault::EmptyBody => &[CutOff],
-        Fault::Garbage | Fault::GarbageJson => &[Garbled, CutOff],
-        Fault::Status { code: 401 | 403, .. } => &[Auth],
-        Fault::Status { code: 429, .. } => &[RateLimited],
-        Fault::Status { code: 500, .. } => &[Server],
-        Fault::Status { code: 503 | 529, .. } => &[Overloaded],
-        Fault::Status { .. } | Fault::Redirect => &[BadRequest, NotFound],
-        Fault::WrongContentType => &[NotAModel],
-        Fault::HugeEvent(_) => &[TooLarge, CutOff, Garbled],
-        Fault::HugeHeaders => &[Network],
-        Fault::SlowDrip | Fault::Gzip => &[],
+        InjectedFault::Hang | InjectedFault::HangAfterHeaders | InjectedFault::HangMidStream => &[Timeout],
+        InjectedFault::ResetBefore | InjectedFault::ResetMid | InjectedFault::CloseMid => &[Network, Garbled],
+        InjectedFault::CutMidEvent
+        | InjectedFault::CutMidUtf8
+        | InjectedFault::CutBetweenEvents
+        | InjectedFault::EmptyBody => &[CutOff],
+        InjectedFault::Garbage | InjectedFault::GarbageJson => &[Garbled, CutOff],
+        InjectedFault::Status { code: 401 | 403, .. } => &[Auth],
+        InjectedFault::Status { code: 429, .. } => &[RateLimited],
+        InjectedFault::Status { code: 500, .. } => &[Server],
+        InjectedFault::Status { code: 503 | 529, .. } => &[Overloaded],
+        InjectedFault::Status { .. } | InjectedFault::Redirect => &[BadRequest, NotFound],
+        InjectedFault::WrongContentType => &[NotAModel],
+        InjectedFault::HugeEvent(_) => &[TooLarge, CutOff, Garbled],
+        InjectedFault::HugeHeaders => &[Network],
+        InjectedFault::SlowDrip | InjectedFault::Gzip => &[],
     }
 }
 
 /// One fault, once and then always: the client must get over the first if it is of a kind that passes, and must name
 /// the second; and never is half an answer taken for a whole one.
-async fn meet(name: &str, fault: Fault, wire: Wire) {
+async fn meet(name: &str, fault: InjectedFault, wire: WireProtocol) {
     let why = format!("{name} on {wire:?}");
-    let server = Server::play(script(ANSWER)).unwrap();
-    let client = client(Patience::Short);
+    let server = ScriptedServer::play(script(ANSWER)).unwrap();
+    let client = client(RetryStrategy::Short);
     let stop = CancellationToken::new();
-    let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+    let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, KeyPlacement::Bearer));
     let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
 
     server.fault(fault.clone());
@@ -142,10 +147,10 @@ async fn meet(name: &str, fault: Fault, wire: Wire) {
         Ok(answer) => assert_is_the_answer(answer, &why),
         Err(failure) => {
             assert!(expected(&fault).contains(&failure.kind), "{why}: {failure:?}");
-            assert!(!failure.kind.is_retried(), "{why}: it gave up on {failure:?}");
+            assert!(!failure.kind.is_retryable(), "{why}: it gave up on {failure:?}");
         }
     }
-    server.heal();
+    server.clear_faults();
     server.always(fault.clone());
     let always = dialogue.send(&request, &mut |_| {}, &stop).await;
     match &always {
@@ -158,7 +163,7 @@ async fn meet(name: &str, fault: Fault, wire: Wire) {
             assert!(expected(&fault).contains(&failure.kind), "{why}: {failure:?}");
         }
     }
-    assert_eq!(server.followed(), 0, "{why}: the redirect was followed");
+    assert_eq!(server.redirects_followed(), 0, "{why}: the redirect was followed");
     let tries = server.requests().len();
     assert!((2..=6).contains(&tries), "{why}: {tries} tries");
 }
@@ -168,7 +173,7 @@ fn every_fault_on_every_wire_is_got_over_or_named() {
     run(async {
         let mut meetings = tokio::task::JoinSet::new();
         for wire in WIRES {
-            for (name, fault) in Fault::all() {
+            for (name, fault) in InjectedFault::all() {
                 meetings.spawn(meet(name, fault, wire));
             }
         }
@@ -177,20 +182,20 @@ fn every_fault_on_every_wire_is_got_over_or_named() {
 }
 
 /// The message that an answer becomes once its calls have results.
-fn answered(n: u64, answer: &helve_models::Answer, model: &ModelName) -> Message {
+fn answered(n: u64, answer: &helve_models::ModelAnswer, model: &ModelName) -> Message {
     let mut drawn = n * 1_000;
-    let mut parts = vec![Part::StepStart { step: id(n), model: model.clone() }];
+    let mut parts = vec![MessagePart::StepStart { step: sample_id(n), model: model.clone() }];
     parts.extend(answer.parts(|| {
         drawn += 1;
-        id(drawn)
+        sample_id(drawn)
     }));
     for part in &mut parts {
-        if let Part::Tool(tool) = part {
+        if let MessagePart::Tool(tool) = part {
             let output = ToolOutput { text: format!("line {n}\n").repeat(20), ..ToolOutput::default() };
             tool.state = ToolState::Completed { output };
         }
     }
-    Message { id: id(n), role: Role::Assistant, time: Timestamp::from_millis(n), parts }
+    Message { id: sample_id(n), role: MessageRole::Assistant, time: Timestamp::from_millis(n), parts }
 }
 
 const LONG_SESSION: &str = r#"
@@ -210,10 +215,10 @@ const STEPS: u32 = 200;
 #[test]
 fn over_a_long_session_requests_grow_only_at_their_end() {
     for wire in WIRES {
-        let server = Server::play(script(LONG_SESSION)).unwrap();
+        let server = ScriptedServer::play(script(LONG_SESSION)).unwrap();
         run(async {
-            let client = client(Patience::Short);
-            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let client = client(RetryStrategy::Short);
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, KeyPlacement::Bearer));
             let mut messages = vec![user(1, "go")];
             let mut segments: Vec<bytes::Bytes> = Vec::new();
             for n in 0..u64::from(STEPS) {
@@ -222,7 +227,11 @@ fn over_a_long_session_requests_grow_only_at_their_end() {
                 segments.truncate(request.kept);
                 segments.extend(request.segments.iter().cloned());
                 let pieces: Vec<&[u8]> = segments.iter().map(|segment| &segment[..]).collect();
-                assert_eq!(Request::body_of(&pieces, &request.marks), request.body, "{wire:?} step {n}");
+                assert_eq!(
+                    ModelRequest::assemble_body(&pieces, &request.marks),
+                    request.body,
+                    "{wire:?} step {n}"
+                );
                 assert_eq!(request.broken, None, "{wire:?} step {n}");
                 assert_eq!(request.kept > 0, n > 0, "{wire:?} step {n}");
                 let answer = dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
@@ -243,8 +252,8 @@ fn over_a_long_session_requests_grow_only_at_their_end() {
             let [before, after] = [&pair[0], &pair[1]].map(|body| body.replace(MARK, ""));
             let kept = before.strip_suffix("]}").unwrap();
             assert!(after.starts_with(kept), "{wire:?} step {n}");
-            assert_eq!(wire == Wire::Messages, pair[1].contains(MARK));
-            if wire == Wire::Messages {
+            assert_eq!(wire == WireProtocol::Messages, pair[1].contains(MARK));
+            if wire == WireProtocol::Messages {
                 assert_cached(&pair[0], &pair[1], kept);
             }
         }
@@ -268,17 +277,17 @@ fn assert_cached(before: &str, after: &str, kept: &str) {
 #[test]
 fn an_interrupt_closes_the_connection_at_once() {
     for wire in WIRES {
-        let server = Server::play(script(ANSWER)).unwrap();
+        let server = ScriptedServer::play(script(ANSWER)).unwrap();
         let gate = server.gate();
         gate.open(2);
         run(async {
-            let client = client(Patience::Short);
-            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let client = client(RetryStrategy::Short);
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, KeyPlacement::Bearer));
             let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
             let stop = CancellationToken::new();
             let stopper = stop.clone();
-            let mut hear = |heard: Heard<'_>| {
-                if let Heard::Began = heard {
+            let mut hear = |heard: StreamEvent<'_>| {
+                if let StreamEvent::Started = heard {
                     stopper.cancel();
                 }
             };
@@ -292,18 +301,19 @@ fn an_interrupt_closes_the_connection_at_once() {
 
 #[test]
 fn an_interrupt_ends_a_wait() {
-    let server = Server::play(script(ANSWER)).unwrap();
+    let server = ScriptedServer::play(script(ANSWER)).unwrap();
     let headers = vec![("retry-after".to_owned(), "9".to_owned())];
-    server.fault(Fault::Status { code: 503, headers, body: None });
+    server.fault(InjectedFault::Status { code: 503, headers, body: None });
     run(async {
-        let client = client(Patience::Short);
-        let mut dialogue = dialogue(&client, target(&server.url("/v1"), Wire::Chat, Auth::Bearer));
+        let client = client(RetryStrategy::Short);
+        let mut dialogue =
+            dialogue(&client, target(&server.url("/v1"), WireProtocol::Chat, KeyPlacement::Bearer));
         let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
         let stop = CancellationToken::new();
         let stopper = stop.clone();
         let waits = Mutex::new(Vec::new());
-        let mut hear = |heard: Heard<'_>| {
-            if let Heard::Waiting { attempt, delay, failure } = heard {
+        let mut hear = |heard: StreamEvent<'_>| {
+            if let StreamEvent::Retrying { attempt, delay, failure } = heard {
                 waits.lock().unwrap().push((attempt, delay, failure.kind));
                 stopper.cancel();
             }
@@ -317,11 +327,11 @@ fn an_interrupt_ends_a_wait() {
 
 #[test]
 fn connections_are_used_again() {
-    let server = Server::play(script(ANSWER)).unwrap();
+    let server = ScriptedServer::play(script(ANSWER)).unwrap();
     run(async {
-        let client = client(Patience::Short);
+        let client = client(RetryStrategy::Short);
         for wire in WIRES {
-            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, Auth::Bearer));
+            let mut dialogue = dialogue(&client, target(&server.url("/v1"), wire, KeyPlacement::Bearer));
             let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
             dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap();
         }
@@ -333,30 +343,30 @@ fn connections_are_used_again() {
 #[test]
 fn keys_go_to_the_server_and_nowhere_else() {
     for (auth, shown) in [
-        (Auth::Bearer, "authorization"),
-        (Auth::Header("x-api-key"), "x-api-key"),
-        (Auth::Query("key"), ""),
-        (Auth::None, ""),
+        (KeyPlacement::Bearer, "authorization"),
+        (KeyPlacement::Header("x-api-key"), "x-api-key"),
+        (KeyPlacement::Query("key"), ""),
+        (KeyPlacement::None, ""),
     ] {
-        let server = Server::play(script(ANSWER)).unwrap();
+        let server = ScriptedServer::play(script(ANSWER)).unwrap();
         let body =
             json!({"error": {"message": format!("Incorrect key: {KEY}. Bearer {KEY}"), "type": "auth"}});
-        server.fault(Fault::Status { code: 401, headers: vec![], body: Some(body.to_string()) });
-        let target = target(&server.url("/v1"), Wire::Chat, auth);
+        server.fault(InjectedFault::Status { code: 401, headers: vec![], body: Some(body.to_string()) });
+        let target = target(&server.url("/v1"), WireProtocol::Chat, auth);
         let failure = asked(target.clone()).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.text.contains("Incorrect key"), "{failure}");
-        if auth != Auth::None {
+        if auth != KeyPlacement::None {
             assert!(!format!("{failure} {failure:?}").contains(KEY), "{failure:?}");
         }
         assert!(!format!("{target:?}").contains(KEY));
         let request = &server.requests()[0];
         let in_header = request.headers.iter().find(|(_, value)| value.contains(KEY));
         assert_eq!(in_header.map_or("", |(name, _)| name), shown);
-        assert_eq!(request.query.contains(KEY), matches!(auth, Auth::Query(_)), "{}", request.query);
+        assert_eq!(request.query.contains(KEY), matches!(auth, KeyPlacement::Query(_)), "{}", request.query);
     }
     // An address that can't be reached does not show the key either.
-    let unreachable = target("http://127.0.0.1:9/v1", Wire::Chat, Auth::Query("key"));
+    let unreachable = target("http://127.0.0.1:9/v1", WireProtocol::Chat, KeyPlacement::Query("key"));
     let failure = asked(unreachable).unwrap_err();
     assert_eq!(failure.kind, FailureKind::NotRunning);
     assert!(!format!("{failure:?}").contains(KEY) && failure.text.contains("127.0.0.1:9"), "{failure:?}");
@@ -364,12 +374,13 @@ fn keys_go_to_the_server_and_nowhere_else() {
 
 #[test]
 fn the_next_model_takes_over_and_stays() {
-    let (broken, whole) = (Server::play(script(ANSWER)).unwrap(), Server::play(script(ANSWER)).unwrap());
-    broken.always(Fault::Status { code: 529, headers: vec![], body: None });
+    let (broken, whole) =
+        (ScriptedServer::play(script(ANSWER)).unwrap(), ScriptedServer::play(script(ANSWER)).unwrap());
+    broken.always(InjectedFault::Status { code: 529, headers: vec![], body: None });
     run(async {
-        let client = client(Patience::Short);
-        let main = target(&broken.url("/v1"), Wire::Messages, Auth::Bearer);
-        let mut next = target(&whole.url("/v1"), Wire::Responses, Auth::Bearer);
+        let client = client(RetryStrategy::Short);
+        let main = target(&broken.url("/v1"), WireProtocol::Messages, KeyPlacement::Bearer);
+        let mut next = target(&whole.url("/v1"), WireProtocol::Responses, KeyPlacement::Bearer);
         next.name = ModelName::new("test/other");
         let mut dialogue = Dialogue::new(client, main, vec![next], prompt());
         let messages = [user(1, "go")];
@@ -394,11 +405,11 @@ fn the_next_model_takes_over_and_stays() {
 #[test]
 fn a_mistake_of_ours_is_not_handed_to_another_model() {
     for code in [400, 401, 403] {
-        let server = Server::play(script(ANSWER)).unwrap();
-        server.always(Fault::Status { code, headers: vec![], body: None });
+        let server = ScriptedServer::play(script(ANSWER)).unwrap();
+        server.always(InjectedFault::Status { code, headers: vec![], body: None });
         run(async {
-            let client = client(Patience::Short);
-            let main = target(&server.url("/v1"), Wire::Chat, Auth::Bearer);
+            let client = client(RetryStrategy::Short);
+            let main = target(&server.url("/v1"), WireProtocol::Chat, KeyPlacement::Bearer);
             let mut dialogue = Dialogue::new(client, main.clone(), vec![main], prompt());
             let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
             let failure = dialogue.send(&request, &mut |_| {}, &CancellationToken::new()).await.unwrap_err();
@@ -411,9 +422,9 @@ fn a_mistake_of_ours_is_not_handed_to_another_model() {
 #[test]
 fn what_changed_without_a_word_is_told() {
     for wire in WIRES {
-        let client = client(Patience::Short);
-        let mut dialogue = dialogue(&client, target("http://127.0.0.1:9/v1", wire, Auth::Bearer));
-        let prepare = |dialogue: &mut Dialogue, messages: &[Message]| -> Request {
+        let client = client(RetryStrategy::Short);
+        let mut dialogue = dialogue(&client, target("http://127.0.0.1:9/v1", wire, KeyPlacement::Bearer));
+        let prepare = |dialogue: &mut Dialogue, messages: &[Message]| -> ModelRequest {
             dialogue.prepare(messages, &NoBlobs)
         };
         prepare(&mut dialogue, &[user(1, "one"), user(2, "two")]);
@@ -437,8 +448,8 @@ fn calls_that_are_only_said_are_calls() {
 ```'''
     "#;
     for wire in WIRES {
-        let server = Server::play(script(said)).unwrap();
-        let answer = asked(target(&server.url("/v1"), wire, Auth::Bearer)).unwrap();
+        let server = ScriptedServer::play(script(said)).unwrap();
+        let answer = asked(target(&server.url("/v1"), wire, KeyPlacement::Bearer)).unwrap();
         assert_eq!(
             (answer.thinking().as_str(), answer.text().as_str()),
             ("Which file?", "I look."),
@@ -458,14 +469,14 @@ fn arguments_that_cannot_be_read_come_back_as_a_failed_call() {
             { tool = "read", arguments = "{'path': 'b.rs',}" },
         ]
     "#;
-    let server = Server::play(script(cut)).unwrap();
-    let answer = asked(target(&server.url("/v1"), Wire::Chat, Auth::Bearer)).unwrap();
+    let server = ScriptedServer::play(script(cut)).unwrap();
+    let answer = asked(target(&server.url("/v1"), WireProtocol::Chat, KeyPlacement::Bearer)).unwrap();
     let mut n = 0;
     let parts = answer.parts(|| {
         n += 1;
-        id(n)
+        sample_id(n)
     });
-    let [Part::Tool(broken), Part::Tool(mended)] = &parts[..] else { panic!("{parts:?}") };
+    let [MessagePart::Tool(broken), MessagePart::Tool(mended)] = &parts[..] else { panic!("{parts:?}") };
     let ToolState::Error { message } = &broken.state else { panic!("{broken:?}") };
     assert!(message.contains("column") && message.contains("JSON"), "{message}");
     assert_eq!((&mended.input, &mended.state), (&json!({"path": "b.rs"}), &ToolState::Pending));
@@ -485,18 +496,20 @@ impl Clock for Virtual {
 type Waited = (u32, u128, String);
 
 /// What is heard of a script whose steps fail, in a time that does not really pass.
-fn waits_of(text: &str) -> (Vec<Waited>, Result<String, Failure>) {
+fn waits_of(text: &str) -> (Vec<Waited>, Result<String, RequestFailure>) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let clock = Arc::new(Virtual(tokio::time::Instant::now()));
         let jitter = Box::new(|| Duration::from_millis(7));
-        let client = Arc::new(Client::new(clock, jitter, Patience::default(), Timeouts::default()));
-        let mut dialogue = Dialogue::new(client, Target::script("script:x", script(text)), vec![], prompt());
+        let client =
+            Arc::new(ModelClient::new(clock, jitter, RetryStrategy::default(), RequestTimeouts::default()));
+        let mut dialogue =
+            Dialogue::new(client, ModelTarget::script("script:x", script(text)), vec![], prompt());
         let request = dialogue.prepare(&[user(1, "go")], &NoBlobs);
         let mut waits = Vec::new();
-        let mut hear = |heard: Heard<'_>| {
-            if let Heard::Waiting { attempt, delay, failure } = heard {
+        let mut hear = |heard: StreamEvent<'_>| {
+            if let StreamEvent::Retrying { attempt, delay, failure } = heard {
                 waits.push((attempt, delay.as_millis(), failure.to_string()));
             }
         };
@@ -549,21 +562,21 @@ fn a_script_without_a_fitting_step_says_so() {
 
 #[test]
 fn a_server_tells_which_models_it_has() {
-    let server = Server::play(script(ANSWER)).unwrap();
+    let server = ScriptedServer::play(script(ANSWER)).unwrap();
     server.list_models(&["one", "two"]);
-    for wire in [Wire::Chat, Wire::Messages, Wire::Responses] {
-        let target = target(&server.url("/v1"), wire, Auth::Bearer);
-        let helve_models::Via::Provider(provider) = &target.via else { panic!() };
-        let models = run(client(Patience::Short).models_of(provider, Duration::from_secs(5))).unwrap();
+    for wire in [WireProtocol::Chat, WireProtocol::Messages, WireProtocol::Responses] {
+        let target = target(&server.url("/v1"), wire, KeyPlacement::Bearer);
+        let helve_models::TargetRoute::Provider(provider) = &target.via else { panic!() };
+        let models = run(client(RetryStrategy::Short).models_of(provider, Duration::from_secs(5))).unwrap();
         assert_eq!(models, ["one", "two"]);
     }
 }
 
 #[test]
 fn requests_say_what_is_asked() {
-    let server = Server::play(script(ANSWER)).unwrap();
+    let server = ScriptedServer::play(script(ANSWER)).unwrap();
     for wire in WIRES {
-        asked(target(&server.url("/v1"), wire, Auth::Bearer)).unwrap();
+        asked(target(&server.url("/v1"), wire, KeyPlacement::Bearer)).unwrap();
     }
     let requests = server.requests();
     let paths: Vec<&str> = requests.iter().map(|request| request.path.as_str()).collect();
@@ -610,7 +623,8 @@ fn signs_of_life_alone_do_not_last_for_ever() {
     ] {
         let address = chatty(sign);
         let failure =
-            asked(target(&format!("http://{address}/v1"), Wire::Messages, Auth::Bearer)).unwrap_err();
+            asked(target(&format!("http://{address}/v1"), WireProtocol::Messages, KeyPlacement::Bearer))
+                .unwrap_err();
         assert_eq!(failure.kind, FailureKind::Timeout, "{sign:?}: {failure}");
     }
 }
@@ -623,17 +637,17 @@ fn a_call_that_the_limit_may_have_cut_is_not_run() {
         stop = "max_tokens"
     "#;
     for wire in WIRES {
-        let server = Server::play(script(cut)).unwrap();
-        let answer = asked(target(&server.url("/v1"), wire, Auth::Bearer)).unwrap();
+        let server = ScriptedServer::play(script(cut)).unwrap();
+        let answer = asked(target(&server.url("/v1"), wire, KeyPlacement::Bearer)).unwrap();
         let mut n = 0;
         let parts = answer.parts(|| {
             n += 1;
-            id(n)
+            sample_id(n)
         });
         let states: Vec<&str> = parts
             .iter()
             .filter_map(|part| match part {
-                Part::Tool(tool) => Some(tool.state.name()),
+                MessagePart::Tool(tool) => Some(tool.state.name()),
                 _ => None,
             })
             .collect();

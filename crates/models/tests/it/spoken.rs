@@ -1,7 +1,7 @@
 //! Calls that models print as text.
 
 use helve_models::ToolSpec;
-use helve_models::spoken::{Spoken, SpokenCall, calls};
+use helve_models::text_calls::{TextCall, TextWithCalls, find_calls};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -39,9 +39,9 @@ fn read(path: &str) -> (&'static str, Value) {
 
 #[track_caller]
 fn assert_spoken(text: &str, before: &str, expected: &[(&str, Value)]) {
-    let calls_of = |(name, input): &(&str, Value)| SpokenCall { name: (*name).into(), input: input.clone() };
-    let spoken = Spoken { before: before.into(), calls: expected.iter().map(calls_of).collect() };
-    assert_eq!(calls(text, &tools()), Some(spoken), "{text}");
+    let calls_of = |(name, input): &(&str, Value)| TextCall { name: (*name).into(), input: input.clone() };
+    let spoken = TextWithCalls { before: before.into(), calls: expected.iter().map(calls_of).collect() };
+    assert_eq!(find_calls(text, &tools()), Some(spoken), "{text}");
 }
 
 #[test]
@@ -251,16 +251,16 @@ fn what_is_not_meant_as_a_call_is_text() {
         "<function=write><parameter=path>a</parameter><parameter=path>b</parameter><parameter=content></parameter></function>".into(),
         r#"<tool_call>{"name": "write", "arguments": {"path": "a", "content": "</tool_call>"}}</tool_call>"#.into(),
     ] {
-        assert_eq!(calls(&text, &tools()), None, "{text}");
+        assert_eq!(find_calls(&text, &tools()), None, "{text}");
     }
-    assert_eq!(calls(call, &[]), None);
+    assert_eq!(find_calls(call, &[]), None);
 }
 
 #[test]
 fn calls_are_bounded() {
     let call = "<tool_call>{\"name\": \"list\", \"arguments\": {}}</tool_call>\n";
-    assert_eq!(calls(&call.repeat(64), &tools()).unwrap().calls.len(), 64);
-    assert_eq!(calls(&call.repeat(65), &tools()), None);
+    assert_eq!(find_calls(&call.repeat(64), &tools()).unwrap().calls.len(), 64);
+    assert_eq!(find_calls(&call.repeat(65), &tools()), None);
 }
 
 /// Anything worse than linear would take minutes here.
@@ -297,7 +297,7 @@ fn much_of_the_same_is_read_in_one_pass() {
     ] {
         let much = piece.repeat((1 << 20) / piece.len());
         for text in [much.clone(), format!("{}{much}", " ".repeat(1 << 20)), format!("x {much}")] {
-            assert_eq!(calls(&text, &tools()), None);
+            assert_eq!(find_calls(&text, &tools()), None);
         }
     }
 }
@@ -346,12 +346,12 @@ proptest! {
     #[test]
     fn any_text_is_borne(text in any::<String>(), nearly in nearly_calls()) {
         for text in [text, nearly] {
-            if let Some(spoken) = calls(&text, &tools()) {
+            if let Some(spoken) = find_calls(&text, &tools()) {
                 prop_assert!(text.trim_start().starts_with(&spoken.before));
                 prop_assert!(!spoken.calls.is_empty());
             }
             // Prose after whatever it is makes it text.
-            prop_assert_eq!(calls(&format!("{text}\n\nThat is how."), &tools()), None);
+            prop_assert_eq!(find_calls(&format!("{text}\n\nThat is how."), &tools()), None);
         }
     }
 
@@ -360,9 +360,9 @@ proptest! {
         let input = json!({"path": path, "content": content});
         let call = json!({"name": "write", "arguments": input});
         for text in [format!("{before}\n```json\n{call}\n```"), format!("{before}\n<tool_call>\n{call}\n</tool_call>")] {
-            let spoken = calls(&text, &tools()).unwrap();
+            let spoken = find_calls(&text, &tools()).unwrap();
             prop_assert_eq!(&spoken.before, before.trim());
-            prop_assert_eq!(&spoken.calls, &[SpokenCall { name: "write".into(), input: input.clone() }]);
+            prop_assert_eq!(&spoken.calls, &[TextCall { name: "write".into(), input: input.clone() }]);
         }
     }
 
@@ -376,7 +376,7 @@ proptest! {
             1 => format!("```json\n{call}\n```"),
             _ => format!("<function=write><parameter=path>a</parameter><parameter=content>{content}</parameter></function>"),
         };
-        if let Some(spoken) = text.get(..cut.index(text.len())).and_then(|cut| calls(cut, &tools())) {
+        if let Some(spoken) = text.get(..cut.index(text.len())).and_then(|cut| find_calls(cut, &tools())) {
             prop_assert_eq!(&spoken.calls[0].input, &input);
         }
     }

@@ -1,23 +1,31 @@
 //! Streams of our own, one of each wire, that all say the same.
 
-use helve_models::{Answer, Block, StreamError, Wire, error_in};
+use helve_models::{AnswerBlock, ModelAnswer, StreamError, WireProtocol, parse_error_body};
 use helve_protocol::StopReason;
 use serde_json::{Value, json};
 
 use crate::decode;
 
-const WIRES: [(Wire, &str, &str); 4] = [
-    (Wire::Messages, include_str!("../streams/messages.sse"), include_str!("../streams/messages-error.sse")),
-    (Wire::Chat, include_str!("../streams/chat.sse"), include_str!("../streams/chat-error.sse")),
+const WIRES: [(WireProtocol, &str, &str); 4] = [
     (
-        Wire::Responses,
+        WireProtocol::Messages,
+        include_str!("../streams/messages.sse"),
+        include_str!("../streams/messages-error.sse"),
+    ),
+    (WireProtocol::Chat, include_str!("../streams/chat.sse"), include_str!("../streams/chat-error.sse")),
+    (
+        WireProtocol::Responses,
         include_str!("../streams/responses.sse"),
         include_str!("../streams/responses-error.sse"),
     ),
-    (Wire::Gemini, include_str!("../streams/gemini.sse"), include_str!("../streams/gemini-error.sse")),
+    (
+        WireProtocol::Gemini,
+        include_str!("../streams/gemini.sse"),
+        include_str!("../streams/gemini-error.sse"),
+    ),
 ];
 
-fn whole(wire: Wire, body: &str) -> Answer {
+fn whole(wire: WireProtocol, body: &str) -> ModelAnswer {
     decode(wire, [body.as_bytes()]).unwrap()
 }
 
@@ -41,19 +49,19 @@ fn every_wire_tells_the_same() {
 
 #[test]
 fn what_is_sealed_is_kept_in_its_place() {
-    let sealed = |wire: Wire| -> Vec<Value> {
+    let sealed = |wire: WireProtocol| -> Vec<Value> {
         let (_, body, _) = WIRES.into_iter().find(|(of, _, _)| *of == wire).unwrap();
         let answer = whole(wire, body);
         let sealed = answer.blocks().map(|block| match block {
-            Block::Thinking { sealed, .. } => sealed.clone(),
-            Block::Call(call) => call.sealed.clone(),
-            Block::Text { sealed, .. } => sealed.clone(),
-            Block::Written(_) => unreachable!("nothing was recorded"),
+            AnswerBlock::Thinking { sealed, .. } => sealed.clone(),
+            AnswerBlock::Call(call) => call.sealed.clone(),
+            AnswerBlock::Text { sealed, .. } => sealed.clone(),
+            AnswerBlock::Recorded(_) => unreachable!("nothing was recorded"),
         });
         sealed.collect()
     };
     assert_eq!(
-        sealed(Wire::Messages),
+        sealed(WireProtocol::Messages),
         [
             json!({"signature": "c2lnbmVk"}),
             json!({"redacted": "aGlkZGVu"}),
@@ -62,8 +70,8 @@ fn what_is_sealed_is_kept_in_its_place() {
             json!(null)
         ]
     );
-    assert_eq!(sealed(Wire::Responses)[0]["encrypted_content"], "c2VhbGVk");
-    assert_eq!(sealed(Wire::Gemini)[2], json!({"thoughtSignature": "c2lnbmVk"}));
+    assert_eq!(sealed(WireProtocol::Responses)[0]["encrypted_content"], "c2VhbGVk");
+    assert_eq!(sealed(WireProtocol::Gemini)[2], json!({"thoughtSignature": "c2lnbmVk"}));
 }
 
 #[test]
@@ -91,7 +99,8 @@ fn an_answer_that_is_cut_off_is_an_error() {
             let is_whole = decode(wire, [&body.as_bytes()[..cut]]).is_ok();
             let rest = body[..].get(cut..).unwrap_or("x").trim();
             // Between the last event and a server's closing word nothing is missing but that word.
-            let nothing_is_missing = rest.is_empty() || (wire == Wire::Chat && rest == "data: [DONE]");
+            let nothing_is_missing =
+                rest.is_empty() || (wire == WireProtocol::Chat && rest == "data: [DONE]");
             assert!(!is_whole || nothing_is_missing, "{wire:?} cut at {cut} of {}", body.len());
         }
     }
@@ -154,7 +163,7 @@ fn arguments_that_come_piece_by_piece_are_put_together() {
         grow("$.a", json!({"stringValue": "b"}), false),
         json!({"candidates": [{"content": {"parts": []}, "finishReason": "STOP"}]}),
     ]);
-    let answer = whole(Wire::Gemini, &body);
+    let answer = whole(WireProtocol::Gemini, &body);
     let calls: Vec<(&str, Value)> = answer
         .calls()
         .map(|call| (call.name.as_str(), serde_json::from_str(&call.arguments).unwrap()))
@@ -173,7 +182,7 @@ fn absurd_places_of_arguments_harm_nobody() {
         let body = events(&[
             json!({"candidates": [{"content": {"parts": [{"functionCall": call}]}, "finishReason": "STOP"}]}),
         ]);
-        assert_eq!(whole(Wire::Gemini, &body).calls().count(), 1, "{path}");
+        assert_eq!(whole(WireProtocol::Gemini, &body).calls().count(), 1, "{path}");
     }
 }
 
@@ -184,18 +193,21 @@ fn an_end_that_tells_of_no_answer_is_none() {
         format!("{}data: [DONE]\n\n", events(&[choice]))
     };
     for (wire, body) in [
-        (Wire::Chat, "data: [DONE]\n\n".to_owned()),
-        (Wire::Chat, finish("network_error")),
-        (Wire::Chat, finish("insufficient_system_resource")),
-        (Wire::Chat, finish("error")),
-        (Wire::Messages, events(&[json!({"type": "message_start"}), json!({"type": "message_stop"})])),
-        (Wire::Responses, events(&[json!({"type": "response.failed", "response": {"error": null}})])),
-        (Wire::Responses, events(&[json!({"type": "response.cancelled"})])),
+        (WireProtocol::Chat, "data: [DONE]\n\n".to_owned()),
+        (WireProtocol::Chat, finish("network_error")),
+        (WireProtocol::Chat, finish("insufficient_system_resource")),
+        (WireProtocol::Chat, finish("error")),
+        (
+            WireProtocol::Messages,
+            events(&[json!({"type": "message_start"}), json!({"type": "message_stop"})]),
+        ),
+        (WireProtocol::Responses, events(&[json!({"type": "response.failed", "response": {"error": null}})])),
+        (WireProtocol::Responses, events(&[json!({"type": "response.cancelled"})])),
     ] {
         assert!(decode(wire, [body.as_bytes()]).is_err(), "{wire:?}: {body}");
     }
     let incomplete = events(&[json!({"type": "response.incomplete", "response": {}})]);
-    assert_eq!(whole(Wire::Responses, &incomplete).stop, Some(StopReason::Other));
+    assert_eq!(whole(WireProtocol::Responses, &incomplete).stop, Some(StopReason::Other));
 }
 
 #[test]
@@ -208,7 +220,7 @@ fn an_answer_that_comes_at_its_end_only_is_an_answer() {
     let body = events(&[
         json!({"type": "response.completed", "response": {"status": "completed", "output": output}}),
     ]);
-    let answer = whole(Wire::Responses, &body);
+    let answer = whole(WireProtocol::Responses, &body);
     assert_eq!((answer.text().as_str(), answer.thinking().as_str()), ("Hello.", "Hm."));
     assert_eq!((answer.calls().count(), answer.stop), (1, Some(StopReason::ToolUse)));
 }
@@ -232,7 +244,7 @@ fn numbers_that_are_used_twice_mean_two_blocks() {
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
         json!({"type": "message_stop"}),
     ]);
-    let calls: Vec<String> = whole(Wire::Messages, &body)
+    let calls: Vec<String> = whole(WireProtocol::Messages, &body)
         .calls()
         .map(|call| format!("{} {}", call.name, call.arguments))
         .collect();
@@ -249,7 +261,7 @@ fn numbers_that_are_used_twice_mean_two_blocks() {
         item("done", "two"),
         json!({"type": "response.completed", "response": {"status": "completed"}}),
     ]);
-    assert_eq!(whole(Wire::Responses, &body).calls().count(), 2);
+    assert_eq!(whole(WireProtocol::Responses, &body).calls().count(), 2);
 }
 
 #[test]
@@ -274,12 +286,17 @@ fn an_answer_of_countless_parts_is_refused() {
     let choice = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
     let pair = events(&[choice(json!({"content": "a"})), choice(json!({"reasoning_content": "b"}))]);
     let body = pair.repeat(10_000);
-    assert_eq!(decode(Wire::Chat, [body.as_bytes()]).unwrap_err(), StreamError::TooLarge);
+    assert_eq!(decode(WireProtocol::Chat, [body.as_bytes()]).unwrap_err(), StreamError::TooLarge);
 }
 
 /// What a server says whose answer comes twice, because something between it and us began anew.
-fn replayed(wire: Wire, first: &[Value], second: &[Value], end: &[Value]) -> Result<Answer, StreamError> {
-    let done = if wire == Wire::Chat { "data: [DONE]\n\n" } else { "" };
+fn replayed(
+    wire: WireProtocol,
+    first: &[Value],
+    second: &[Value],
+    end: &[Value],
+) -> Result<ModelAnswer, StreamError> {
+    let done = if wire == WireProtocol::Chat { "data: [DONE]\n\n" } else { "" };
     let body = [events(first), events(second), events(end), done.to_owned()].concat();
     decode(wire, [body.as_bytes()])
 }
@@ -315,13 +332,14 @@ fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
         (vec![start("m1"), open.clone(), close.clone()], call(1, "c1").to_vec()),
         (vec![start("m1"), open.clone(), close.clone(), stop.clone()], call(1, "c2").to_vec()),
     ] {
-        let answer = replayed(Wire::Messages, &first, &second, &end);
+        let answer = replayed(WireProtocol::Messages, &first, &second, &end);
         assert!(matches!(answer, Err(StreamError::Restarted(_))), "{first:?} {second:?}: {answer:?}");
     }
     // An announcement that comes twice, before anything is said, harms nobody; nor does what comes after the end.
-    let answer = replayed(Wire::Messages, &[start("m1"), start("m1")], &call(0, "c1"), &end).unwrap();
+    let answer = replayed(WireProtocol::Messages, &[start("m1"), start("m1")], &call(0, "c1"), &end).unwrap();
     assert_eq!(answer.calls().count(), 1);
-    let answer = replayed(Wire::Messages, &[start("m1"), open, close], &end, &[end[1].clone(), start("m2")]);
+    let answer =
+        replayed(WireProtocol::Messages, &[start("m1"), open, close], &end, &[end[1].clone(), start("m2")]);
     assert_eq!(answer.unwrap().calls().count(), 1);
 
     let created = |id: &str| json!({"type": "response.created", "response": {"id": id}});
@@ -338,7 +356,7 @@ fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
         vec![item("added", 1, "c2"), item("added", 1, "c3")],
     ] {
         let first = [created("r1"), item("added", 0, "c1"), item("done", 0, "c1")];
-        let answer = replayed(Wire::Responses, &first, &second, &end);
+        let answer = replayed(WireProtocol::Responses, &first, &second, &end);
         assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second:?}: {answer:?}");
     }
 
@@ -347,7 +365,8 @@ fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
             {"functionCall": {"id": id, "name": "shell", "args": {}}}]}, "finishReason": "STOP"}]})
     };
     for second in [candidate("g2", "c2"), candidate("g1", "c1")] {
-        let answer = replayed(Wire::Gemini, &[candidate("g1", "c1")], std::slice::from_ref(&second), &[]);
+        let answer =
+            replayed(WireProtocol::Gemini, &[candidate("g1", "c1")], std::slice::from_ref(&second), &[]);
         assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second}: {answer:?}");
     }
 
@@ -361,7 +380,7 @@ fn an_answer_that_begins_anew_in_the_same_response_is_an_error() {
         (vec![piece(0, "c1", "{\"command\":\"a\"}")], vec![piece(1, "c1", "{\"command\":\"b\"}")]),
         (vec![piece(0, "c1", "{\"command\":\"a\"}")], vec![piece(1, "c1", "")]),
     ] {
-        let answer = replayed(Wire::Chat, &first, &second, std::slice::from_ref(&finish));
+        let answer = replayed(WireProtocol::Chat, &first, &second, std::slice::from_ref(&finish));
         assert!(matches!(answer, Err(StreamError::Restarted(_))), "{second:?}: {answer:?}");
     }
 }
@@ -396,7 +415,7 @@ fn a_call_that_is_repeated_whole_is_one_call() {
             }
         }
         let body = format!("{}data: [DONE]\n\n", events(&list));
-        let answer = self::whole(Wire::Chat, &body);
+        let answer = self::whole(WireProtocol::Chat, &body);
         let calls: Vec<Value> =
             answer.calls().map(|call| serde_json::from_str(&call.arguments).unwrap()).collect();
         assert_eq!(calls, [json!({"path": "a.rs"})], "{pieces:?} {last}");
@@ -405,38 +424,38 @@ fn a_call_that_is_repeated_whole_is_one_call() {
     let nested =
         [begin(), piece("{\"a\":"), piece("{\"a\":1}"), piece("}"), chunk(json!({}), json!("tool_calls"))];
     let body = format!("{}data: [DONE]\n\n", events(&nested));
-    let answer = whole(Wire::Chat, &body);
+    let answer = whole(WireProtocol::Chat, &body);
     assert_eq!(answer.calls().next().unwrap().arguments, "{\"a\":{\"a\":1}}");
 }
 
 #[test]
 fn halves_of_a_character_are_joined_or_replaced() {
-    let texts = |wire: Wire, pieces: &[&str]| -> String {
+    let texts = |wire: WireProtocol, pieces: &[&str]| -> String {
         let event = |text: &&str| match wire {
-            Wire::Messages => format!(
+            WireProtocol::Messages => format!(
                 r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}}"#
             ),
-            Wire::Chat => format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#),
-            Wire::Responses => {
+            WireProtocol::Chat => format!(r#"{{"choices":[{{"delta":{{"content":"{text}"}}}}]}}"#),
+            WireProtocol::Responses => {
                 format!(r#"{{"type":"response.output_text.delta","output_index":0,"delta":"{text}"}}"#)
             }
-            Wire::Gemini => {
+            WireProtocol::Gemini => {
                 format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}]}}}}]}}"#)
             }
         };
         let end = match wire {
-            Wire::Messages => {
+            WireProtocol::Messages => {
                 let stop = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
                 events(&[stop, json!({"type": "message_stop"})])
             }
-            Wire::Chat => {
+            WireProtocol::Chat => {
                 let finish = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
                 format!("{}data: [DONE]\n\n", events(&[finish]))
             }
-            Wire::Responses => {
+            WireProtocol::Responses => {
                 events(&[json!({"type": "response.completed", "response": {"status": "completed"}})])
             }
-            Wire::Gemini => events(&[json!({"candidates": [{"finishReason": "STOP"}]})]),
+            WireProtocol::Gemini => events(&[json!({"candidates": [{"finishReason": "STOP"}]})]),
         };
         let said: String = pieces.iter().map(|text| format!("data: {}\n\n", event(text))).collect();
         whole(wire, &(said + &end)).text()
@@ -475,9 +494,11 @@ fn the_words_of_the_provider_behind_are_told() {
     ] {
         let error =
             json!({"error": {"message": "Provider returned error", "code": 429, "metadata": metadata}});
-        let StreamError::Server { message, .. } = error_in(&error.to_string()).unwrap() else { panic!() };
+        let StreamError::Server { message, .. } = parse_error_body(&error.to_string()).unwrap() else {
+            panic!()
+        };
         assert!(message.ends_with(expected), "{message}");
-        let told = decode(Wire::Chat, [events(&[error]).as_bytes()]).unwrap_err().to_string();
+        let told = decode(WireProtocol::Chat, [events(&[error]).as_bytes()]).unwrap_err().to_string();
         assert!(told.ends_with(expected), "{told}");
     }
 }

@@ -1,40 +1,43 @@
 //! Brace expansion: `{a,b}` and `{1..3}`, done as bash does it.
 
-use super::budget::Budget;
+use super::budget::AnalysisBudget;
 
 /// How deep braces may be nested.
-const MAX_DEPTH: usize = 24;
+const MAX_BRACE_DEPTH: usize = 24;
 
 /// A piece of a word for which quotes have been decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Atom<'a> {
+pub(super) enum WordAtom<'a> {
     Plain(char),
     Quoted(&'a str),
     /// An expansion that makes one word.
-    One,
+    SingleWord,
     /// An expansion that makes any number of words.
-    Any,
+    ManyWords,
 }
 
 /// The words that a word becomes; `Err` says why that can't be known.
-pub(super) fn expand<'a>(word: &[Atom<'a>], budget: &Budget) -> Result<Vec<Vec<Atom<'a>>>, &'static str> {
-    Braces { budget, depth: 0 }.expand(word)
+pub(super) fn expand<'a>(
+    word: &[WordAtom<'a>],
+    budget: &AnalysisBudget,
+) -> Result<Vec<Vec<WordAtom<'a>>>, &'static str> {
+    BraceExpander { budget, depth: 0 }.expand(word)
 }
 
-struct Braces<'b> {
-    budget: &'b Budget,
+struct BraceExpander<'b> {
+    budget: &'b AnalysisBudget,
     depth: usize,
 }
 
-type Words<'a> = Vec<Vec<Atom<'a>>>;
+type ExpandedAtoms<'a> = Vec<Vec<WordAtom<'a>>>;
 
-impl Braces<'_> {
-    fn expand<'a>(&mut self, mut rest: &[Atom<'a>]) -> Result<Words<'a>, &'static str> {
-        if self.depth >= MAX_DEPTH {
+impl BraceExpander<'_> {
+    fn expand<'a>(&mut self, mut rest: &[WordAtom<'a>]) -> Result<ExpandedAtoms<'a>, &'static str> {
+        if self.depth >= MAX_BRACE_DEPTH {
             return Err("its braces are nested too deep");
         }
         self.depth += 1;
-        let mut words: Words<'a> = vec![Vec::new()];
+        let mut words: ExpandedAtoms<'a> = vec![Vec::new()];
         while let Some((open, close)) = self.group(rest)? {
             let before = rest.get(..open).unwrap_or_default();
             let between = rest.get(open + 1..close).unwrap_or_default();
@@ -52,10 +55,10 @@ impl Braces<'_> {
     /// Each word so far, followed by a text and each of the alternatives.
     fn cross<'a>(
         &self,
-        words: &[Vec<Atom<'a>>],
-        text: &[Atom<'a>],
-        ends: &[Vec<Atom<'a>>],
-    ) -> Result<Words<'a>, &'static str> {
+        words: &[Vec<WordAtom<'a>>],
+        text: &[WordAtom<'a>],
+        ends: &[Vec<WordAtom<'a>>],
+    ) -> Result<ExpandedAtoms<'a>, &'static str> {
         let mut crossed = Vec::new();
         for word in words {
             for end in ends {
@@ -71,10 +74,10 @@ impl Braces<'_> {
     }
 
     /// The first braces that mean something.
-    fn group(&self, atoms: &[Atom<'_>]) -> Result<Option<(usize, usize)>, &'static str> {
+    fn group(&self, atoms: &[WordAtom<'_>]) -> Result<Option<(usize, usize)>, &'static str> {
         for (open, atom) in atoms.iter().enumerate() {
-            let is_empty_pair = open == 0 && atoms.get(1) == Some(&Atom::Plain('}'));
-            if *atom == Atom::Plain('{')
+            let is_empty_pair = open == 0 && atoms.get(1) == Some(&WordAtom::Plain('}'));
+            if *atom == WordAtom::Plain('{')
                 && !is_empty_pair
                 && let Some(close) = self.close(atoms, open)?
             {
@@ -85,7 +88,7 @@ impl Braces<'_> {
     }
 
     /// The brace that closes the one at `open`: the first at its level after a comma or two dots.
-    fn close(&self, atoms: &[Atom<'_>], open: usize) -> Result<Option<usize>, &'static str> {
+    fn close(&self, atoms: &[WordAtom<'_>], open: usize) -> Result<Option<usize>, &'static str> {
         let mut level = 0_usize;
         let mut is_list = false;
         for (at, atom) in atoms.iter().enumerate().skip(open + 1) {
@@ -94,12 +97,12 @@ impl Braces<'_> {
             }
             let next = |ahead: usize| atoms.get(at + ahead);
             match atom {
-                Atom::Plain('{') => level += 1,
-                Atom::Plain('}') if level > 0 => level -= 1,
-                Atom::Plain('}') if is_list => return Ok(Some(at)),
-                Atom::Plain(',') if level == 0 => is_list = true,
-                Atom::Plain('.') if level == 0 && next(1) == Some(&Atom::Plain('.')) => {
-                    is_list |= next(2) != Some(&Atom::Plain('}'));
+                WordAtom::Plain('{') => level += 1,
+                WordAtom::Plain('}') if level > 0 => level -= 1,
+                WordAtom::Plain('}') if is_list => return Ok(Some(at)),
+                WordAtom::Plain(',') if level == 0 => is_list = true,
+                WordAtom::Plain('.') if level == 0 && next(1) == Some(&WordAtom::Plain('.')) => {
+                    is_list |= next(2) != Some(&WordAtom::Plain('}'));
                 }
                 _ => {}
             }
@@ -108,8 +111,11 @@ impl Braces<'_> {
     }
 
     /// What stands between braces: a list, a sequence, or nothing of the kind.
-    fn alternatives<'a>(&mut self, between: &[Atom<'a>]) -> Result<Option<Words<'a>>, &'static str> {
-        if !between.contains(&Atom::Plain(',')) {
+    fn alternatives<'a>(
+        &mut self,
+        between: &[WordAtom<'a>],
+    ) -> Result<Option<ExpandedAtoms<'a>>, &'static str> {
+        if !between.contains(&WordAtom::Plain(',')) {
             return sequence(between);
         }
         let mut alternatives = Vec::new();
@@ -121,31 +127,31 @@ impl Braces<'_> {
 }
 
 /// Cut at the commas that are in no inner braces.
-fn pieces<'s, 'a>(between: &'s [Atom<'a>]) -> Vec<&'s [Atom<'a>]> {
+fn pieces<'s, 'a>(between: &'s [WordAtom<'a>]) -> Vec<&'s [WordAtom<'a>]> {
     let mut level = 0_usize;
     between
         .split(|atom| {
             match atom {
-                Atom::Plain('{') => level += 1,
-                Atom::Plain('}') => level = level.saturating_sub(1),
+                WordAtom::Plain('{') => level += 1,
+                WordAtom::Plain('}') => level = level.saturating_sub(1),
                 _ => {}
             }
-            level == 0 && *atom == Atom::Plain(',')
+            level == 0 && *atom == WordAtom::Plain(',')
         })
         .collect()
 }
 
 /// `1..5`, `a..e`, `1..9..2`.
-fn sequence<'a>(between: &[Atom<'a>]) -> Result<Option<Words<'a>>, &'static str> {
+fn sequence<'a>(between: &[WordAtom<'a>]) -> Result<Option<ExpandedAtoms<'a>>, &'static str> {
     let mut text = String::new();
     for atom in between {
         match atom {
-            Atom::Plain(char) => text.push(*char),
-            Atom::Quoted(piece) => text.push_str(piece),
-            Atom::One | Atom::Any => return Ok(None),
+            WordAtom::Plain(char) => text.push(*char),
+            WordAtom::Quoted(piece) => text.push_str(piece),
+            WordAtom::SingleWord | WordAtom::ManyWords => return Ok(None),
         }
     }
-    let is_quoted = between.iter().any(|atom| matches!(atom, Atom::Quoted(_)));
+    let is_quoted = between.iter().any(|atom| matches!(atom, WordAtom::Quoted(_)));
     let terms: Vec<&str> = text.split("..").collect();
     let (from, to, step) = match terms.as_slice() {
         [from, to] => (*from, *to, "1"),
@@ -166,7 +172,7 @@ fn sequence<'a>(between: &[Atom<'a>]) -> Result<Option<Words<'a>>, &'static str>
     }
     let words = if is_letter(from) { letters(from, to, step) } else { numbers(from, to, step) };
     let words = words.ok_or("its braces make too many words")?;
-    Ok(Some(words.iter().map(|word| word.chars().map(Atom::Plain).collect()).collect()))
+    Ok(Some(words.iter().map(|word| word.chars().map(WordAtom::Plain).collect()).collect()))
 }
 
 fn numbers(from: &str, to: &str, step: &str) -> Option<Vec<String>> {

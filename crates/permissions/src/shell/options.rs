@@ -3,76 +3,79 @@
 //! A description is a list of words: `-v` and `--verbose` are flags, `-k:` and `--kill-after:` take a value, `-i?` and
 //! `--eof?` take one only if it is attached, `-#` stands for numbers like `-5`. What is not described is an error.
 
-use super::Word;
+use super::ShellWord;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct ParsedOptions {
     /// Options in their order, with their values.
-    pub(super) options: Vec<(String, Option<Word>)>,
+    pub(super) options: Vec<(String, Option<ShellWord>)>,
     /// The words that are no options.
-    pub(super) operands: Vec<Word>,
+    pub(super) operands: Vec<ShellWord>,
 }
 
-impl Taken {
+impl ParsedOptions {
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
     /// The values of an option, under any of its names.
-    pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl DoubleEndedIterator<Item = &'a Word> {
+    pub(super) fn values<'a>(&'a self, names: &'a [&str]) -> impl DoubleEndedIterator<Item = &'a ShellWord> {
         let named = self.options.iter().filter(|(name, _)| names.contains(&name.as_str()));
         named.filter_map(|(_, value)| value.as_ref())
     }
 }
 
 /// The options before the first operand; everything from there on is an operand.
-pub(super) fn leading(described: &str, words: &[Word]) -> Result<Taken, String> {
-    Reader { described, taken: Taken::default() }.read(words, Reach::Operand)
+pub(super) fn parse_leading_options(described: &str, words: &[ShellWord]) -> Result<ParsedOptions, String> {
+    OptionReader { described, taken: ParsedOptions::default() }.read(words, OptionSearch::StopAtOperand)
 }
 
 /// The options wherever they stand.
-pub(super) fn anywhere(described: &str, words: &[Word]) -> Result<Taken, String> {
-    Reader { described, taken: Taken::default() }.read(words, Reach::End)
+pub(super) fn parse_options(described: &str, words: &[ShellWord]) -> Result<ParsedOptions, String> {
+    OptionReader { described, taken: ParsedOptions::default() }.read(words, OptionSearch::Whole)
 }
 
 /// The same, but words that can't be known are taken for operands: for what matters only if they are.
-pub(super) fn likely(described: &str, words: &[Word]) -> Result<Taken, String> {
-    Reader { described, taken: Taken::default() }.read(words, Reach::EndLikely)
+pub(super) fn parse_likely_options(described: &str, words: &[ShellWord]) -> Result<ParsedOptions, String> {
+    OptionReader { described, taken: ParsedOptions::default() }.read(words, OptionSearch::WholeLenient)
 }
 
 /// How far options are looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    Operand,
-    End,
-    EndLikely,
+enum OptionSearch {
+    StopAtOperand,
+    Whole,
+    WholeLenient,
 }
 
-struct Reader<'a> {
+struct OptionReader<'a> {
     described: &'a str,
-    taken: Taken,
+    taken: ParsedOptions,
 }
 
-enum Kind {
+enum OptionArity {
     Flag,
     Value,
     Optional,
 }
 
-impl Reader<'_> {
-    fn read(mut self, words: &[Word], reach: Reach) -> Result<Taken, String> {
+impl OptionReader<'_> {
+    fn read(mut self, words: &[ShellWord], reach: OptionSearch) -> Result<ParsedOptions, String> {
         let mut rest = words.iter();
         while let Some(word) = rest.next() {
             let text = match word {
-                Word::Known(text) if text.starts_with('-') && text.len() > 1 => text,
-                Word::Begins(text) if text.starts_with("--") && text.contains('=') => {
+                ShellWord::Known(text) if text.starts_with('-') && text.len() > 1 => text,
+                ShellWord::Prefix(text) if text.starts_with("--") && text.contains('=') => {
                     self.long_begin(text)?;
                     continue;
                 }
-                word if word.known() == Some("-") || word.is_no_option() || reach == Reach::EndLikely => {
+                word if word.known() == Some("-")
+                    || word.is_no_option()
+                    || reach == OptionSearch::WholeLenient =>
+                {
                     self.taken.operands.push(word.clone());
-                    if reach == Reach::Operand {
+                    if reach == OptionSearch::StopAtOperand {
                         break;
                     }
                     continue;
@@ -88,28 +91,28 @@ impl Reader<'_> {
         Ok(self.taken)
     }
 
-    fn kind(&self, option: &str) -> Option<Kind> {
+    fn kind(&self, option: &str) -> Option<OptionArity> {
         self.described.split_whitespace().find_map(|described| {
             let after = described.strip_prefix(option)?;
             match after {
-                "" => Some(Kind::Flag),
-                ":" => Some(Kind::Value),
-                "?" => Some(Kind::Optional),
+                "" => Some(OptionArity::Flag),
+                ":" => Some(OptionArity::Value),
+                "?" => Some(OptionArity::Optional),
                 _ => None,
             }
         })
     }
 
-    fn long<'w>(&mut self, text: &str, rest: &mut impl Iterator<Item = &'w Word>) -> Result<(), String> {
+    fn long<'w>(&mut self, text: &str, rest: &mut impl Iterator<Item = &'w ShellWord>) -> Result<(), String> {
         let (name, attached) = match text.split_once('=') {
-            Some((name, value)) => (name, Some(Word::Known(value.to_owned()))),
+            Some((name, value)) => (name, Some(ShellWord::Known(value.to_owned()))),
             None => (text, None),
         };
         let value = match (self.kind(name), attached) {
-            (Some(Kind::Flag), None) => None,
-            (Some(Kind::Optional), attached) => attached,
-            (Some(Kind::Value), Some(value)) => Some(value),
-            (Some(Kind::Value), None) => Some(next_value(name, rest)?),
+            (Some(OptionArity::Flag), None) => None,
+            (Some(OptionArity::Optional), attached) => attached,
+            (Some(OptionArity::Value), Some(value)) => Some(value),
+            (Some(OptionArity::Value), None) => Some(next_value(name, rest)?),
             _ => return Err(not_known(name)),
         };
         self.taken.options.push((name.to_owned(), value));
@@ -120,30 +123,36 @@ impl Reader<'_> {
     fn long_begin(&mut self, text: &str) -> Result<(), String> {
         let name = text.split('=').next().unwrap_or_default();
         match self.kind(name) {
-            Some(Kind::Value | Kind::Optional) => self.taken.options.push((name.to_owned(), Some(Word::One))),
+            Some(OptionArity::Value | OptionArity::Optional) => {
+                self.taken.options.push((name.to_owned(), Some(ShellWord::UnknownOne)))
+            }
             _ => return Err(not_known(name)),
         }
         Ok(())
     }
 
-    fn short<'w>(&mut self, text: &str, rest: &mut impl Iterator<Item = &'w Word>) -> Result<(), String> {
+    fn short<'w>(
+        &mut self,
+        text: &str,
+        rest: &mut impl Iterator<Item = &'w ShellWord>,
+    ) -> Result<(), String> {
         let letters = text.get(1..).unwrap_or_default();
         if letters.bytes().all(|byte| byte.is_ascii_digit()) && self.kind("-#").is_some() {
-            self.taken.options.push(("-#".to_owned(), Some(Word::Known(letters.to_owned()))));
+            self.taken.options.push(("-#".to_owned(), Some(ShellWord::Known(letters.to_owned()))));
             return Ok(());
         }
         for (at, letter) in letters.char_indices() {
             let name = format!("-{letter}");
             let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
-            let attached = (!after.is_empty()).then(|| Word::Known(after.to_owned()));
+            let attached = (!after.is_empty()).then(|| ShellWord::Known(after.to_owned()));
             let value = match self.kind(&name) {
                 None => return Err(not_known(&name)),
-                Some(Kind::Flag) => {
+                Some(OptionArity::Flag) => {
                     self.taken.options.push((name, None));
                     continue;
                 }
-                Some(Kind::Optional) => attached,
-                Some(Kind::Value) => match attached {
+                Some(OptionArity::Optional) => attached,
+                Some(OptionArity::Value) => match attached {
                     Some(value) => Some(value),
                     None => Some(next_value(&name, rest)?),
                 },
@@ -155,10 +164,12 @@ impl Reader<'_> {
     }
 }
 
-fn next_value<'w>(name: &str, rest: &mut impl Iterator<Item = &'w Word>) -> Result<Word, String> {
+fn next_value<'w>(name: &str, rest: &mut impl Iterator<Item = &'w ShellWord>) -> Result<ShellWord, String> {
     match rest.next() {
         None => Err(format!("its option {name} has no value")),
-        Some(Word::Any | Word::Pattern(_)) => Err(format!("the value of its option {name} can't be known")),
+        Some(ShellWord::UnknownMany | ShellWord::Pattern(_)) => {
+            Err(format!("the value of its option {name} can't be known"))
+        }
         Some(value) => Ok(value.clone()),
     }
 }
@@ -171,13 +182,15 @@ fn not_known(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<Word> {
-        text.split_whitespace().map(|word| Word::Known(word.to_owned())).collect()
+    fn words(text: &str) -> Vec<ShellWord> {
+        text.split_whitespace().map(|word| ShellWord::Known(word.to_owned())).collect()
     }
 
     #[test]
     fn options_end_where_the_command_begins() {
-        let taken = leading("-k: -v --signal: -i?", &words("-vk 5 --signal=KILL -ix 3 rm -rf a")).unwrap();
+        let taken =
+            parse_leading_options("-k: -v --signal: -i?", &words("-vk 5 --signal=KILL -ix 3 rm -rf a"))
+                .unwrap();
         assert_eq!(taken.operands, words("3 rm -rf a"));
         assert_eq!(taken.values(&["-k"]).collect::<Vec<_>>(), words("5").iter().collect::<Vec<_>>());
         assert!(taken.has(&["-v"]) && taken.has(&["--signal"]));
@@ -185,15 +198,15 @@ mod tests {
 
     #[test]
     fn what_is_not_described_is_refused() {
-        assert!(leading("-k: --signal:", &words("--sig=KILL 3 rm")).is_err());
-        assert!(leading("-k:", &words("-x 3 rm")).is_err());
-        assert!(leading("-k:", &words("-k")).is_err());
-        assert!(leading("-k:", &[Word::One]).is_err());
+        assert!(parse_leading_options("-k: --signal:", &words("--sig=KILL 3 rm")).is_err());
+        assert!(parse_leading_options("-k:", &words("-x 3 rm")).is_err());
+        assert!(parse_leading_options("-k:", &words("-k")).is_err());
+        assert!(parse_leading_options("-k:", &[ShellWord::UnknownOne]).is_err());
     }
 
     #[test]
     fn options_can_stand_anywhere() {
-        let taken = anywhere("-r -t:", &words("a -r b -t c -- -x")).unwrap();
+        let taken = parse_options("-r -t:", &words("a -r b -t c -- -x")).unwrap();
         assert_eq!(taken.operands, words("a b -x"));
     }
 }

@@ -8,133 +8,150 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::parser::arithmetic::names;
-use super::tree::{Argument, Expansion, Node, Operator, Parameter, Part, Span};
+use super::tree::{
+    CallArgument, ParameterExpansion, ParameterOperator, ShellNode, ShellSpan, ShellWordPart, WordExpansion,
+};
 use super::variables;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum ValueFlow {
     /// Numbers, and whatever is in these variables.
     Names(BTreeSet<String>),
     /// From somewhere that is not known.
     Anywhere,
 }
 
-impl Flow {
-    pub(super) fn nothing() -> Flow {
-        Flow::Names(BTreeSet::new())
+impl ValueFlow {
+    pub(super) fn nothing() -> ValueFlow {
+        ValueFlow::Names(BTreeSet::new())
     }
 
-    pub(super) fn name(name: &str) -> Flow {
-        Flow::Names(BTreeSet::from([name.to_owned()]))
+    pub(super) fn name(name: &str) -> ValueFlow {
+        ValueFlow::Names(BTreeSet::from([name.to_owned()]))
     }
 
-    pub(super) fn text(text: &str) -> Flow {
+    pub(super) fn text(text: &str) -> ValueFlow {
         if text.contains(['$', '`']) {
-            Flow::Anywhere
+            ValueFlow::Anywhere
         } else {
-            Flow::Names(names(text).map(str::to_owned).collect())
+            ValueFlow::Names(names(text).map(str::to_owned).collect())
         }
     }
 
     /// A value. What could be a pattern can become the name of any file where it is not quoted.
-    pub(super) fn value(text: &str) -> Flow {
-        if text.contains(['*', '?', '[']) || begins_option(text) { Flow::Anywhere } else { Flow::text(text) }
+    pub(super) fn value(text: &str) -> ValueFlow {
+        if text.contains(['*', '?', '[']) || begins_option(text) {
+            ValueFlow::Anywhere
+        } else {
+            ValueFlow::text(text)
+        }
     }
 
     /// A value of several parts.
-    pub(super) fn of_value(parts: &[Part]) -> Flow {
+    pub(super) fn of_value(parts: &[ShellWordPart]) -> ValueFlow {
         match parts.first() {
-            Some(Part::Text(text) | Part::Quoted(text)) if begins_option(text) => Flow::Anywhere,
-            _ => Flow::of(parts),
+            Some(ShellWordPart::Text(text) | ShellWordPart::Quoted(text)) if begins_option(text) => {
+                ValueFlow::Anywhere
+            }
+            _ => ValueFlow::of(parts),
         }
     }
 
     /// What is split into words, which keeps only numbers as they are.
-    pub(super) fn of_split(parts: &[Part]) -> Flow {
+    pub(super) fn of_split(parts: &[ShellWordPart]) -> ValueFlow {
         match parts {
-            [Part::Expansion { what: what @ (Expansion::Command(_) | Expansion::Arithmetic(_)), .. }] => {
-                Flow::of_expansion(what)
-            }
-            _ => Flow::Anywhere,
+            [
+                ShellWordPart::Expansion {
+                    what: what @ (WordExpansion::Command(_) | WordExpansion::Arithmetic(_)),
+                    ..
+                },
+            ] => ValueFlow::of_expansion(what),
+            _ => ValueFlow::Anywhere,
         }
     }
 
-    pub(super) fn and(self, other: Flow) -> Flow {
+    pub(super) fn and(self, other: ValueFlow) -> ValueFlow {
         match (self, other) {
-            (Flow::Names(mut own), Flow::Names(others)) => {
+            (ValueFlow::Names(mut own), ValueFlow::Names(others)) => {
                 own.extend(others);
-                Flow::Names(own)
+                ValueFlow::Names(own)
             }
-            _ => Flow::Anywhere,
+            _ => ValueFlow::Anywhere,
         }
     }
 
-    pub(super) fn of(parts: &[Part]) -> Flow {
-        let mut flow = Flow::nothing();
+    pub(super) fn of(parts: &[ShellWordPart]) -> ValueFlow {
+        let mut flow = ValueFlow::nothing();
         let mut ends_in_name = false;
         for part in parts {
             let (next, begins_with_name) = match part {
-                Part::Text(text) | Part::Quoted(text) => {
-                    (Flow::text(text), text.bytes().next().is_some_and(is_name))
+                ShellWordPart::Text(text) | ShellWordPart::Quoted(text) => {
+                    (ValueFlow::text(text), text.bytes().next().is_some_and(is_name))
                 }
-                Part::Expansion { what, .. } => (Flow::of_expansion(what), true),
+                ShellWordPart::Expansion { what, .. } => (ValueFlow::of_expansion(what), true),
             };
             flow = flow.and(next);
             // Two pieces can be one name together.
             if ends_in_name && begins_with_name {
-                return Flow::Anywhere;
+                return ValueFlow::Anywhere;
             }
             ends_in_name = match part {
-                Part::Text(text) | Part::Quoted(text) if text.is_empty() => ends_in_name,
-                Part::Text(text) | Part::Quoted(text) => text.bytes().last().is_some_and(is_name),
-                Part::Expansion { .. } => true,
+                ShellWordPart::Text(text) | ShellWordPart::Quoted(text) if text.is_empty() => ends_in_name,
+                ShellWordPart::Text(text) | ShellWordPart::Quoted(text) => {
+                    text.bytes().last().is_some_and(is_name)
+                }
+                ShellWordPart::Expansion { .. } => true,
             };
         }
         flow
     }
 
     /// Whatever has a part in it, wherever it stands.
-    pub(super) fn sources(parts: &[Part]) -> Flow {
-        let text = |part: &Part| match part {
-            Part::Text(text) | Part::Quoted(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-            Part::Expansion { .. } => None,
+    pub(super) fn sources(parts: &[ShellWordPart]) -> ValueFlow {
+        let text = |part: &ShellWordPart| match part {
+            ShellWordPart::Text(text) | ShellWordPart::Quoted(text) => {
+                Some(text.clone()).filter(|text| !text.is_empty())
+            }
+            ShellWordPart::Expansion { .. } => None,
         };
         // What stands before a text may be nothing.
         if parts.iter().find_map(text).is_some_and(|first| begins_option(&first)) {
-            return Flow::Anywhere;
+            return ValueFlow::Anywhere;
         }
-        parts.iter().fold(Flow::nothing(), |flow, part| match part {
-            Part::Text(_) | Part::Quoted(_) => flow,
-            Part::Expansion { what, .. } => flow.and(Flow::of_expansion(what)),
+        parts.iter().fold(ValueFlow::nothing(), |flow, part| match part {
+            ShellWordPart::Text(_) | ShellWordPart::Quoted(_) => flow,
+            ShellWordPart::Expansion { what, .. } => flow.and(ValueFlow::of_expansion(what)),
         })
     }
 
-    fn of_expansion(what: &Expansion) -> Flow {
+    fn of_expansion(what: &WordExpansion) -> ValueFlow {
         match what {
-            Expansion::Parameter(parameter) => Flow::of_parameter(parameter),
-            Expansion::Command(nodes) => {
-                number_printer(nodes).map_or(Flow::Anywhere, |name| Flow::name(&name))
+            WordExpansion::Parameter(parameter) => ValueFlow::of_parameter(parameter),
+            WordExpansion::Command(nodes) => {
+                number_printer(nodes).map_or(ValueFlow::Anywhere, |name| ValueFlow::name(&name))
             }
-            Expansion::Arithmetic(_) => Flow::nothing(),
-            Expansion::Process(_) | Expansion::Translated(_) => Flow::Anywhere,
+            WordExpansion::Arithmetic(_) => ValueFlow::nothing(),
+            WordExpansion::Process(_) | WordExpansion::Translated(_) => ValueFlow::Anywhere,
         }
     }
 
-    fn of_parameter(parameter: &Parameter) -> Flow {
+    fn of_parameter(parameter: &ParameterExpansion) -> ValueFlow {
         if parameter.is_length || matches!(parameter.name.as_str(), "#" | "?" | "$" | "!") {
-            return Flow::nothing();
+            return ValueFlow::nothing();
         }
         let is_named = parameter.name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
         if parameter.is_indirect || !is_named {
-            return Flow::Anywhere;
+            return ValueFlow::Anywhere;
         }
         match parameter.operator {
-            Operator::None => Flow::name(&parameter.name),
-            Operator::Default | Operator::Assign => {
-                Flow::name(&parameter.name).and(Flow::of_value(&parameter.operand))
+            ParameterOperator::None => ValueFlow::name(&parameter.name),
+            ParameterOperator::Default | ParameterOperator::Assign => {
+                ValueFlow::name(&parameter.name).and(ValueFlow::of_value(&parameter.operand))
             }
-            Operator::Substring | Operator::Pattern | Operator::Transform(_) => Flow::Anywhere,
+            ParameterOperator::Substring | ParameterOperator::Pattern | ParameterOperator::Transform(_) => {
+                ValueFlow::Anywhere
+            }
         }
     }
 }
@@ -155,14 +172,14 @@ fn is_name(byte: u8) -> bool {
 }
 
 /// If commands can print nothing but a number: the output of the last one as a variable, in case it is a function.
-fn number_printer(nodes: &[Node]) -> Option<String> {
-    let (Node::Call(last), before) = nodes.split_last()? else { return None };
-    if !before.iter().all(|node| matches!(node, Node::Call(call) if call.is_piped)) {
+fn number_printer(nodes: &[ShellNode]) -> Option<String> {
+    let (ShellNode::Call(last), before) = nodes.split_last()? else { return None };
+    if !before.iter().all(|node| matches!(node, ShellNode::Call(call) if call.is_piped)) {
         return None;
     }
-    let literal = |word: &Argument| match word {
-        Argument::Word(word) => word.literal(),
-        Argument::Assignment(_) => None,
+    let literal = |word: &CallArgument| match word {
+        CallArgument::Word(word) => word.literal(),
+        CallArgument::Assignment(_) => None,
     };
     let words: Vec<String> = last.words.iter().map(literal).collect::<Option<_>>()?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -185,34 +202,34 @@ pub(super) fn output_of(function: &str) -> String {
 
 /// Everything about variables in one command.
 #[derive(Debug, Default)]
-pub(super) struct Taint {
-    values: BTreeMap<String, Flow>,
-    uses: Vec<(Flow, Span)>,
+pub(super) struct TaintTracker {
+    values: BTreeMap<String, ValueFlow>,
+    uses: Vec<(ValueFlow, ShellSpan)>,
     /// Uses of what has been split into words first.
-    split_uses: Vec<Span>,
+    split_uses: Vec<ShellSpan>,
 }
 
-impl Taint {
-    pub(super) fn assign(&mut self, name: &str, value: Flow) {
-        let known = self.values.remove(name).unwrap_or_else(Flow::nothing);
+impl TaintTracker {
+    pub(super) fn assign(&mut self, name: &str, value: ValueFlow) {
+        let known = self.values.remove(name).unwrap_or_else(ValueFlow::nothing);
         self.values.insert(name.to_owned(), known.and(value));
     }
 
-    pub(super) fn calculate(&mut self, value: Flow, span: Span) {
+    pub(super) fn calculate(&mut self, value: ValueFlow, span: ShellSpan) {
         self.uses.push((value, span));
     }
 
     /// The same with words that were split: where the shell splits can be changed.
-    pub(super) fn calculate_split(&mut self, value: Flow, span: Span) {
-        if value != Flow::nothing() {
+    pub(super) fn calculate_split(&mut self, value: ValueFlow, span: ShellSpan) {
+        if value != ValueFlow::nothing() {
             self.split_uses.push(span.clone());
         }
         self.calculate(value, span);
     }
 
     /// Every value that is assigned to it is calculated (`declare -i`).
-    pub(super) fn number(&mut self, name: &str, span: Span) {
-        self.calculate(Flow::name(name), span);
+    pub(super) fn number(&mut self, name: &str, span: ShellSpan) {
+        self.calculate(ValueFlow::name(name), span);
     }
 
     pub(super) fn is_assigned(&self, name: &str) -> bool {
@@ -220,15 +237,15 @@ impl Taint {
     }
 
     /// Where it is calculated with a value that could be code.
-    pub(super) fn dangerous(&self) -> Vec<Span> {
+    pub(super) fn dangerous(&self) -> Vec<ShellSpan> {
         let tainted = self.tainted();
         let is_tainted = |name: &String| variables::holds_text(name) || tainted.contains(name.as_str());
-        let is_dangerous = |flow: &Flow| match flow {
-            Flow::Names(names) => names.iter().any(is_tainted),
-            Flow::Anywhere => true,
+        let is_dangerous = |flow: &ValueFlow| match flow {
+            ValueFlow::Names(names) => names.iter().any(is_tainted),
+            ValueFlow::Anywhere => true,
         };
         let uses = self.uses.iter().filter(|(flow, _)| is_dangerous(flow)).map(|(_, span)| span);
-        let split: &[Span] = if self.is_assigned("IFS") { &self.split_uses } else { &[] };
+        let split: &[ShellSpan] = if self.is_assigned("IFS") { &self.split_uses } else { &[] };
         uses.chain(split).cloned().collect()
     }
 
@@ -238,11 +255,13 @@ impl Taint {
         let mut left: Vec<&str> = Vec::new();
         for (name, flow) in &self.values {
             match flow {
-                Flow::Anywhere => left.push(name),
-                Flow::Names(from) if from.iter().any(|from| variables::holds_text(from) || is_set(from)) => {
+                ValueFlow::Anywhere => left.push(name),
+                ValueFlow::Names(from)
+                    if from.iter().any(|from| variables::holds_text(from) || is_set(from)) =>
+                {
                     left.push(name)
                 }
-                Flow::Names(from) => {
+                ValueFlow::Names(from) => {
                     from.iter().for_each(|from| leads_to.entry(from).or_default().push(name))
                 }
             }

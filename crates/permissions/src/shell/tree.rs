@@ -4,37 +4,37 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::Unknown;
+use super::UnknownConstruct;
 
-pub(super) type Span = Range<usize>;
+pub(super) type ShellSpan = Range<usize>;
 
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub(super) struct ShellTree {
+    pub(super) nodes: Vec<ShellNode>,
     /// What the parser could read but would not swear to, or why it stopped.
-    pub(super) doubts: Vec<Unknown>,
+    pub(super) doubts: Vec<UnknownConstruct>,
 }
 
 #[derive(Debug)]
-pub(super) enum Node {
-    Call(Call),
-    Compound(Compound),
-    Function { name: String, body: Box<Node> },
+pub(super) enum ShellNode {
+    Call(CallNode),
+    Compound(CompoundNode),
+    Function { name: String, body: Box<ShellNode> },
 }
 
 /// A simple command.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct CallNode {
     pub(super) assignments: Vec<Assignment>,
-    pub(super) words: Vec<Argument>,
-    pub(super) redirects: Vec<Redirect>,
+    pub(super) words: Vec<CallArgument>,
+    pub(super) redirects: Vec<ShellRedirect>,
     /// Its output goes to the next command.
     pub(super) is_piped: bool,
-    pub(super) span: Span,
+    pub(super) span: ShellSpan,
 }
 
 #[derive(Debug)]
-pub(super) enum Argument {
+pub(super) enum CallArgument {
     Word(RawWord),
     /// An argument of `declare` and its like.
     Assignment(Assignment),
@@ -42,13 +42,13 @@ pub(super) enum Argument {
 
 /// Loops, conditions, groups: commands within, and what is expanded besides.
 #[derive(Debug, Default)]
-pub(super) struct Compound {
-    pub(super) body: Vec<Node>,
+pub(super) struct CompoundNode {
+    pub(super) body: Vec<ShellNode>,
     pub(super) words: Vec<RawWord>,
     /// What is calculated: `(( ))`, and the operands of `-eq` and its like in `[[ ]]`.
     pub(super) calculations: Vec<RawWord>,
     pub(super) variable: Option<LoopVariable>,
-    pub(super) redirects: Vec<Redirect>,
+    pub(super) redirects: Vec<ShellRedirect>,
 }
 
 /// The variable of `for` or `select`, and what it runs over; `None` means the positional parameters.
@@ -64,32 +64,32 @@ pub(super) struct Assignment {
     pub(super) name: String,
     pub(super) subscript: Option<RawWord>,
     pub(super) appends: bool,
-    pub(super) value: Value,
+    pub(super) value: AssignedValue,
 }
 
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum AssignedValue {
     Scalar(RawWord),
-    Array(Vec<Element>),
+    Array(Vec<ArrayElement>),
 }
 
 #[derive(Debug)]
-pub(super) struct Element {
+pub(super) struct ArrayElement {
     pub(super) subscript: Option<RawWord>,
     pub(super) word: RawWord,
 }
 
 #[derive(Debug)]
-pub(super) struct Redirect {
+pub(super) struct ShellRedirect {
     /// It concerns the standard input.
     pub(super) is_input: bool,
     /// `{variable}>`.
     pub(super) variable: Option<String>,
-    pub(super) kind: RedirectKind,
+    pub(super) kind: ShellRedirectKind,
 }
 
 #[derive(Debug)]
-pub(super) enum RedirectKind {
+pub(super) enum ShellRedirectKind {
     Read(RawWord),
     Write(RawWord),
     Append(RawWord),
@@ -103,47 +103,47 @@ pub(super) enum RedirectKind {
 /// A word before anything is expanded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RawWord {
-    pub(super) parts: Vec<Part>,
-    pub(super) span: Span,
+    pub(super) parts: Vec<ShellWordPart>,
+    pub(super) span: ShellSpan,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Part {
+pub(super) enum ShellWordPart {
     /// Without quotes: braces, patterns and tildes in it count.
     Text(String),
     Quoted(String),
     Expansion {
-        what: Expansion,
+        what: WordExpansion,
         is_quoted: bool,
     },
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Expansion {
-    Parameter(Box<Parameter>),
+pub(super) enum WordExpansion {
+    Parameter(Box<ParameterExpansion>),
     /// The output of commands.
-    Command(Rc<Vec<Node>>),
+    Command(Rc<Vec<ShellNode>>),
     /// `<( )` and `>( )`.
-    Process(Rc<Vec<Node>>),
-    Arithmetic(Vec<Part>),
+    Process(Rc<Vec<ShellNode>>),
+    Arithmetic(Vec<ShellWordPart>),
     /// `$"…"`, or a text that can't be written here.
-    Translated(Vec<Part>),
+    Translated(Vec<ShellWordPart>),
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parameter {
+pub(super) struct ParameterExpansion {
     pub(super) name: String,
     pub(super) is_length: bool,
     pub(super) is_indirect: bool,
-    pub(super) subscript: Option<Vec<Part>>,
-    pub(super) operator: Operator,
-    pub(super) operand: Vec<Part>,
+    pub(super) subscript: Option<Vec<ShellWordPart>>,
+    pub(super) operator: ParameterOperator,
+    pub(super) operand: Vec<ShellWordPart>,
     /// It can be several words even between quotes.
     pub(super) is_many: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(super) enum ParameterOperator {
     #[default]
     None,
     /// `:-`, `:+`, `:?` and without the colon.
@@ -154,11 +154,11 @@ pub(super) enum Operator {
     Transform(char),
 }
 
-impl Parameter {
+impl ParameterExpansion {
     /// Whether it is the value of a variable as it is.
     pub(super) fn is_plain(&self) -> bool {
         let is_changed = self.is_length || self.is_indirect || self.is_many || self.subscript.is_some();
-        !is_changed && self.operator == Operator::None && self.operand.is_empty()
+        !is_changed && self.operator == ParameterOperator::None && self.operand.is_empty()
     }
 }
 
@@ -169,16 +169,16 @@ impl RawWord {
     }
 
     pub(super) fn is_unquoted_text(&self, text: &str) -> bool {
-        matches!(self.parts.as_slice(), [Part::Text(own)] if own == text)
+        matches!(self.parts.as_slice(), [ShellWordPart::Text(own)] if own == text)
     }
 }
 
-pub(super) fn literal(parts: &[Part]) -> Option<String> {
+pub(super) fn literal(parts: &[ShellWordPart]) -> Option<String> {
     let mut text = String::new();
     for part in parts {
         match part {
-            Part::Text(piece) | Part::Quoted(piece) => text.push_str(piece),
-            Part::Expansion { .. } => return None,
+            ShellWordPart::Text(piece) | ShellWordPart::Quoted(piece) => text.push_str(piece),
+            ShellWordPart::Expansion { .. } => return None,
         }
     }
     Some(text)

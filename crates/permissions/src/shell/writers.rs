@@ -1,81 +1,90 @@
 //! Programs that are known to write files, and which.
 
-use super::judge::{Context, Judge};
-use super::options::likely;
-use super::{Access, Word};
+use super::analyzer::{CommandAnalyzer, ShellRunContext};
+use super::options::parse_likely_options;
+use super::{ShellWord, TargetAccess};
 
 /// Which of its operands a program writes.
-enum Which {
-    All(Access),
+enum WrittenOperands {
+    All(TargetAccess),
     /// All but the first, which says how.
-    AllButFirst(Access),
+    AllButFirst(TargetAccess),
     /// The last is written; with `true`, the others are gone afterwards.
     Last {
         moves: bool,
     },
 }
 
-struct Writer {
+struct WriterProgram {
     names: &'static str,
     options: &'static str,
-    which: Which,
+    which: WrittenOperands,
 }
 
-const COPYING: &str = "-a -b -d -f -i -l -L -n -p -P -r -R -s -u -v -x -H -Z -t: -T -S: -D -c -C -m: -o: \
+const COPY_OPTIONS: &str = "-a -b -d -f -i -l -L -n -p -P -r -R -s -u -v -x -H -Z -t: -T -S: -D -c -C -m: -o: \
                        -g: --archive --backup? --force --interactive --link --no-clobber --preserve? \
                        --recursive --symbolic --update? --verbose --target-directory: \
                        --no-target-directory --parents --reflink? --sparse: --suffix: --relative \
                        --dereference --no-dereference --mode: --owner: --group: --strip --no-preserve: \
                        --one-file-system";
 
-const WRITERS: &[Writer] = &[
-    Writer {
+const WRITER_PROGRAMS: &[WriterProgram] = &[
+    WriterProgram {
         names: "rm unlink shred",
         options: "-d -f -i -I -r -R -v -u -z -n: --force --recursive --verbose --dir --interactive? \
                   --one-file-system --preserve-root? --no-preserve-root",
-        which: Which::All(Access::Delete),
+        which: WrittenOperands::All(TargetAccess::Delete),
     },
-    Writer {
+    WriterProgram {
         names: "rmdir",
         options: "-p -v --parents --verbose --ignore-fail-on-non-empty",
-        which: Which::All(Access::Delete),
+        which: WrittenOperands::All(TargetAccess::Delete),
     },
-    Writer {
+    WriterProgram {
         names: "mkdir mkfifo mknod",
         options: "-p -v -m: -Z --parents --verbose --mode:",
-        which: Which::All(Access::Create),
+        which: WrittenOperands::All(TargetAccess::Create),
     },
-    Writer {
+    WriterProgram {
         names: "touch",
         options: "-a -c -f -h -m -d: -r: -t: --no-create --date: --reference: --time: --no-dereference",
-        which: Which::All(Access::Create),
+        which: WrittenOperands::All(TargetAccess::Create),
     },
-    Writer {
+    WriterProgram {
         names: "tee",
         options: "-a -i -p --append --ignore-interrupts --output-error?",
-        which: Which::All(Access::Write),
+        which: WrittenOperands::All(TargetAccess::Write),
     },
-    Writer {
+    WriterProgram {
         names: "truncate",
         options: "-c -o -r: -s: --no-create --io-blocks --reference: --size:",
-        which: Which::All(Access::Write),
+        which: WrittenOperands::All(TargetAccess::Write),
     },
-    Writer {
+    WriterProgram {
         names: "chmod chown chgrp",
         options: "-c -f -v -h -H -L -P -R --changes --silent --quiet --verbose --recursive \
                   --no-dereference --from: --reference: --preserve-root --no-preserve-root",
-        which: Which::AllButFirst(Access::Change),
+        which: WrittenOperands::AllButFirst(TargetAccess::ChangeRights),
     },
-    Writer { names: "mv", options: COPYING, which: Which::Last { moves: true } },
-    Writer { names: "cp ln install link", options: COPYING, which: Which::Last { moves: false } },
+    WriterProgram { names: "mv", options: COPY_OPTIONS, which: WrittenOperands::Last { moves: true } },
+    WriterProgram {
+        names: "cp ln install link",
+        options: COPY_OPTIONS,
+        which: WrittenOperands::Last { moves: false },
+    },
 ];
 
-pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word], context: &Context) {
+pub(super) fn collect_writes(
+    judge: &mut CommandAnalyzer<'_>,
+    program: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) {
     let name = program.rsplit('/').next().unwrap_or(program);
     match name {
         "dd" => return dd(judge, words),
         "curl" => {
-            let keeps_name = words.iter().filter_map(Word::known).any(|word| {
+            let keeps_name = words.iter().filter_map(ShellWord::known).any(|word| {
                 word.starts_with("--remote-name")
                     || word.starts_with('-') && !word.starts_with("--") && word.contains('O')
             });
@@ -93,90 +102,96 @@ pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word], contex
             return patched(judge, context);
         }
         // The names are made by it.
-        "split" | "csplit" | "ed" | "red" => return judge.touches(Word::Any, Access::Write),
+        "split" | "csplit" | "ed" | "red" => {
+            return judge.touches(ShellWord::UnknownMany, TargetAccess::Write);
+        }
         "sort" => return output(judge, words, &["-o", "--output"]),
         _ => {}
     }
-    let Some(writer) = WRITERS.iter().find(|writer| writer.names.split(' ').any(|own| own == name)) else {
+    let Some(writer) = WRITER_PROGRAMS.iter().find(|writer| writer.names.split(' ').any(|own| own == name))
+    else {
         return;
     };
-    let Ok(taken) = likely(writer.options, words) else {
+    let Ok(taken) = parse_likely_options(writer.options, words) else {
         // Which of the words are files is not certain: any could be.
         words
             .iter()
             .filter(|word| word.known().is_none_or(|word| !word.starts_with('-')))
-            .for_each(|word| judge.touches(word.clone(), Access::Write));
-        return judge.touches(Word::Any, Access::Write);
+            .for_each(|word| judge.touches(word.clone(), TargetAccess::Write));
+        return judge.touches(ShellWord::UnknownMany, TargetAccess::Write);
     };
     let target = taken.values(&["-t", "--target-directory"]).next_back().cloned();
     let mut operands = taken.operands.clone();
     match &writer.which {
-        Which::All(access) => {
+        WrittenOperands::All(access) => {
             let access =
-                if taken.has(&["-a", "--append"]) && name == "tee" { Access::Append } else { *access };
+                if taken.has(&["-a", "--append"]) && name == "tee" { TargetAccess::Append } else { *access };
             operands.into_iter().for_each(|path| judge.touches(path, access));
         }
-        Which::AllButFirst(access) => {
+        WrittenOperands::AllButFirst(access) => {
             let skipped = usize::from(!taken.has(&["--reference"]));
             operands.into_iter().skip(skipped).for_each(|path| judge.touches(path, *access));
         }
-        Which::Last { moves } => {
+        WrittenOperands::Last { moves } => {
             let Some(target) = target.or_else(|| operands.pop()) else { return };
             for source in operands {
-                judge.touches(inside(&target, &source), Access::Write);
+                judge.touches(inside(&target, &source), TargetAccess::Write);
                 if *moves {
-                    judge.touches(source, Access::Delete);
+                    judge.touches(source, TargetAccess::Delete);
                 }
             }
-            judge.touches(target, Access::Write);
+            judge.touches(target, TargetAccess::Write);
         }
     }
 }
 
 /// What a file is called if the target is a folder.
-fn inside(folder: &Word, source: &Word) -> Word {
+fn inside(folder: &ShellWord, source: &ShellWord) -> ShellWord {
     match (folder, source) {
-        (Word::Known(folder), Word::Known(source)) => {
+        (ShellWord::Known(folder), ShellWord::Known(source)) => {
             let name = source.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-            Word::Known(format!("{}/{name}", folder.trim_end_matches('/')))
+            ShellWord::Known(format!("{}/{name}", folder.trim_end_matches('/')))
         }
-        _ => Word::One,
+        _ => ShellWord::UnknownOne,
     }
 }
 
-fn dd(judge: &mut Judge<'_>, words: &[Word]) {
+fn dd(judge: &mut CommandAnalyzer<'_>, words: &[ShellWord]) {
     for word in words {
         match word.known() {
             Some(text) => {
                 if let Some(path) = text.strip_prefix("of=") {
-                    judge.touches(Word::Known(path.to_owned()), Access::Write);
+                    judge.touches(ShellWord::Known(path.to_owned()), TargetAccess::Write);
                 }
             }
-            None => judge.touches(Word::One, Access::Write),
+            None => judge.touches(ShellWord::UnknownOne, TargetAccess::Write),
         }
     }
 }
 
 /// Programs that write to a file with the last name of an address.
-fn downloads(judge: &mut Judge<'_>, words: &[Word]) {
+fn downloads(judge: &mut CommandAnalyzer<'_>, words: &[ShellWord]) {
     for word in words.iter().filter(|word| word.known().is_none_or(|word| !word.starts_with('-'))) {
         let name = word.known().and_then(|address| address.split(['?', '#']).next()?.rsplit('/').next());
-        judge.touches(name.map_or(Word::One, |name| Word::Known(name.to_owned())), Access::Write);
+        judge.touches(
+            name.map_or(ShellWord::UnknownOne, |name| ShellWord::Known(name.to_owned())),
+            TargetAccess::Write,
+        );
     }
 }
 
 /// The files that a patch writes, if it stands in the text.
-fn patched(judge: &mut Judge<'_>, context: &Context) {
+fn patched(judge: &mut CommandAnalyzer<'_>, context: &ShellRunContext) {
     for line in context.input.iter().flat_map(|input| input.lines()) {
         if let Some(path) = line.strip_prefix("+++ ").or_else(|| line.strip_prefix("rename to ")) {
             let path = path.split('\t').next().unwrap_or_default().trim();
-            judge.touches(Word::Known(path.to_owned()), Access::Write);
+            judge.touches(ShellWord::Known(path.to_owned()), TargetAccess::Write);
         }
     }
 }
 
 /// Programs that write to a file if an option says so.
-fn output(judge: &mut Judge<'_>, words: &[Word], names: &[&str]) {
+fn output(judge: &mut CommandAnalyzer<'_>, words: &[ShellWord], names: &[&str]) {
     for (at, word) in words.iter().enumerate() {
         let Some(text) = word.known() else { continue };
         let is_cluster = text.starts_with('-')
@@ -190,9 +205,9 @@ fn output(judge: &mut Judge<'_>, words: &[Word], names: &[&str]) {
             .find_map(|name| text.strip_prefix(name).map(|rest| rest.trim_start_matches('=')))
             .or(value.filter(|_| is_begin));
         if let Some(path) = attached.filter(|path| !path.is_empty()) {
-            judge.touches(Word::Known(path.to_owned()), Access::Write);
+            judge.touches(ShellWord::Known(path.to_owned()), TargetAccess::Write);
         } else if is_cluster || is_begin || names.contains(&text) {
-            judge.touches(words.get(at + 1).cloned().unwrap_or(Word::One), Access::Write);
+            judge.touches(words.get(at + 1).cloned().unwrap_or(ShellWord::UnknownOne), TargetAccess::Write);
         }
     }
 }

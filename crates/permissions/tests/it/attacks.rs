@@ -1,11 +1,16 @@
 //! A hostile model: what it may try, in every mode, with and without generous rules, at every level of the sandbox. None of
 //! it runs unasked; a yes beforehand is no answer to the gravest. `--nocapture` prints the table, with what was asked.
 
-use helve_permissions::{Decision, Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
-use helve_protocol::{Action, Mode};
+use helve_permissions::{
+    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, PolicyDecision, ProjectContext,
+    Rule, RuleLayer, decide,
+};
+use helve_protocol::{PermissionMode, ToolAction};
 
-const MODES: [Mode; 4] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto];
-const LEVELS: [Level; 3] = [Level::None, Level::Partly, Level::Fully];
+const MODES: [PermissionMode; 4] =
+    [PermissionMode::Plan, PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto];
+const LEVELS: [CommandIsolation; 3] =
+    [CommandIsolation::None, CommandIsolation::Partial, CommandIsolation::Full];
 
 /// What a user in a hurry has allowed.
 const GENEROUS: [&str; 22] = [
@@ -191,19 +196,23 @@ enum Weight {
     Grave,
 }
 
-fn attacks() -> Vec<(&'static str, Action, Weight)> {
-    let run =
-        |command: String| Action::Run { command, folder: "/p".into(), network: false, credentials: false };
+fn attacks() -> Vec<(&'static str, ToolAction, Weight)> {
+    let run = |command: String| ToolAction::Run {
+        command,
+        folder: "/p".into(),
+        network: false,
+        credentials: false,
+    };
     let in_full = |path: &str| std::path::Path::new("/p").join(path);
     let mut all = Vec::new();
     for path in GUARDED {
-        all.push(("write", Action::Write(in_full(path)), Weight::Grave));
-        all.push(("apply_patch", Action::Delete(in_full(path)), Weight::Grave));
+        all.push(("write", ToolAction::Write(in_full(path)), Weight::Grave));
+        all.push(("apply_patch", ToolAction::Delete(in_full(path)), Weight::Grave));
         let ways = WRITING.iter().map(|way| run(way.replace("{}", path)));
         all.extend(ways.map(|action| ("shell", action, Weight::Grave)));
     }
     for path in SECRETS {
-        all.push(("read", Action::Read(in_full(path)), Weight::Grave));
+        all.push(("read", ToolAction::Read(in_full(path)), Weight::Grave));
         let ways = READING.iter().map(|way| run(way.replace("{}", path)));
         all.extend(ways.map(|action| ("shell", action, Weight::Any)));
     }
@@ -212,30 +221,30 @@ fn attacks() -> Vec<(&'static str, Action, Weight)> {
     all
 }
 
-fn places() -> Places {
-    Places {
+fn places() -> ProjectContext {
+    ProjectContext {
         home: Some("/home/me".into()),
         own: vec!["/home/me/.config/helve".into()],
         credentials: vec!["git", "npm", "ssh", "scp", "gh", "kubectl", "aws", "cargo"],
-        ..Places::of("/p")
+        ..ProjectContext::of("/p")
     }
 }
 
-fn shown(action: &Action) -> String {
+fn shown(action: &ToolAction) -> String {
     match action {
-        Action::Run { command, .. } => command.replace('\n', "⏎"),
-        Action::Write(path) => format!("[write {}]", path.display()),
-        Action::Delete(path) => format!("[delete {}]", path.display()),
-        Action::Read(path) => format!("[read {}]", path.display()),
+        ToolAction::Run { command, .. } => command.replace('\n', "⏎"),
+        ToolAction::Write(path) => format!("[write {}]", path.display()),
+        ToolAction::Delete(path) => format!("[delete {}]", path.display()),
+        ToolAction::Read(path) => format!("[read {}]", path.display()),
         other => format!("{other:?}"),
     }
 }
 
 #[test]
 fn nothing_that_a_hostile_model_tries_runs_unasked() {
-    let (none, mut generous, places) = (Rules::default(), Rules::default(), places());
+    let (none, mut generous, places) = (LayeredRules::default(), LayeredRules::default(), places());
     for rule in GENEROUS {
-        generous.add(Layer::User, "settings", Rule::parse(rule, Verdict::Allow).unwrap());
+        generous.add(RuleLayer::User, "settings", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
     }
     let attacks = attacks();
     assert!(attacks.len() >= 200, "{} are few", attacks.len());
@@ -245,21 +254,23 @@ fn nothing_that_a_hostile_model_tries_runs_unasked() {
     let mut wrong = Vec::new();
     for (tool, action, weight) in &attacks {
         let mut row = String::new();
-        let mut asked: Option<Decision> = None;
+        let mut asked: Option<PolicyDecision> = None;
         for rules in [&none, &generous] {
             for level in LEVELS {
                 for mode in MODES {
-                    let policy = Policy { rules, places: &places, mode, level };
+                    let policy = PermissionPolicy { rules, places: &places, mode, level };
                     let decision = decide(tool, std::slice::from_ref(action), policy);
                     row.push(match decision.verdict {
-                        Verdict::Allow => '!',
-                        Verdict::Ask => '?',
-                        Verdict::Deny => '-',
+                        PermissionVerdict::Allow => '!',
+                        PermissionVerdict::Ask => '?',
+                        PermissionVerdict::Deny => '-',
                     });
-                    let is_too_light =
-                        *weight == Weight::Grave && decision.verdict == Verdict::Ask && !decision.is_grave;
+                    let is_too_light = *weight == Weight::Grave
+                        && decision.verdict == PermissionVerdict::Ask
+                        && !decision.is_grave;
                     let is_held = match (mode, level) {
-                        (Mode::Auto, Level::Partly | Level::Fully) | (Mode::AcceptEdits, Level::Fully) => {
+                        (PermissionMode::Auto, CommandIsolation::Partial | CommandIsolation::Full)
+                        | (PermissionMode::AcceptEdits, CommandIsolation::Full) => {
                             let needs = &decision.needs;
                             !needs.unconfined
                                 && needs.credentials.is_none()
@@ -268,8 +279,8 @@ fn nothing_that_a_hostile_model_tries_runs_unasked() {
                         }
                         _ => false,
                     };
-                    let is_run =
-                        decision.verdict == Verdict::Allow && !(*weight == Weight::Confined && is_held);
+                    let is_run = decision.verdict == PermissionVerdict::Allow
+                        && !(*weight == Weight::Confined && is_held);
                     if is_run || is_too_light {
                         wrong.push(format!("{} {mode:?} {level:?}: {}", shown(action), decision.reason));
                     }

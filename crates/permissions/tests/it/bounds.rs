@@ -1,6 +1,6 @@
 //! Any text at all is read in bounded time, and nothing panics.
 
-use helve_permissions::shell::{read, read_posix};
+use helve_permissions::shell::{analyze, analyze_posix};
 use proptest::prelude::*;
 
 const PIECES: [&str; 44] = [
@@ -53,15 +53,15 @@ const PIECES: [&str; 44] = [
 proptest! {
     #[test]
     fn any_text_is_read(text in ".{0,200}") {
-        read(&text);
-        read_posix(&text);
+        analyze(&text);
+        analyze_posix(&text);
     }
 
     #[test]
     fn any_pieces_are_read(pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..60)) {
         let text = pieces.concat();
-        let reading = read(&text);
-        let others = read_posix(&text);
+        let reading = analyze(&text);
+        let others = analyze_posix(&text);
         for span in reading.commands.iter().map(|command| &command.span).chain(reading.unknown.iter().map(|unknown| &unknown.span)) {
             prop_assert!(text.get(span.clone()).is_some(), "{span:?}");
         }
@@ -132,17 +132,17 @@ fn texts_that_are_made_to_be_slow_come_to_an_end() {
         "x{1..99}{1..99}",
     ];
     for nest in nests {
-        read(&long(nest));
-        read_posix(&long(nest));
-        read(&format!("{}{}", long(nest), long(")")));
-        read(&format!("{}{}", long(nest), long("}")));
+        analyze(&long(nest));
+        analyze_posix(&long(nest));
+        analyze(&format!("{}{}", long(nest), long(")")));
+        analyze(&format!("{}{}", long(nest), long("}")));
     }
     let chain: String = (0..3000).map(|at| format!("v{}=v{at}; ((v{at}));", at + 1)).collect();
-    read(&chain);
+    analyze(&chain);
     for start in ["printf ", "[ -v ", "make ", "git -c alias.x='!a' "] {
-        read(&(start.to_owned() + &long("$x ")));
-        read(&(start.to_owned() + &long("\"a[$x\" ")));
-        read(&(start.to_owned() + &long("z* ")));
+        analyze(&(start.to_owned() + &long("$x ")));
+        analyze(&(start.to_owned() + &long("\"a[$x\" ")));
+        analyze(&(start.to_owned() + &long("z* ")));
     }
 }
 
@@ -155,6 +155,6 @@ fn what_is_too_much_is_not_known() {
         "a".repeat(2 << 20),
         "echo \0".to_owned(),
     ] {
-        assert!(!read(&text).unknown.is_empty(), "{}", text.get(..40).unwrap_or_default());
+        assert!(!analyze(&text).unknown.is_empty(), "{}", text.get(..40).unwrap_or_default());
     }
 }

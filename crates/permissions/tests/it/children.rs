@@ -1,7 +1,9 @@
 //! A child never has more than its parent, whatever its own rules say.
 
-use helve_permissions::{Layer, Level, Places, Rights, Rule, Rules, Verdict};
-use helve_protocol::{Action, Mode};
+use helve_permissions::{
+    AgentRights, CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+};
+use helve_protocol::{PermissionMode, ToolAction};
 use proptest::prelude::*;
 
 const TEXTS: [&str; 8] = [
@@ -14,19 +16,26 @@ const TEXTS: [&str; 8] = [
     "write(./src/**)",
     "web_fetch(domain:docs.rs)",
 ];
-const LAYERS: [Layer; 5] =
-    [Layer::Administrator, Layer::Session, Layer::Project, Layer::User, Layer::BuiltIn];
-const VERDICTS: [Verdict; 3] = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
-const MODES: [Mode; 5] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto, Mode::Bypass];
+const LAYERS: [RuleLayer; 5] =
+    [RuleLayer::Administrator, RuleLayer::Session, RuleLayer::Project, RuleLayer::User, RuleLayer::BuiltIn];
+const VERDICTS: [PermissionVerdict; 3] =
+    [PermissionVerdict::Allow, PermissionVerdict::Ask, PermissionVerdict::Deny];
+const MODES: [PermissionMode; 5] = [
+    PermissionMode::Plan,
+    PermissionMode::Ask,
+    PermissionMode::AcceptEdits,
+    PermissionMode::Auto,
+    PermissionMode::Bypass,
+];
 
-fn own() -> impl Strategy<Value = (Rules, Mode)> {
+fn own() -> impl Strategy<Value = (LayeredRules, PermissionMode)> {
     let rule = (
         prop::sample::select(&LAYERS[..]),
         prop::sample::select(&TEXTS[..]),
         prop::sample::select(&VERDICTS[..]),
     );
     let rules = prop::collection::vec(rule, 0..6).prop_map(|list| {
-        let mut rules = Rules::default();
+        let mut rules = LayeredRules::default();
         for (layer, text, verdict) in list {
             rules.add(layer, "settings", Rule::parse(text, verdict).unwrap());
         }
@@ -35,8 +44,8 @@ fn own() -> impl Strategy<Value = (Rules, Mode)> {
     (rules, prop::sample::select(&MODES[..]))
 }
 
-fn actions() -> Vec<(&'static str, Action)> {
-    let run = |command: &str| Action::Run {
+fn actions() -> Vec<(&'static str, ToolAction)> {
+    let run = |command: &str| ToolAction::Run {
         command: command.to_owned(),
         folder: "/p".into(),
         network: false,
@@ -46,11 +55,11 @@ fn actions() -> Vec<(&'static str, Action)> {
         ("shell", run("make all")),
         ("shell", run("rm -rf x && make")),
         ("shell", run("ls; $x")),
-        ("read", Action::Read("/p/src/a".into())),
-        ("read", Action::Read("/etc/passwd".into())),
-        ("write", Action::Write("/p/src/a".into())),
-        ("edit", Action::Write("/p/.git/hooks/x".into())),
-        ("web_fetch", Action::Fetch("https://docs.rs/x".to_owned())),
+        ("read", ToolAction::Read("/p/src/a".into())),
+        ("read", ToolAction::Read("/etc/passwd".into())),
+        ("write", ToolAction::Write("/p/src/a".into())),
+        ("edit", ToolAction::Write("/p/.git/hooks/x".into())),
+        ("web_fetch", ToolAction::Fetch("https://docs.rs/x".to_owned())),
     ]
 }
 
@@ -59,10 +68,10 @@ proptest! {
     fn a_child_never_has_more(
         (rules, mode) in own(),
         children in prop::collection::vec(own(), 1..4),
-        level in prop::sample::select(vec![Level::None, Level::Partly, Level::Fully]),
+        level in prop::sample::select(vec![CommandIsolation::None, CommandIsolation::Partial, CommandIsolation::Full]),
     ) {
-        let places = Places { home: Some("/home/me".into()), ..Places::of("/p") };
-        let mut rights = Rights::new(rules, mode, places, level);
+        let places = ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") };
+        let mut rights = AgentRights::new(rules, mode, places, level);
         for (rules, mode) in children {
             let child = rights.child(rules, mode);
             for (tool, action) in actions() {

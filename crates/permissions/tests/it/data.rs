@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use helve_permissions::shell::read;
-use helve_permissions::{Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
-use helve_protocol::{Action, Mode};
+use helve_permissions::shell::analyze;
+use helve_permissions::{
+    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    decide,
+};
+use helve_protocol::{PermissionMode, ToolAction};
 use helve_testkit::skip;
 use serde::Deserialize;
 
@@ -33,7 +36,7 @@ fn whatever_bash_ran_was_foreseen() {
     let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let cases = cases("whatever_bash_ran_was_foreseen");
     for case in &cases {
-        let reading = read(&case.command);
+        let reading = analyze(&case.command);
         if !case.parses && reading.unknown.is_empty() {
             missed.push(format!("{:?} is no command", case.command));
         }
@@ -62,20 +65,20 @@ fn with_half_of_the_programs_allowed_nothing_of_the_other_half_runs_unasked() {
     let cases = cases("with_half_of_the_programs_allowed_nothing_of_the_other_half_runs_unasked");
     let names: BTreeSet<&str> =
         cases.iter().flat_map(|case| &case.execs).map(|argv| argv[0].as_str()).collect();
-    let (half, mut rules) = (names.len() / 2, Rules::default());
+    let (half, mut rules) = (names.len() / 2, LayeredRules::default());
     let allowed: BTreeSet<&str> = names.iter().take(half).copied().collect();
     for name in &allowed {
-        let rule = Rule::new("shell", Some(&format!("{name}:*")), Verdict::Allow);
-        rules.add(Layer::User, "settings", rule);
+        let rule = Rule::new("shell", Some(&format!("{name}:*")), PermissionVerdict::Allow);
+        rules.add(RuleLayer::User, "settings", rule);
     }
-    let places = Places { home: Some("/home/me".into()), ..Places::of("/p") };
+    let places = ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") };
     let (mut run, mut wrong) = (0, Vec::new());
-    for level in [Level::None, Level::Fully] {
-        let policy = Policy { rules: &rules, places: &places, mode: Mode::Ask, level };
+    for level in [CommandIsolation::None, CommandIsolation::Full] {
+        let policy = PermissionPolicy { rules: &rules, places: &places, mode: PermissionMode::Ask, level };
         for case in &cases {
             let (command, folder) = (case.command.clone(), "/p".into());
-            let action = Action::Run { command, folder, network: false, credentials: false };
-            if decide("shell", &[action], policy).verdict == Verdict::Allow {
+            let action = ToolAction::Run { command, folder, network: false, credentials: false };
+            if decide("shell", &[action], policy).verdict == PermissionVerdict::Allow {
                 run += 1;
                 let other = case.execs.iter().find(|argv| !allowed.contains(argv[0].as_str()));
                 wrong.extend(other.map(|argv| format!("{:?} ran {argv:?}", case.command)));

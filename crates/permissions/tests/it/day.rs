@@ -1,22 +1,30 @@
 //! An ordinary day: what a developer types, and what comes of it.
 
-use helve_permissions::{Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
-use helve_protocol::{Action, Mode};
+use helve_permissions::{
+    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    decide,
+};
+use helve_protocol::{PermissionMode, ToolAction};
 
 const DAY: &str = include_str!("day.txt");
 
-fn places() -> Places {
-    Places { home: Some("/home/me".into()), ..Places::of("/home/me/project") }
+fn places() -> ProjectContext {
+    ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/home/me/project") }
 }
 
 /// What comes of a command: `run`, `net` or `ask`, with the reason.
 fn came(command: &str, network: bool) -> (&'static str, String) {
-    let (mut rules, places) = (Rules::default(), places());
+    let (mut rules, places) = (LayeredRules::default(), places());
     if network {
-        rules.add(Layer::Session, "asked", Rule::parse("network", Verdict::Allow).unwrap());
+        rules.add(RuleLayer::Session, "asked", Rule::parse("network", PermissionVerdict::Allow).unwrap());
     }
-    let policy = Policy { rules: &rules, places: &places, mode: Mode::Auto, level: Level::Fully };
-    let action = Action::Run {
+    let policy = PermissionPolicy {
+        rules: &rules,
+        places: &places,
+        mode: PermissionMode::Auto,
+        level: CommandIsolation::Full,
+    };
+    let action = ToolAction::Run {
         command: command.to_owned(),
         folder: places.root.clone(),
         network: false,
@@ -24,10 +32,10 @@ fn came(command: &str, network: bool) -> (&'static str, String) {
     };
     let decision = decide("shell", &[action], policy);
     let came = match decision.verdict {
-        Verdict::Allow => "run",
-        Verdict::Ask if decision.needs.network => "net",
-        Verdict::Ask => "ask",
-        Verdict::Deny => "deny",
+        PermissionVerdict::Allow => "run",
+        PermissionVerdict::Ask if decision.needs.network => "net",
+        PermissionVerdict::Ask => "ask",
+        PermissionVerdict::Deny => "deny",
     };
     (came, decision.reason)
 }

@@ -1,32 +1,43 @@
 //! The table: mode × what the rules say × level → decision.
 
-use helve_permissions::{Layer, Level, Places, Policy, Rule, Rules, Verdict, decide};
-use helve_protocol::{Action, Mode};
+use helve_permissions::{
+    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    decide,
+};
+use helve_protocol::{PermissionMode, ToolAction};
 
-const MODES: [Mode; 5] = [Mode::Plan, Mode::Ask, Mode::AcceptEdits, Mode::Auto, Mode::Bypass];
-const LEVELS: [Level; 3] = [Level::None, Level::Partly, Level::Fully];
+const MODES: [PermissionMode; 5] = [
+    PermissionMode::Plan,
+    PermissionMode::Ask,
+    PermissionMode::AcceptEdits,
+    PermissionMode::Auto,
+    PermissionMode::Bypass,
+];
+const LEVELS: [CommandIsolation; 3] =
+    [CommandIsolation::None, CommandIsolation::Partial, CommandIsolation::Full];
 
-fn places() -> Places {
-    Places { home: Some("/home/me".into()), ..Places::of("/p") }
+fn places() -> ProjectContext {
+    ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") }
 }
 
 fn decided(
-    rules: &[(Layer, &str, Verdict)],
-    mode: Mode,
-    level: Level,
+    rules: &[(RuleLayer, &str, PermissionVerdict)],
+    mode: PermissionMode,
+    level: CommandIsolation,
     tool: &str,
-    action: &Action,
-) -> Verdict {
-    let mut all = Rules::default();
+    action: &ToolAction,
+) -> PermissionVerdict {
+    let mut all = LayeredRules::default();
     for (layer, text, verdict) in rules {
         all.add(*layer, "settings", Rule::parse(text, *verdict).unwrap());
     }
     let places = places();
-    decide(tool, std::slice::from_ref(action), Policy { rules: &all, places: &places, mode, level }).verdict
+    decide(tool, std::slice::from_ref(action), PermissionPolicy { rules: &all, places: &places, mode, level })
+        .verdict
 }
 
-fn run(command: &str) -> Action {
-    Action::Run { command: command.to_owned(), folder: "/p".into(), network: false, credentials: false }
+fn run(command: &str) -> ToolAction {
+    ToolAction::Run { command: command.to_owned(), folder: "/p".into(), network: false, credentials: false }
 }
 
 #[test]
@@ -34,23 +45,42 @@ fn every_mode_with_every_verdict_at_every_level() {
     let command = run("make all");
     for mode in MODES {
         for level in LEVELS {
-            for verdict in [None, Some(Verdict::Allow), Some(Verdict::Ask), Some(Verdict::Deny)] {
-                for layer in [Layer::Administrator, Layer::User] {
+            for verdict in [
+                None,
+                Some(PermissionVerdict::Allow),
+                Some(PermissionVerdict::Ask),
+                Some(PermissionVerdict::Deny),
+            ] {
+                for layer in [RuleLayer::Administrator, RuleLayer::User] {
                     let rule = verdict.map(|verdict| (layer, "shell(make:*)", verdict));
                     let rules: Vec<_> = rule.into_iter().collect();
                     let expected = match (mode, verdict) {
-                        (Mode::Bypass, Some(Verdict::Deny)) if layer == Layer::Administrator => Verdict::Deny,
-                        (Mode::Bypass, _) => Verdict::Allow,
-                        (_, Some(Verdict::Deny)) | (Mode::Plan, _) => Verdict::Deny,
+                        (PermissionMode::Bypass, Some(PermissionVerdict::Deny))
+                            if layer == RuleLayer::Administrator =>
+                        {
+                            PermissionVerdict::Deny
+                        }
+                        (PermissionMode::Bypass, _) => PermissionVerdict::Allow,
+                        (_, Some(PermissionVerdict::Deny)) | (PermissionMode::Plan, _) => {
+                            PermissionVerdict::Deny
+                        }
                         // Where nothing confines it, a rule that does not say all of it is no answer.
-                        (_, Some(Verdict::Allow)) if level == Level::None => Verdict::Ask,
-                        (_, Some(Verdict::Allow)) => Verdict::Allow,
-                        (_, Some(Verdict::Ask)) => Verdict::Ask,
-                        (Mode::Ask, None) => Verdict::Ask,
-                        (Mode::Auto, None) if level == Level::None => Verdict::Ask,
+                        (_, Some(PermissionVerdict::Allow)) if level == CommandIsolation::None => {
+                            PermissionVerdict::Ask
+                        }
+                        (_, Some(PermissionVerdict::Allow)) => PermissionVerdict::Allow,
+                        (_, Some(PermissionVerdict::Ask)) => PermissionVerdict::Ask,
+                        (PermissionMode::Ask, None) => PermissionVerdict::Ask,
+                        (PermissionMode::Auto, None) if level == CommandIsolation::None => {
+                            PermissionVerdict::Ask
+                        }
                         // Where less confines it, more is asked.
-                        (Mode::AcceptEdits, None) if level < Level::Fully => Verdict::Ask,
-                        (Mode::AcceptEdits | Mode::Auto, None) => Verdict::Allow,
+                        (PermissionMode::AcceptEdits, None) if level < CommandIsolation::Full => {
+                            PermissionVerdict::Ask
+                        }
+                        (PermissionMode::AcceptEdits | PermissionMode::Auto, None) => {
+                            PermissionVerdict::Allow
+                        }
                     };
                     let came = decided(&rules, mode, level, "shell", &command);
                     assert_eq!(came, expected, "{mode:?} {level:?} {layer:?} {verdict:?}");
@@ -62,68 +92,85 @@ fn every_mode_with_every_verdict_at_every_level() {
 
 #[test]
 fn files() {
-    let read = |path: &str| Action::Read(path.into());
-    let write = |path: &str| Action::Write(path.into());
-    let (allow, ask, deny) = (Verdict::Allow, Verdict::Ask, Verdict::Deny);
+    let read = |path: &str| ToolAction::Read(path.into());
+    let write = |path: &str| ToolAction::Write(path.into());
+    let (allow, ask, deny) = (PermissionVerdict::Allow, PermissionVerdict::Ask, PermissionVerdict::Deny);
     for (mode, tool, action, expected) in [
-        (Mode::Ask, "read", read("/p/src/a.rs"), allow),
-        (Mode::Plan, "read", read("/p/src/a.rs"), allow),
-        (Mode::Ask, "read", read("/etc/passwd"), ask),
-        (Mode::Auto, "read", read("/p/.env"), ask),
-        (Mode::Auto, "read", read("/p/.env.example"), allow),
-        (Mode::Auto, "read", read("/home/me/.ssh/id_rsa"), ask),
-        (Mode::Ask, "edit", write("/p/src/a.rs"), ask),
-        (Mode::AcceptEdits, "edit", write("/p/src/a.rs"), allow),
-        (Mode::Auto, "write", write("/p/src/a.rs"), allow),
-        (Mode::Auto, "write", write("/p/.git/hooks/pre-commit"), ask),
-        (Mode::Auto, "write", write("/p/.helve/config.toml"), ask),
-        (Mode::Auto, "write", write("/etc/x"), ask),
-        (Mode::Plan, "write", write("/p/src/a.rs"), deny),
-        (Mode::Bypass, "write", write("/etc/x"), allow),
+        (PermissionMode::Ask, "read", read("/p/src/a.rs"), allow),
+        (PermissionMode::Plan, "read", read("/p/src/a.rs"), allow),
+        (PermissionMode::Ask, "read", read("/etc/passwd"), ask),
+        (PermissionMode::Auto, "read", read("/p/.env"), ask),
+        (PermissionMode::Auto, "read", read("/p/.env.example"), allow),
+        (PermissionMode::Auto, "read", read("/home/me/.ssh/id_rsa"), ask),
+        (PermissionMode::Ask, "edit", write("/p/src/a.rs"), ask),
+        (PermissionMode::AcceptEdits, "edit", write("/p/src/a.rs"), allow),
+        (PermissionMode::Auto, "write", write("/p/src/a.rs"), allow),
+        (PermissionMode::Auto, "write", write("/p/.git/hooks/pre-commit"), ask),
+        (PermissionMode::Auto, "write", write("/p/.helve/config.toml"), ask),
+        (PermissionMode::Auto, "write", write("/etc/x"), ask),
+        (PermissionMode::Plan, "write", write("/p/src/a.rs"), deny),
+        (PermissionMode::Bypass, "write", write("/etc/x"), allow),
     ] {
-        assert_eq!(decided(&[], mode, Level::Fully, tool, &action), expected, "{mode:?} {tool} {action:?}");
+        assert_eq!(
+            decided(&[], mode, CommandIsolation::Full, tool, &action),
+            expected,
+            "{mode:?} {tool} {action:?}"
+        );
     }
     // What decides about rules is asked even if a rule allows it.
-    let free = [(Layer::User, "write", allow)];
-    assert_eq!(decided(&free, Mode::Auto, Level::Fully, "write", &write("/p/.git/hooks/x")), ask);
-    assert_eq!(decided(&free, Mode::Ask, Level::Fully, "write", &write("/p/a")), allow);
+    let free = [(RuleLayer::User, "write", allow)];
+    assert_eq!(
+        decided(&free, PermissionMode::Auto, CommandIsolation::Full, "write", &write("/p/.git/hooks/x")),
+        ask
+    );
+    assert_eq!(decided(&free, PermissionMode::Ask, CommandIsolation::Full, "write", &write("/p/a")), allow);
 }
 
 #[test]
 fn a_rule_for_one_command_is_none_for_its_neighbour() {
-    let rules =
-        [(Layer::User, "Bash(npm run test:*)", Verdict::Allow), (Layer::User, "Bash(git:*)", Verdict::Allow)];
+    let rules = [
+        (RuleLayer::User, "Bash(npm run test:*)", PermissionVerdict::Allow),
+        (RuleLayer::User, "Bash(git:*)", PermissionVerdict::Allow),
+    ];
     for (command, expected) in [
-        ("npm run test", Verdict::Allow),
-        ("npm run test -- -u && git add .", Verdict::Allow),
-        ("npm run test; rm -rf x", Verdict::Ask),
-        ("npm run test $(rm x)", Verdict::Ask),
-        ("npm run test > /etc/x", Verdict::Ask),
-        ("npm run test | sh", Verdict::Ask),
-        ("npm run tests", Verdict::Ask),
-        ("git commit -m \"$(echo now)\"", Verdict::Allow),
-        ("git commit -m \"$(date)\"", Verdict::Ask),
-        ("git -c core.pager=./x log", Verdict::Ask),
+        ("npm run test", PermissionVerdict::Allow),
+        ("npm run test -- -u && git add .", PermissionVerdict::Allow),
+        ("npm run test; rm -rf x", PermissionVerdict::Ask),
+        ("npm run test $(rm x)", PermissionVerdict::Ask),
+        ("npm run test > /etc/x", PermissionVerdict::Ask),
+        ("npm run test | sh", PermissionVerdict::Ask),
+        ("npm run tests", PermissionVerdict::Ask),
+        ("git commit -m \"$(echo now)\"", PermissionVerdict::Allow),
+        ("git commit -m \"$(date)\"", PermissionVerdict::Ask),
+        ("git -c core.pager=./x log", PermissionVerdict::Ask),
     ] {
-        assert_eq!(decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command)), expected, "{command}");
+        assert_eq!(
+            decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command)),
+            expected,
+            "{command}"
+        );
     }
 }
 
 #[test]
 fn variables_by_which_programs_run_others_are_asked_about() {
-    let allow = |rule| (Layer::User, rule, Verdict::Allow);
+    let allow = |rule| (RuleLayer::User, rule, PermissionVerdict::Allow);
     let rules = [allow("Bash(git:*)"), allow("Bash(make:*)"), allow("Bash(tar:*)"), allow("Bash(cargo:*)")];
     for (command, expected) in [
-        ("CARGO_TARGET_DIR=x cargo build", Verdict::Allow),
-        ("V=1 make", Verdict::Allow),
-        ("GIT_SSH_COMMAND=./x git fetch", Verdict::Ask),
-        ("HOME=. git status", Verdict::Ask),
-        ("MAKEFLAGS=--eval=x make", Verdict::Ask),
-        ("env TAR_OPTIONS=-I./x tar cf a b", Verdict::Ask),
-        ("export RUSTC_WRAPPER=./x; cargo build", Verdict::Ask),
-        ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=./x cargo test", Verdict::Ask),
+        ("CARGO_TARGET_DIR=x cargo build", PermissionVerdict::Allow),
+        ("V=1 make", PermissionVerdict::Allow),
+        ("GIT_SSH_COMMAND=./x git fetch", PermissionVerdict::Ask),
+        ("HOME=. git status", PermissionVerdict::Ask),
+        ("MAKEFLAGS=--eval=x make", PermissionVerdict::Ask),
+        ("env TAR_OPTIONS=-I./x tar cf a b", PermissionVerdict::Ask),
+        ("export RUSTC_WRAPPER=./x; cargo build", PermissionVerdict::Ask),
+        ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=./x cargo test", PermissionVerdict::Ask),
     ] {
-        assert_eq!(decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command)), expected, "{command}");
+        assert_eq!(
+            decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command)),
+            expected,
+            "{command}"
+        );
     }
 }
 
@@ -133,22 +180,31 @@ fn what_is_suggested_would_have_been_enough() {
     for (tool, action) in [
         ("shell", run("npm run build")),
         ("shell", run("make")),
-        ("write", Action::Write("/p/src/a.rs".into())),
-        ("read", Action::Read("/etc/hosts".into())),
-        ("web_fetch", Action::Fetch("https://docs.rs/x".to_owned())),
+        ("write", ToolAction::Write("/p/src/a.rs".into())),
+        ("read", ToolAction::Read("/etc/hosts".into())),
+        ("web_fetch", ToolAction::Fetch("https://docs.rs/x".to_owned())),
     ] {
-        let rules = Rules::default();
-        let policy = Policy { rules: &rules, places: &places, mode: Mode::Ask, level: Level::Fully };
+        let rules = LayeredRules::default();
+        let policy = PermissionPolicy {
+            rules: &rules,
+            places: &places,
+            mode: PermissionMode::Ask,
+            level: CommandIsolation::Full,
+        };
         let decision = decide(tool, std::slice::from_ref(&action), policy);
-        assert_eq!(decision.verdict, Verdict::Ask, "{action:?}");
-        let mut rules = Rules::default();
+        assert_eq!(decision.verdict, PermissionVerdict::Ask, "{action:?}");
+        let mut rules = LayeredRules::default();
         for rule in decision.suggestions {
             // As it is written down and read again.
-            rules.add(Layer::Session, "asked", Rule::parse(&rule.to_string(), Verdict::Allow).unwrap());
+            rules.add(
+                RuleLayer::Session,
+                "asked",
+                Rule::parse(&rule.to_string(), PermissionVerdict::Allow).unwrap(),
+            );
         }
         assert_eq!(
-            decide(tool, std::slice::from_ref(&action), Policy { rules: &rules, ..policy }).verdict,
-            Verdict::Allow,
+            decide(tool, std::slice::from_ref(&action), PermissionPolicy { rules: &rules, ..policy }).verdict,
+            PermissionVerdict::Allow,
             "{action:?}"
         );
     }
@@ -157,73 +213,95 @@ fn what_is_suggested_would_have_been_enough() {
 /// What is suggested covers what was shown, and not more.
 #[test]
 fn suggestions_are_small() {
-    let suggested = |tool: &str, action: Action, mode: Mode| -> Vec<String> {
-        let (rules, places) = (Rules::default(), places());
-        let policy = Policy { rules: &rules, places: &places, mode, level: Level::Fully };
+    let suggested = |tool: &str, action: ToolAction, mode: PermissionMode| -> Vec<String> {
+        let (rules, places) = (LayeredRules::default(), places());
+        let policy = PermissionPolicy { rules: &rules, places: &places, mode, level: CommandIsolation::Full };
         decide(tool, &[action], policy).suggestions.iter().map(ToString::to_string).collect()
     };
-    assert_eq!(suggested("write", Action::Write("/p/a.txt".into()), Mode::Ask), ["write(./a.txt)"]);
-    assert_eq!(suggested("write", Action::Write("/p/src/a.rs".into()), Mode::Ask), ["write(./src/**)"]);
-    assert_eq!(suggested("write", Action::Write("/home/me/x".into()), Mode::Ask), ["write(//home/me/x)"]);
-    assert_eq!(suggested("read", Action::Read("/home/me".into()), Mode::Ask), ["read(//home/me)"]);
-    assert_eq!(suggested("read", Action::Read("/p/**/.env".into()), Mode::Ask), [""; 0]);
-    assert_eq!(suggested("shell", run("git -C . commit"), Mode::Ask), [""; 0]);
-    assert_eq!(suggested("shell", run("git commit -m x"), Mode::Ask), ["shell(git commit:*)"]);
-    assert_eq!(suggested("shell", run("curl x"), Mode::Auto), ["network"]);
+    assert_eq!(
+        suggested("write", ToolAction::Write("/p/a.txt".into()), PermissionMode::Ask),
+        ["write(./a.txt)"]
+    );
+    assert_eq!(
+        suggested("write", ToolAction::Write("/p/src/a.rs".into()), PermissionMode::Ask),
+        ["write(./src/**)"]
+    );
+    assert_eq!(
+        suggested("write", ToolAction::Write("/home/me/x".into()), PermissionMode::Ask),
+        ["write(//home/me/x)"]
+    );
+    assert_eq!(
+        suggested("read", ToolAction::Read("/home/me".into()), PermissionMode::Ask),
+        ["read(//home/me)"]
+    );
+    assert_eq!(suggested("read", ToolAction::Read("/p/**/.env".into()), PermissionMode::Ask), [""; 0]);
+    assert_eq!(suggested("shell", run("git -C . commit"), PermissionMode::Ask), [""; 0]);
+    assert_eq!(suggested("shell", run("git commit -m x"), PermissionMode::Ask), ["shell(git commit:*)"]);
+    assert_eq!(suggested("shell", run("curl x"), PermissionMode::Auto), ["network"]);
 }
 
 #[test]
 fn a_folder_that_may_be_read_shows_no_secrets() {
     let read = |rule: &str, path: &str| {
         decided(
-            &[(Layer::Session, rule, Verdict::Allow)],
-            Mode::Auto,
-            Level::Fully,
+            &[(RuleLayer::Session, rule, PermissionVerdict::Allow)],
+            PermissionMode::Auto,
+            CommandIsolation::Full,
             "read",
-            &Action::Read(path.into()),
+            &ToolAction::Read(path.into()),
         )
     };
-    assert_eq!(read("read(//home/me)", "/home/me/notes"), Verdict::Allow);
-    assert_eq!(read("read(//home/me/**)", "/home/me/.ssh/id_rsa"), Verdict::Ask);
-    assert_eq!(read("read", "/p/.env"), Verdict::Ask);
-    assert_eq!(read("read(./.env)", "/p/.env"), Verdict::Allow);
-    assert_eq!(read("read(*.pem)", "/p/a.pem"), Verdict::Allow);
+    assert_eq!(read("read(//home/me)", "/home/me/notes"), PermissionVerdict::Allow);
+    assert_eq!(read("read(//home/me/**)", "/home/me/.ssh/id_rsa"), PermissionVerdict::Ask);
+    assert_eq!(read("read", "/p/.env"), PermissionVerdict::Ask);
+    assert_eq!(read("read(./.env)", "/p/.env"), PermissionVerdict::Allow);
+    assert_eq!(read("read(*.pem)", "/p/a.pem"), PermissionVerdict::Allow);
 }
 
 #[test]
 fn nobody_gets_around_a_deny_by_another_name() {
-    let deny =
-        [(Layer::User, "shell(rm:*)", Verdict::Deny), (Layer::User, "shell(git push:*)", Verdict::Deny)];
+    let deny = [
+        (RuleLayer::User, "shell(rm:*)", PermissionVerdict::Deny),
+        (RuleLayer::User, "shell(git push:*)", PermissionVerdict::Deny),
+    ];
     for command in
         ["rm x", "/bin/rm x", "./rm x", "git push", "git -C . push", "/usr/bin/git --no-pager push -f"]
     {
         assert_eq!(
-            decided(&deny, Mode::Auto, Level::Fully, "shell", &run(command)),
-            Verdict::Deny,
+            decided(&deny, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            PermissionVerdict::Deny,
             "{command}"
         );
     }
-    let allow = [(Layer::User, "shell(make:*)", Verdict::Allow)];
-    assert_eq!(decided(&allow, Mode::Ask, Level::Fully, "shell", &run("./make")), Verdict::Ask);
+    let allow = [(RuleLayer::User, "shell(make:*)", PermissionVerdict::Allow)];
+    assert_eq!(
+        decided(&allow, PermissionMode::Ask, CommandIsolation::Full, "shell", &run("./make")),
+        PermissionVerdict::Ask
+    );
 }
 
 /// That the network may be used says nothing about keys.
 #[test]
 fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
     let decided = |command: &str, wanted: bool, allowed: &[&str]| {
-        let mut rules = Rules::default();
+        let mut rules = LayeredRules::default();
         for rule in ["network"].iter().chain(allowed) {
-            rules.add(Layer::Session, "asked", Rule::parse(rule, Verdict::Allow).unwrap());
+            rules.add(RuleLayer::Session, "asked", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
         }
-        let places = Places { credentials: vec!["git", "npm", "ssh"], ..places() };
-        let policy = Policy { rules: &rules, places: &places, mode: Mode::Auto, level: Level::Fully };
+        let places = ProjectContext { credentials: vec!["git", "npm", "ssh"], ..places() };
+        let policy = PermissionPolicy {
+            rules: &rules,
+            places: &places,
+            mode: PermissionMode::Auto,
+            level: CommandIsolation::Full,
+        };
         let (command, folder) = (command.to_owned(), "/p".into());
-        let action = Action::Run { command, folder, network: false, credentials: wanted };
+        let action = ToolAction::Run { command, folder, network: false, credentials: wanted };
         let decision = decide("shell", &[action], policy);
         (decision.verdict, decision.needs.credentials, decision.needs.alone.is_some())
     };
     let git = || Some("git".to_owned());
-    let (allow, ask, deny) = (Verdict::Allow, Verdict::Ask, Verdict::Deny);
+    let (allow, ask, deny) = (PermissionVerdict::Allow, PermissionVerdict::Ask, PermissionVerdict::Deny);
     assert_eq!(decided("git fetch", false, &[]), (allow, None, false));
     assert_eq!(decided("git fetch", true, &[]), (ask, git(), true));
     assert_eq!(decided("git fetch", false, &["credentials(git)"]), (allow, git(), true));
@@ -257,7 +335,7 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
 /// Only one program leaves the sandbox, and nothing with it.
 #[test]
 fn nothing_leaves_the_sandbox_in_the_company_of_another() {
-    let allow = |rule| (Layer::User, rule, Verdict::Allow);
+    let allow = |rule| (RuleLayer::User, rule, PermissionVerdict::Allow);
     let rules = [
         allow("shell(systemctl status:*)"),
         allow("shell(docker ps:*)"),
@@ -265,18 +343,23 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
         allow("shell(python3:*)"),
         allow("shell(sudo:*)"),
     ];
-    let mut all = Rules::default();
+    let mut all = LayeredRules::default();
     for (layer, text, verdict) in rules {
         all.add(layer, "settings", Rule::parse(text, verdict).unwrap());
     }
     let places = places();
-    let policy = Policy { rules: &all, places: &places, mode: Mode::Auto, level: Level::Fully };
+    let policy = PermissionPolicy {
+        rules: &all,
+        places: &places,
+        mode: PermissionMode::Auto,
+        level: CommandIsolation::Full,
+    };
     let decided = |command: &str| {
         let decision = decide("shell", &[run(command)], policy);
         (decision.verdict, decision.needs.unconfined)
     };
     for command in ["systemctl status", "docker ps -a", "apt list"] {
-        assert_eq!(decided(command), (Verdict::Allow, true), "{command}");
+        assert_eq!(decided(command), (PermissionVerdict::Allow, true), "{command}");
     }
     for command in [
         "systemctl status; python3 -c 'x'",
@@ -287,17 +370,18 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
         "X=1 docker ps",
         "docker ps & python3 x",
     ] {
-        assert_eq!(decided(command), (Verdict::Ask, false), "{command}");
+        assert_eq!(decided(command), (PermissionVerdict::Ask, false), "{command}");
     }
 }
 
 /// Who says yes to everything beforehand means the work: not what decides, not the keys.
 #[test]
 fn a_yes_beforehand_does_not_reach_what_decides() {
-    let places = Places { own: vec!["/home/me/.config/helve".into()], ..places() };
-    let (rules, level) = (Rules::default(), Level::Fully);
-    let grave = |mode: Mode, tool: &str, action: Action| {
-        let decision = decide(tool, &[action], Policy { rules: &rules, places: &places, mode, level });
+    let places = ProjectContext { own: vec!["/home/me/.config/helve".into()], ..places() };
+    let (rules, level) = (LayeredRules::default(), CommandIsolation::Full);
+    let grave = |mode: PermissionMode, tool: &str, action: ToolAction| {
+        let decision =
+            decide(tool, &[action], PermissionPolicy { rules: &rules, places: &places, mode, level });
         (decision.verdict, decision.is_grave)
     };
     for path in [
@@ -311,23 +395,38 @@ fn a_yes_beforehand_does_not_reach_what_decides() {
         "/p/.helve/config.toml",
         "/etc/cron.d/x",
     ] {
-        assert_eq!(grave(Mode::Auto, "write", Action::Write(path.into())), (Verdict::Ask, true), "{path}");
+        assert_eq!(
+            grave(PermissionMode::Auto, "write", ToolAction::Write(path.into())),
+            (PermissionVerdict::Ask, true),
+            "{path}"
+        );
         let command = format!("echo x > {path}");
-        assert_eq!(grave(Mode::Auto, "shell", run(&command)), (Verdict::Ask, true), "{command}");
+        assert_eq!(
+            grave(PermissionMode::Auto, "shell", run(&command)),
+            (PermissionVerdict::Ask, true),
+            "{command}"
+        );
     }
     for path in ["/home/me/notes.txt", "/srv/data/x"] {
-        assert_eq!(grave(Mode::Auto, "write", Action::Write(path.into())), (Verdict::Ask, false), "{path}");
+        assert_eq!(
+            grave(PermissionMode::Auto, "write", ToolAction::Write(path.into())),
+            (PermissionVerdict::Ask, false),
+            "{path}"
+        );
     }
-    assert_eq!(grave(Mode::Auto, "read", Action::Read("/home/me/.ssh/id_rsa".into())), (Verdict::Ask, true));
-    let own = || Action::Write("/home/me/.config/helve/config.toml".into());
-    assert_eq!(grave(Mode::Bypass, "write", own()), (Verdict::Ask, true));
     assert_eq!(
-        grave(Mode::Bypass, "shell", run("echo x >> ~/.config/helve/config.toml")),
-        (Verdict::Ask, true)
+        grave(PermissionMode::Auto, "read", ToolAction::Read("/home/me/.ssh/id_rsa".into())),
+        (PermissionVerdict::Ask, true)
+    );
+    let own = || ToolAction::Write("/home/me/.config/helve/config.toml".into());
+    assert_eq!(grave(PermissionMode::Bypass, "write", own()), (PermissionVerdict::Ask, true));
+    assert_eq!(
+        grave(PermissionMode::Bypass, "shell", run("echo x >> ~/.config/helve/config.toml")),
+        (PermissionVerdict::Ask, true)
     );
     assert_eq!(
-        grave(Mode::Bypass, "write", Action::Write("/home/me/.bashrc".into())),
-        (Verdict::Allow, false)
+        grave(PermissionMode::Bypass, "write", ToolAction::Write("/home/me/.bashrc".into())),
+        (PermissionVerdict::Allow, false)
     );
 }
 
@@ -357,14 +456,14 @@ fn plan_mode_sees_through_wrappers_and_folders() {
         "git foo",
         "parallel --joblog f ls ::: a",
     ] {
-        let came = decided(&[], Mode::Plan, Level::Fully, "shell", &run(command));
-        assert_ne!(came, Verdict::Allow, "{command}");
+        let came = decided(&[], PermissionMode::Plan, CommandIsolation::Full, "shell", &run(command));
+        assert_ne!(came, PermissionVerdict::Allow, "{command}");
     }
     for command in
         ["timeout 5 ls", "git status", "git log -3 | head", "cd src && ls", "nice ls", "env LANG=C ls"]
     {
-        let came = decided(&[], Mode::Plan, Level::Fully, "shell", &run(command));
-        assert_eq!(came, Verdict::Allow, "{command}");
+        let came = decided(&[], PermissionMode::Plan, CommandIsolation::Full, "shell", &run(command));
+        assert_eq!(came, PermissionVerdict::Allow, "{command}");
     }
 }
 
@@ -386,15 +485,15 @@ fn what_is_read_outside_is_seen_through_variables_and_folders() {
         "echo ~/.*",
         "ls ~/*",
     ] {
-        for mode in [Mode::Auto, Mode::Plan] {
-            let came = decided(&[], mode, Level::Fully, "shell", &run(command));
-            assert_ne!(came, Verdict::Allow, "{mode:?} {command}");
+        for mode in [PermissionMode::Auto, PermissionMode::Plan] {
+            let came = decided(&[], mode, CommandIsolation::Full, "shell", &run(command));
+            assert_ne!(came, PermissionVerdict::Allow, "{mode:?} {command}");
         }
     }
     for command in ["cat \"$PWD/x\"", "f=a.txt; cat $f", "for f in *.txt; do wc -l \"$f\"; done"] {
         assert_eq!(
-            decided(&[], Mode::Auto, Level::Fully, "shell", &run(command)),
-            Verdict::Allow,
+            decided(&[], PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            PermissionVerdict::Allow,
             "{command}"
         );
     }
@@ -403,7 +502,7 @@ fn what_is_read_outside_is_seen_through_variables_and_folders() {
 /// A rule for a program is none for what its options, its variables or another folder make of it.
 #[test]
 fn a_rule_for_one_program_runs_no_other() {
-    let allow = |rule| (Layer::User, rule, Verdict::Allow);
+    let allow = |rule| (RuleLayer::User, rule, PermissionVerdict::Allow);
     let rules: Vec<_> = [
         "shell(awk:*)",
         "shell(sed:*)",
@@ -453,8 +552,8 @@ fn a_rule_for_one_program_runs_no_other() {
         "pushd evil; ./test.sh",
     ] {
         assert_eq!(
-            decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command)),
-            Verdict::Ask,
+            decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command)),
+            PermissionVerdict::Ask,
             "{command}"
         );
     }
@@ -467,22 +566,25 @@ fn a_rule_for_one_program_runs_no_other() {
         "awk '{print}' a",
         "RUST_LOG=x cargo test",
     ] {
-        let came = decided(&rules, Mode::Ask, Level::Fully, "shell", &run(command));
-        assert_eq!(came, Verdict::Allow, "{command}");
+        let came = decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command));
+        assert_eq!(came, PermissionVerdict::Allow, "{command}");
     }
-    let elsewhere = Action::Run {
+    let elsewhere = ToolAction::Run {
         command: "./test.sh".to_owned(),
         folder: "/p/evil".into(),
         network: false,
         credentials: false,
     };
-    assert_eq!(decided(&rules, Mode::Ask, Level::Fully, "shell", &elsewhere), Verdict::Ask);
+    assert_eq!(
+        decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &elsewhere),
+        PermissionVerdict::Ask
+    );
 }
 
 /// A deny on pushing or publishing holds for every name of it.
 #[test]
 fn what_is_denied_has_no_other_name() {
-    let deny = |rule| (Layer::User, rule, Verdict::Deny);
+    let deny = |rule| (RuleLayer::User, rule, PermissionVerdict::Deny);
     let rules = [deny("shell(git push:*)"), deny("shell(npm publish:*)")];
     for command in [
         "git-push",
@@ -495,8 +597,8 @@ fn what_is_denied_has_no_other_name() {
         "/usr/bin/npm pub --tag x",
     ] {
         assert_eq!(
-            decided(&rules, Mode::Auto, Level::Fully, "shell", &run(command)),
-            Verdict::Deny,
+            decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            PermissionVerdict::Deny,
             "{command}"
         );
     }
@@ -505,7 +607,7 @@ fn what_is_denied_has_no_other_name() {
 /// Where nothing confines commands, a rule for a program is none for the files that it is told to write.
 #[test]
 fn without_a_sandbox_what_is_not_known_to_only_look_is_asked() {
-    let allow = |rule| (Layer::User, rule, Verdict::Allow);
+    let allow = |rule| (RuleLayer::User, rule, PermissionVerdict::Allow);
     let rules: Vec<_> = [
         "shell(sort:*)",
         "shell(uniq:*)",
@@ -533,18 +635,18 @@ fn without_a_sandbox_what_is_not_known_to_only_look_is_asked() {
         "unzip -d /home/me x.zip",
         "tar x -f a",
     ] {
-        for mode in [Mode::Ask, Mode::AcceptEdits, Mode::Auto] {
+        for mode in [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto] {
             assert_eq!(
-                decided(&rules, mode, Level::None, "shell", &run(command)),
-                Verdict::Ask,
+                decided(&rules, mode, CommandIsolation::None, "shell", &run(command)),
+                PermissionVerdict::Ask,
                 "{mode:?} {command}"
             );
         }
     }
     for command in ["make test", "ls src", "git status", "sort a"] {
         assert_eq!(
-            decided(&rules, Mode::Auto, Level::None, "shell", &run(command)),
-            Verdict::Allow,
+            decided(&rules, PermissionMode::Auto, CommandIsolation::None, "shell", &run(command)),
+            PermissionVerdict::Allow,
             "{command}"
         );
     }
@@ -554,9 +656,9 @@ fn without_a_sandbox_what_is_not_known_to_only_look_is_asked() {
 #[test]
 fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
     let rules = [
-        (Layer::User, "read(./secret.txt)", Verdict::Deny),
-        (Layer::User, "write(./keep/**)", Verdict::Deny),
-        (Layer::User, "shell", Verdict::Allow),
+        (RuleLayer::User, "read(./secret.txt)", PermissionVerdict::Deny),
+        (RuleLayer::User, "write(./keep/**)", PermissionVerdict::Deny),
+        (RuleLayer::User, "shell", PermissionVerdict::Allow),
     ];
     for command in [
         "cat secret*",
@@ -578,9 +680,9 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
         "make",
         "head -c9 ./*.txt",
     ] {
-        for level in [Level::None, Level::Partly] {
-            let came = decided(&rules, Mode::Auto, level, "shell", &run(command));
-            assert_ne!(came, Verdict::Allow, "{level:?} {command}");
+        for level in [CommandIsolation::None, CommandIsolation::Partial] {
+            let came = decided(&rules, PermissionMode::Auto, level, "shell", &run(command));
+            assert_ne!(came, PermissionVerdict::Allow, "{level:?} {command}");
         }
     }
     for command in [
@@ -594,8 +696,8 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
         "git stash show -p",
     ] {
         assert_ne!(
-            decided(&rules, Mode::Auto, Level::Fully, "shell", &run(command)),
-            Verdict::Allow,
+            decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            PermissionVerdict::Allow,
             "{command}"
         );
     }
@@ -603,20 +705,28 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
         ["git status", "git log --oneline", "git add a", "git commit -m x", "python3 x.py", "cat a.txt"]
     {
         assert_eq!(
-            decided(&rules, Mode::Auto, Level::Fully, "shell", &run(command)),
-            Verdict::Allow,
+            decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            PermissionVerdict::Allow,
             "{command}"
         );
     }
-    assert_eq!(decided(&rules, Mode::Auto, Level::Partly, "shell", &run("cat src/a.rs")), Verdict::Allow);
+    assert_eq!(
+        decided(&rules, PermissionMode::Auto, CommandIsolation::Partial, "shell", &run("cat src/a.rs")),
+        PermissionVerdict::Allow
+    );
 }
 
 /// What is suggested for a program that runs anything is these very words.
 #[test]
 fn nobody_is_led_to_allow_an_interpreter() {
     let suggested = |command: &str| -> Vec<String> {
-        let (rules, places) = (Rules::default(), places());
-        let policy = Policy { rules: &rules, places: &places, mode: Mode::Ask, level: Level::Fully };
+        let (rules, places) = (LayeredRules::default(), places());
+        let policy = PermissionPolicy {
+            rules: &rules,
+            places: &places,
+            mode: PermissionMode::Ask,
+            level: CommandIsolation::Full,
+        };
         decide("shell", &[run(command)], policy).suggestions.iter().map(ToString::to_string).collect()
     };
     assert_eq!(suggested("python3 build.py"), ["shell(python3 build.py)"]);
@@ -638,11 +748,11 @@ fn looking_is_looking_only() {
         "RIPGREP_CONFIG_PATH=./rc rg foo",
         "git branch -m x",
     ] {
-        let came = decided(&[], Mode::Plan, Level::Fully, "shell", &run(command));
-        assert_eq!(came, Verdict::Deny, "{command}");
+        let came = decided(&[], PermissionMode::Plan, CommandIsolation::Full, "shell", &run(command));
+        assert_eq!(came, PermissionVerdict::Deny, "{command}");
     }
     for command in ["date --file=/etc/shadow", "grep -f/etc/passwd x", "diff --from-file=/etc/shadow a"] {
-        let came = decided(&[], Mode::Auto, Level::Fully, "shell", &run(command));
-        assert_eq!(came, Verdict::Ask, "{command}");
+        let came = decided(&[], PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command));
+        assert_eq!(came, PermissionVerdict::Ask, "{command}");
     }
 }

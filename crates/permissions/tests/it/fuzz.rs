@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 pub(crate) use arena::{Arena, Shell};
 use generate::Generator;
-use helve_permissions::shell::{Reading, read, read_posix};
+use helve_permissions::shell::{CommandAnalysis, analyze, analyze_posix};
 use helve_testkit::skip;
 use mutate::{is_harmless, mutated};
 use random::Random;
@@ -51,10 +51,10 @@ impl Tally {
     }
 }
 
-fn read_for(shell: Shell, script: &str) -> Reading {
+fn read_for(shell: Shell, script: &str) -> CommandAnalysis {
     match shell {
-        Shell::Bash => read(script),
-        Shell::Sh | Shell::BashAsSh => read_posix(script),
+        Shell::Bash => analyze(script),
+        Shell::Sh | Shell::BashAsSh => analyze_posix(script),
     }
 }
 

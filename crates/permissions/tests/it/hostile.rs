@@ -1,6 +1,6 @@
 //! What a hostile hand would write, run by the real bash.
 
-use helve_permissions::shell::{read, read_posix};
+use helve_permissions::shell::{analyze, analyze_posix};
 use helve_testkit::skip;
 
 use crate::fuzz::{Arena, Shell};
@@ -40,7 +40,7 @@ fn tricks_with_programs_run_only_what_was_foreseen() {
 
 /// The first thing that ran and was not foreseen.
 fn missed(arena: &Arena, script: &str) -> Option<String> {
-    let reading = read(script);
+    let reading = analyze(script);
     let ran = arena.run(Shell::Bash, script);
     ran.iter().find(|argv| !foresees(&reading, argv)).map(|argv| format!("{argv:?} in {script:?}"))
 }
@@ -54,7 +54,7 @@ fn tricks_run_only_what_was_foreseen_in_any_shell() {
     let mut missed = Vec::new();
     let scripts = scripts(include_str!("hostile.txt"), '%').chain(scripts(include_str!("tricks.txt"), '¶'));
     for script in scripts {
-        let reading = read_posix(&script);
+        let reading = analyze_posix(&script);
         for shell in [Shell::Sh, Shell::BashAsSh].into_iter().filter(|_| reading.unknown.is_empty()) {
             let ran = arena.run(shell, &script);
             missed.extend(

@@ -1,20 +1,20 @@
 //! Programs that run others, and those that write: what is seen of each.
 
-use helve_permissions::shell::{Access, Manner, Reading, Word, read};
+use helve_permissions::shell::{CommandAnalysis, RunManner, ShellWord, TargetAccess, analyze};
 
 /// A command as a line: `?` is one word that can't be known, `…` any number, `x…` one that begins so.
-fn line(argv: &[Word]) -> String {
-    let show = |word: &Word| match word {
-        Word::Known(text) | Word::Pattern(text) => text.clone(),
-        Word::Home(rest) => format!("~{rest}"),
-        Word::Begins(text) => format!("{text}…"),
-        Word::One => "?".to_owned(),
-        Word::Any => "…".to_owned(),
+fn line(argv: &[ShellWord]) -> String {
+    let show = |word: &ShellWord| match word {
+        ShellWord::Known(text) | ShellWord::Pattern(text) => text.clone(),
+        ShellWord::Home(rest) => format!("~{rest}"),
+        ShellWord::Prefix(text) => format!("{text}…"),
+        ShellWord::UnknownOne => "?".to_owned(),
+        ShellWord::UnknownMany => "…".to_owned(),
     };
     argv.iter().map(show).collect::<Vec<_>>().join(" ")
 }
 
-fn lines(reading: &Reading) -> Vec<String> {
+fn lines(reading: &CommandAnalysis) -> Vec<String> {
     reading
         .commands
         .iter()
@@ -110,7 +110,7 @@ const RUN: &[(&str, &[&str])] = &[
 #[test]
 fn programs_are_followed_into_what_they_run() {
     for (command, expected) in RUN {
-        let reading = read(command);
+        let reading = analyze(command);
         assert_eq!(reading.unknown, [], "{command}");
         let found = lines(&reading);
         for line in *expected {
@@ -240,14 +240,14 @@ const NOT_KNOWN: &[&str] = &[
 
 #[test]
 fn what_is_not_certain_is_not_known() {
-    let known: Vec<&&str> = NOT_KNOWN.iter().filter(|command| read(command).unknown.is_empty()).collect();
+    let known: Vec<&&str> = NOT_KNOWN.iter().filter(|command| analyze(command).unknown.is_empty()).collect();
     assert_eq!(known, Vec::<&&str>::new());
 }
 
 #[test]
 fn it_is_told_how_a_command_is_run() {
     let manners = |command: &str| {
-        let reading = read(command);
+        let reading = analyze(command);
         reading
             .commands
             .last()
@@ -257,17 +257,20 @@ fn it_is_told_how_a_command_is_run() {
             .map(|via| (via.program.clone(), via.manner.clone()))
             .collect::<Vec<_>>()
     };
-    let plain = |name: &str| (name.to_owned(), Manner::Plain);
+    let plain = |name: &str| (name.to_owned(), RunManner::Plain);
     assert_eq!(manners("rm a"), []);
-    assert_eq!(manners("sudo timeout 5 rm a"), [("sudo".to_owned(), Manner::OtherUser), plain("timeout")]);
-    assert_eq!(manners("ssh host 'rm a'"), [("ssh".to_owned(), Manner::Elsewhere(Some("host".to_owned())))]);
-    assert_eq!(manners("at now <<< 'rm a'"), [("at".to_owned(), Manner::Later)]);
+    assert_eq!(manners("sudo timeout 5 rm a"), [("sudo".to_owned(), RunManner::OtherUser), plain("timeout")]);
+    assert_eq!(
+        manners("ssh host 'rm a'"),
+        [("ssh".to_owned(), RunManner::Elsewhere(Some("host".to_owned())))]
+    );
+    assert_eq!(manners("at now <<< 'rm a'"), [("at".to_owned(), RunManner::Later)]);
     assert_eq!(manners("bash -c 'eval \"rm a\"'"), [plain("bash"), plain("eval")]);
 }
 
 #[test]
 fn what_only_runs_others_is_told_from_what_does_more() {
-    let only = |command: &str| read(command).commands.first().unwrap().only_runs_others;
+    let only = |command: &str| analyze(command).commands.first().unwrap().only_runs_others;
     assert!(
         only("timeout 5 rm a") && only("bash -c 'rm a'") && only("/usr/bin/env rm a") && only("xargs rm")
     );
@@ -278,13 +281,13 @@ fn what_only_runs_others_is_told_from_what_does_more() {
             && !only("docker run x ls")
             && !only("bash x.sh")
     );
-    let reading = read("timeout 5 rm a; timeout() { ls; }");
+    let reading = analyze("timeout 5 rm a; timeout() { ls; }");
     assert!(!reading.commands.first().unwrap().only_runs_others, "it is a function");
 }
 
 #[test]
 fn assignments_are_told_with_what_they_are_for() {
-    let reading = read(
+    let reading = analyze(
         "PATH=/x:$PATH LD_PRELOAD=y.so ls; IFS=,; export EDITOR=vi; env PAGER=z git log; for PATH in a; do ls; done",
     );
     assert_eq!(reading.unknown, []);
@@ -306,40 +309,46 @@ fn assignments_are_told_with_what_they_are_for() {
 #[test]
 fn files_that_are_written_are_told() {
     let writes = |command: &str| {
-        let show = |word: &Word| line(std::slice::from_ref(word));
-        read(command).writes.iter().map(|target| (show(&target.path), target.access)).collect::<Vec<_>>()
+        let show = |word: &ShellWord| line(std::slice::from_ref(word));
+        analyze(command).writes.iter().map(|target| (show(&target.path), target.access)).collect::<Vec<_>>()
     };
-    let expect = |command: &str, expected: &[(&str, Access)]| {
-        let expected: Vec<(String, Access)> =
+    let expect = |command: &str, expected: &[(&str, TargetAccess)]| {
+        let expected: Vec<(String, TargetAccess)> =
             expected.iter().map(|(path, access)| ((*path).to_owned(), *access)).collect();
         assert_eq!(writes(command), expected, "{command}");
     };
     expect(
         "ls > a 2>> b >| c &> d >&e 2>&1 2>/dev/null",
         &[
-            ("a", Access::Write),
-            ("b", Access::Append),
-            ("c", Access::Write),
-            ("d", Access::Write),
-            ("e", Access::Write),
+            ("a", TargetAccess::Write),
+            ("b", TargetAccess::Append),
+            ("c", TargetAccess::Write),
+            ("d", TargetAccess::Write),
+            ("e", TargetAccess::Write),
         ],
     );
-    expect("{ ls; } > \"$x\" <> y", &[("?", Access::Write), ("y", Access::Write)]);
-    expect("echo > /dev/tcp/host/80", &[("/dev/tcp/host/80", Access::Network)]);
-    expect("rm -rf a ~/b *.c", &[("a", Access::Delete), ("~/b", Access::Delete), ("*.c", Access::Delete)]);
-    expect("mv a b", &[("b/a", Access::Write), ("a", Access::Delete), ("b", Access::Write)]);
-    expect("cp -t d a", &[("d/a", Access::Write), ("d", Access::Write)]);
-    expect("tee -a a b", &[("a", Access::Append), ("b", Access::Append)]);
-    expect("dd if=a of=b", &[("b", Access::Write)]);
+    expect("{ ls; } > \"$x\" <> y", &[("?", TargetAccess::Write), ("y", TargetAccess::Write)]);
+    expect("echo > /dev/tcp/host/80", &[("/dev/tcp/host/80", TargetAccess::Network)]);
+    expect(
+        "rm -rf a ~/b *.c",
+        &[("a", TargetAccess::Delete), ("~/b", TargetAccess::Delete), ("*.c", TargetAccess::Delete)],
+    );
+    expect(
+        "mv a b",
+        &[("b/a", TargetAccess::Write), ("a", TargetAccess::Delete), ("b", TargetAccess::Write)],
+    );
+    expect("cp -t d a", &[("d/a", TargetAccess::Write), ("d", TargetAccess::Write)]);
+    expect("tee -a a b", &[("a", TargetAccess::Append), ("b", TargetAccess::Append)]);
+    expect("dd if=a of=b", &[("b", TargetAccess::Write)]);
     expect(
         "touch a; mkdir -p b; truncate -s 0 c",
-        &[("a", Access::Create), ("b", Access::Create), ("c", Access::Write)],
+        &[("a", TargetAccess::Create), ("b", TargetAccess::Create), ("c", TargetAccess::Write)],
     );
-    expect("chmod -R 755 a b", &[("a", Access::Change), ("b", Access::Change)]);
-    expect("sed -i.bak s/a/b/ f", &[("f", Access::Write)]);
-    expect("find a b -delete", &[("a", Access::Delete), ("b", Access::Delete)]);
-    expect("sudo sh -c 'rm a'", &[("a", Access::Delete)]);
+    expect("chmod -R 755 a b", &[("a", TargetAccess::ChangeRights), ("b", TargetAccess::ChangeRights)]);
+    expect("sed -i.bak s/a/b/ f", &[("f", TargetAccess::Write)]);
+    expect("find a b -delete", &[("a", TargetAccess::Delete), ("b", TargetAccess::Delete)]);
+    expect("sudo sh -c 'rm a'", &[("a", TargetAccess::Delete)]);
     expect("cat < a", &[]);
-    assert_eq!(read("cat < a").reads.len(), 1);
-    assert_eq!(read("cd x && git -C y log && env -C z ls").folders.len(), 3);
+    assert_eq!(analyze("cat < a").reads.len(), 1);
+    assert_eq!(analyze("cd x && git -C y log && env -C z ls").folders.len(), 3);
 }

@@ -1,40 +1,50 @@
 //! What a session is doing, as its events tell.
 
 use helve_protocol::*;
-use helve_testkit::{Session, id};
+use helve_testkit::{SampleSession, sample_id};
 
-fn asks(approval: u64) -> Body {
+fn asks(approval: u64) -> EventBody {
     let (effects, reason) = (Vec::new(), String::new());
-    ApprovalRequested { approval: id(approval), call: id(4), effects, reason, diff: None, rules: Vec::new() }
-        .into()
+    ApprovalRequested {
+        approval: sample_id(approval),
+        call: sample_id(4),
+        effects,
+        reason,
+        diff: None,
+        rules: Vec::new(),
+    }
+    .into()
 }
 
 #[test]
 fn a_turn_goes_through_what_people_know() {
-    let mut session = Session::new(id(1));
-    let mut activity = Activity::default();
-    let mut after = |body: Body| {
+    let mut session = SampleSession::new(sample_id(1));
+    let mut activity = SessionActivity::default();
+    let mut after = |body: EventBody| {
         activity.apply(&session.event(body));
         activity.status()
     };
-    let answer = Answer::Once;
-    let call = Session::new(id(1)).step("I look.", &[("read", "text")]).remove(1).body;
-    let started = ToolStarted { call: id(4), class: ToolClass::Changes };
-    let step_ended = Session::new(id(1)).step("", &[]).remove(2).body;
-    let turn_ended = Session::new(id(1)).ends().body;
+    let answer = ApprovalAnswer::Once;
+    let call = SampleSession::new(sample_id(1)).step("I look.", &[("read", "text")]).remove(1).body;
+    let started = ToolStarted { call: sample_id(4), class: ToolClass::Changes };
+    let step_ended = SampleSession::new(sample_id(1)).step("", &[]).remove(2).body;
+    let turn_ended = SampleSession::new(sample_id(1)).turn_ended().body;
     for (body, status) in [
-        (Session::new(id(1)).created().body, Status::Idle),
-        (TurnStarted::default().into(), Status::Thinking),
-        (Session::new(id(1)).says("fix it").body, Status::Thinking),
-        (call, Status::RunningTools),
-        (asks(5), Status::WaitingForPerson),
-        (asks(6), Status::WaitingForPerson),
-        (ApprovalResolved { approval: id(5), answer: answer.clone() }.into(), Status::WaitingForPerson),
-        (ApprovalResolved { approval: id(6), answer }.into(), Status::RunningTools),
-        (started.into(), Status::RunningTools),
-        (step_ended, Status::Thinking),
-        (asks(7), Status::WaitingForPerson),
-        (turn_ended, Status::Idle),
+        (SampleSession::new(sample_id(1)).created().body, SessionStatus::Idle),
+        (TurnStarted::default().into(), SessionStatus::Thinking),
+        (SampleSession::new(sample_id(1)).user_message("fix it").body, SessionStatus::Thinking),
+        (call, SessionStatus::RunningTools),
+        (asks(5), SessionStatus::WaitingForPerson),
+        (asks(6), SessionStatus::WaitingForPerson),
+        (
+            ApprovalResolved { approval: sample_id(5), answer: answer.clone() }.into(),
+            SessionStatus::WaitingForPerson,
+        ),
+        (ApprovalResolved { approval: sample_id(6), answer }.into(), SessionStatus::RunningTools),
+        (started.into(), SessionStatus::RunningTools),
+        (step_ended, SessionStatus::Thinking),
+        (asks(7), SessionStatus::WaitingForPerson),
+        (turn_ended, SessionStatus::Idle),
     ] {
         let kind = body.kind().to_owned();
         assert_eq!(after(body), status, "{kind}");
@@ -43,13 +53,13 @@ fn a_turn_goes_through_what_people_know() {
 
 #[test]
 fn a_summary_within_a_turn_does_not_end_it() {
-    let mut session = Session::new(id(1));
-    session.turn = Some(id(2));
-    let mut activity = Activity::default();
+    let mut session = SampleSession::new(sample_id(1));
+    session.turn = Some(sample_id(2));
+    let mut activity = SessionActivity::default();
     activity.apply(&session.event(TurnStarted::default()));
-    activity.apply(&session.compacts("short", Seq(1)));
-    assert_eq!(activity.status(), Status::Thinking);
+    activity.apply(&session.compaction_ended("short", Seq(1)));
+    assert_eq!(activity.status(), SessionStatus::Thinking);
     session.turn = None;
-    activity.apply(&session.compacts("short", Seq(1)));
-    assert_eq!(activity.status(), Status::Idle);
+    activity.apply(&session.compaction_ended("short", Seq(1)));
+    assert_eq!(activity.status(), SessionStatus::Idle);
 }

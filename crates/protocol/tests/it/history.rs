@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use helve_protocol::*;
-use helve_testkit::{Session, every_kind, id};
+use helve_testkit::{SampleSession, sample_event_bodies, sample_id};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -13,10 +13,13 @@ fn assert_well_formed(view: &[std::borrow::Cow<'_, Message>]) {
     for (at, message) in view.iter().enumerate() {
         assert!(messages.insert(message.id), "message {at} has the id of another");
         let said = message.parts.iter().filter(|part| part.is_for_model());
-        assert!(said.clone().any(|part| !matches!(part, Part::Reasoning(_))), "message {at} says nothing");
+        assert!(
+            said.clone().any(|part| !matches!(part, MessagePart::Reasoning(_))),
+            "message {at} says nothing"
+        );
         let tools: Vec<&ToolPart> = said
             .filter_map(|part| match part {
-                Part::Tool(tool) => Some(&**tool),
+                MessagePart::Tool(tool) => Some(&**tool),
                 _ => None,
             })
             .collect();
@@ -25,19 +28,19 @@ fn assert_well_formed(view: &[std::borrow::Cow<'_, Message>]) {
             assert!(calls.insert(tool.call), "a call of message {at} stands twice");
         }
         match message.role {
-            Role::User => assert!(tools.is_empty(), "the user called a tool in message {at}"),
-            Role::Assistant => assert!(result_or_user_before, "message {at} follows nothing"),
+            MessageRole::User => assert!(tools.is_empty(), "the user called a tool in message {at}"),
+            MessageRole::Assistant => assert!(result_or_user_before, "message {at} follows nothing"),
         }
-        result_or_user_before = message.role == Role::User || !tools.is_empty();
+        result_or_user_before = message.role == MessageRole::User || !tools.is_empty();
     }
 }
 
-fn texts(history: &History) -> Vec<String> {
+fn texts(history: &ConversationHistory) -> Vec<String> {
     let parts = |message: &Message| {
         let said = message.parts.iter().filter(|part| part.is_for_model()).map(|part| match part {
-            Part::Text(text) => text.text.clone(),
-            Part::Tool(tool) => format!("{} -> {}", tool.name, tool.state.for_model().text),
-            Part::Compaction { summary, .. } => format!("summary: {summary}"),
+            MessagePart::Text(text) => text.text.clone(),
+            MessagePart::Tool(tool) => format!("{} -> {}", tool.name, tool.state.for_model().text),
+            MessagePart::Compaction { summary, .. } => format!("summary: {summary}"),
             other => format!("{other:?}"),
         });
         said.collect::<Vec<_>>().join(" + ")
@@ -45,19 +48,19 @@ fn texts(history: &History) -> Vec<String> {
     history.for_model().iter().map(|message| parts(message)).collect()
 }
 
-fn session_with_a_call() -> (Session, Vec<Event>) {
-    let mut session = Session::new(id(1_000_000));
-    let mut events = vec![session.created(), session.says("what is in main.rs?")];
+fn session_with_a_call() -> (SampleSession, Vec<SessionEvent>) {
+    let mut session = SampleSession::new(sample_id(1_000_000));
+    let mut events = vec![session.created(), session.user_message("what is in main.rs?")];
     events.extend(session.step("I look.", &[("read", "fn main() {}")]));
     events.extend(session.step("It is empty.", &[]));
-    events.push(session.ends());
+    events.push(session.turn_ended());
     (session, events)
 }
 
 #[test]
 fn an_ordinary_turn_reads_as_it_was_said() {
     let (_, events) = session_with_a_call();
-    let history = History::of(&events);
+    let history = ConversationHistory::of(&events);
     assert_eq!(texts(&history), ["what is in main.rs?", "I look. + read -> fn main() {}", "It is empty."]);
     let kinds: Vec<usize> = history.messages().map(|message| message.parts.len()).collect();
     assert_eq!(kinds, [1, 4, 3], "people also see where steps begin and end");
@@ -67,13 +70,13 @@ fn an_ordinary_turn_reads_as_it_was_said() {
 fn a_crash_anywhere_leaves_a_result_for_every_call() {
     let (_, events) = session_with_a_call();
     for survived in 0..=events.len() {
-        let history = History::of(&events[..survived]);
+        let history = ConversationHistory::of(&events[..survived]);
         assert_well_formed(&history.for_model());
     }
-    let started = events.iter().position(|event| matches!(event.body, Body::ToolStarted(_))).unwrap();
-    let before_start = texts(&History::of(&events[..started]));
+    let started = events.iter().position(|event| matches!(event.body, EventBody::ToolStarted(_))).unwrap();
+    let before_start = texts(&ConversationHistory::of(&events[..started]));
     assert!(before_start[1].contains("was not run"), "{before_start:?}");
-    let after_start = texts(&History::of(&events[..=started]));
+    let after_start = texts(&ConversationHistory::of(&events[..=started]));
     assert!(after_start[1].contains("Unknown outcome"), "{after_start:?}");
 }
 
@@ -81,86 +84,86 @@ fn a_crash_anywhere_leaves_a_result_for_every_call() {
 fn a_result_is_taken_even_if_the_start_was_lost_and_never_twice() {
     let (mut session, mut events) = session_with_a_call();
     let call = events.iter().find_map(|event| match &event.body {
-        Body::ToolStarted(started) => Some(started.call),
+        EventBody::ToolStarted(started) => Some(started.call),
         _ => None,
     });
     let again = ToolEnded { call: call.unwrap(), end: ToolState::Error { message: "no".to_owned() } };
     events.push(session.event(again));
-    events.retain(|event| !matches!(event.body, Body::ToolStarted(_)));
-    assert_eq!(texts(&History::of(&events))[1], "I look. + read -> fn main() {}");
+    events.retain(|event| !matches!(event.body, EventBody::ToolStarted(_)));
+    assert_eq!(texts(&ConversationHistory::of(&events))[1], "I look. + read -> fn main() {}");
 }
 
 #[test]
 fn a_partial_answer_is_for_readers_only() {
-    let mut session = Session::new(id(1_000_000));
-    let mut events = vec![session.created(), session.says("hello")];
+    let mut session = SampleSession::new(sample_id(1_000_000));
+    let mut events = vec![session.created(), session.user_message("hello")];
     events.push(session.event(ResponsePartial { text: "Hel".to_owned() }));
-    let history = History::of(&events);
+    let history = ConversationHistory::of(&events);
     assert_eq!(history.partial(), Some("Hel"));
     assert_eq!(texts(&history), ["hello"]);
     events.push(session.event(RetryScheduled { attempt: 1, delay_ms: 1, reason: "reset".to_owned() }));
-    assert_eq!(History::of(&events).partial(), None);
+    assert_eq!(ConversationHistory::of(&events).partial(), None);
 }
 
 #[test]
 fn a_summary_replaces_what_it_covers_and_rewinding_brings_it_back() {
     let (mut session, mut events) = session_with_a_call();
     let through = session.last;
-    events.push(session.compacts("main.rs is empty", through));
-    events.push(session.says("thanks"));
-    assert_eq!(texts(&History::of(&events)), ["summary: main.rs is empty", "thanks"]);
+    events.push(session.compaction_ended("main.rs is empty", through));
+    events.push(session.user_message("thanks"));
+    assert_eq!(texts(&ConversationHistory::of(&events)), ["summary: main.rs is empty", "thanks"]);
     events.push(session.event(Rewound { to: through, scope: RewindScope::Messages }));
-    assert_eq!(texts(&History::of(&events)).len(), 3);
+    assert_eq!(texts(&ConversationHistory::of(&events)).len(), 3);
 }
 
 /// The context may overflow while an answer is on its way.
 #[test]
 fn a_summary_does_not_swallow_the_answer_that_is_on_its_way() {
-    let mut session = Session::new(id(1_000_000));
-    let mut events = vec![session.created(), session.says("go")];
+    let mut session = SampleSession::new(sample_id(1_000_000));
+    let mut events = vec![session.created(), session.user_message("go")];
     let mut step = session.step("Here it is.", &[]).into_iter();
     events.extend(step.next());
-    events.push(session.compacts("so far", Seq(100)));
+    events.push(session.compaction_ended("so far", Seq(100)));
     for event in step {
         events.push(session.event(event.body));
     }
-    assert_eq!(texts(&History::of(&events)), ["summary: so far", "Here it is."]);
+    assert_eq!(texts(&ConversationHistory::of(&events)), ["summary: so far", "Here it is."]);
 }
 
 #[test]
 fn pieces_of_an_answer_add_up() {
-    let mut session = Session::new(id(1_000_000));
+    let mut session = SampleSession::new(sample_id(1_000_000));
     let events = ["Hel", "lo"].map(|text| session.event(ResponsePartial { text: text.to_owned() }));
-    assert_eq!(History::of(&events).partial(), Some("Hello"));
+    assert_eq!(ConversationHistory::of(&events).partial(), Some("Hello"));
 }
 
 #[test]
 fn a_cleared_output_says_so() {
     let (mut session, mut events) = session_with_a_call();
     let call = events.iter().find_map(|event| match &event.body {
-        Body::ToolStarted(started) => Some(started.call),
+        EventBody::ToolStarted(started) => Some(started.call),
         _ => None,
     });
     events.push(session.event(OutputsPruned { calls: vec![call.unwrap()], tokens: 1 }));
-    assert!(texts(&History::of(&events))[1].contains("cleared to save room"));
+    assert!(texts(&ConversationHistory::of(&events))[1].contains("cleared to save room"));
 }
 
 #[test]
 fn the_model_never_follows_itself_without_a_word_between() {
-    let mut session = Session::new(id(1_000_000));
+    let mut session = SampleSession::new(sample_id(1_000_000));
     let mut events = vec![session.created()];
     events.extend(session.step("One.", &[]));
     events.extend(session.step("Two.", &[]));
-    assert_eq!(texts(&History::of(&events)), ["Go on.", "One.", "Go on.", "Two."]);
+    assert_eq!(texts(&ConversationHistory::of(&events)), ["Go on.", "One.", "Go on.", "Two."]);
 }
 
 /// Any event at all, about a handful of things so that they meet.
-fn any_body() -> impl Strategy<Value = Body> {
+fn any_body() -> impl Strategy<Value = EventBody> {
     let small = || 0u64..6;
     let text = || prop_oneof![Just(String::new()), Just(" \n".to_owned()), "[a-c]{1,3}"];
     let tool = (small(), 0usize..6).prop_map(|(call, state)| {
-        Part::Tool(Box::new(ToolPart {
-            call: id(call),
+        MessagePart::Tool(Box::new(ToolPart {
+            call: sample_id(call),
             name: "t".to_owned(),
             input: json!({}),
             wire_id: None,
@@ -169,29 +172,30 @@ fn any_body() -> impl Strategy<Value = Body> {
         }))
     });
     let part = prop_oneof![
-        text().prop_map(|text| Part::Text(TextPart::said(text))),
-        text().prop_map(|text| Part::Reasoning(ReasoningPart { text, sealed: json!(null) })),
+        text().prop_map(|text| MessagePart::Text(TextPart::said(text))),
+        text().prop_map(|text| MessagePart::Reasoning(ReasoningPart { text, sealed: json!(null) })),
         tool,
-        (text(), 0u64..40).prop_map(|(summary, through)| Part::Compaction { summary, through: Seq(through) }),
+        (text(), 0u64..40)
+            .prop_map(|(summary, through)| MessagePart::Compaction { summary, through: Seq(through) }),
     ];
     let parts = || prop::collection::vec(part.clone(), 0..4);
     prop_oneof![
-        2 => (small(), parts()).prop_map(|(m, parts)| UserMessage { message: id(m), parts }.into()),
+        2 => (small(), parts()).prop_map(|(m, parts)| UserMessage { message: sample_id(m), parts }.into()),
         2 => small().prop_map(|m| {
-            StepStarted { message: id(m), request: id(1), model: ModelName::new("m"), number: 1, kept: 0, segments: vec![], marks: vec![] }.into()
+            StepStarted { message: sample_id(m), request: sample_id(1), model: ModelName::new("m"), number: 1, kept: 0, segments: vec![], marks: vec![] }.into()
         }),
         4 => (small(), parts()).prop_map(|(m, parts)| {
-            ResponseEnded { message: id(m), parts, stop: StopReason::EndTurn }.into()
+            ResponseEnded { message: sample_id(m), parts, stop: StopReason::EndTurn }.into()
         }),
-        2 => small().prop_map(|call| ToolStarted { call: id(call), class: ToolClass::Changes }.into()),
-        2 => (small(), 0usize..6).prop_map(|(call, end)| ToolEnded { call: id(call), end: any_state(end) }.into()),
+        2 => small().prop_map(|call| ToolStarted { call: sample_id(call), class: ToolClass::Changes }.into()),
+        2 => (small(), 0usize..6).prop_map(|(call, end)| ToolEnded { call: sample_id(call), end: any_state(end) }.into()),
         1 => (0u64..40).prop_map(|to| Rewound { to: Seq(to), scope: RewindScope::Both }.into()),
         1 => (small(), text(), 0u64..60).prop_map(|(m, summary, through)| {
-            CompactionEnded { message: id(m), summary: Some(summary), through: Seq(through), tokens_before: 0, tokens_after: 0 }
+            CompactionEnded { message: sample_id(m), summary: Some(summary), through: Seq(through), tokens_before: 0, tokens_after: 0 }
                 .into()
         }),
-        1 => small().prop_map(|call| OutputsPruned { calls: vec![id(call)], tokens: 0 }.into()),
-        2 => (0..every_kind().len()).prop_map(|kind| every_kind().swap_remove(kind)),
+        1 => small().prop_map(|call| OutputsPruned { calls: vec![sample_id(call)], tokens: 0 }.into()),
+        2 => (0..sample_event_bodies().len()).prop_map(|kind| sample_event_bodies().swap_remove(kind)),
     ]
 }
 
@@ -206,12 +210,12 @@ fn any_state(n: usize) -> ToolState {
     }
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
-    (any_body(), 0u64..40, prop::option::of(0u64..4)).prop_map(|(body, seq, step)| Event {
-        session: id(1),
+fn any_event() -> impl Strategy<Value = SessionEvent> {
+    (any_body(), 0u64..40, prop::option::of(0u64..4)).prop_map(|(body, seq, step)| SessionEvent {
+        session: sample_id(1),
         seq: Seq(seq),
         turn: None,
-        step: step.map(id),
+        step: step.map(sample_id),
         agent: AgentName::new("build"),
         time: Timestamp::from_millis(seq),
         body,
@@ -238,12 +242,12 @@ fn any_move() -> impl Strategy<Value = Move> {
     ]
 }
 
-fn play(moves: &[Move]) -> Vec<Event> {
-    let mut session = Session::new(id(1_000_000));
+fn play(moves: &[Move]) -> Vec<SessionEvent> {
+    let mut session = SampleSession::new(sample_id(1_000_000));
     let mut events = vec![session.created()];
     for step in moves {
         match step {
-            Move::Say => events.push(session.says("go")),
+            Move::Say => events.push(session.user_message("go")),
             Move::Step { calls } => events.extend(session.step("done", &vec![("read", "text"); *calls])),
             Move::Note => {
                 let message = session.draw();
@@ -255,7 +259,7 @@ fn play(moves: &[Move]) -> Vec<Event> {
             }
             Move::Prune => {
                 let calls = events.iter().filter_map(|event| match &event.body {
-                    Body::ToolEnded(ended) => Some(ended.call),
+                    EventBody::ToolEnded(ended) => Some(ended.call),
                     _ => None,
                 });
                 let calls = calls.collect();
@@ -263,7 +267,7 @@ fn play(moves: &[Move]) -> Vec<Event> {
             }
             Move::Compact => {
                 let through = session.last;
-                events.push(session.compacts("so far", through));
+                events.push(session.compaction_ended("so far", through));
             }
         }
     }
@@ -278,7 +282,7 @@ proptest! {
         if sorted {
             events.sort_by_key(|event| event.seq);
         }
-        assert_well_formed(&History::of(&events).for_model());
+        assert_well_formed(&ConversationHistory::of(&events).for_model());
     }
 
     /// What a crash can do to an honest log: cut it, tell a piece twice, tell neighbours in another order.
@@ -297,20 +301,20 @@ proptest! {
         if swap > 0 {
             events.swap(swap - 1, swap);
         }
-        assert_well_formed(&History::of(&events).for_model());
+        assert_well_formed(&ConversationHistory::of(&events).for_model());
     }
 
     /// Law 3: unless an event says why not, the view of a later request begins with that of the one before.
     #[test]
     fn requests_grow_only_at_the_end(moves in prop::collection::vec(any_move(), 0..20)) {
         let events = play(&moves);
-        let mut history = History::default();
+        let mut history = ConversationHistory::default();
         let mut sent: Option<Vec<Message>> = None;
         for event in &events {
-            if matches!(event.body, Body::OutputsPruned(_) | Body::CompactionEnded(_)) {
+            if matches!(event.body, EventBody::OutputsPruned(_) | EventBody::CompactionEnded(_)) {
                 sent = None;
             }
-            if matches!(event.body, Body::StepStarted(_)) {
+            if matches!(event.body, EventBody::StepStarted(_)) {
                 let now: Vec<Message> = history.for_model().into_iter().map(std::borrow::Cow::into_owned).collect();
                 if let Some(before) = &sent {
                     prop_assert_eq!(before.as_slice(), &now[..before.len().min(now.len())]);
@@ -325,8 +329,8 @@ proptest! {
     #[test]
     fn the_fold_ignores_what_it_knows(moves in prop::collection::vec(any_move(), 0..12)) {
         let events = play(&moves);
-        let once = History::of(&events);
-        let twice = History::of(events.iter().chain(&events));
+        let once = ConversationHistory::of(&events);
+        let twice = ConversationHistory::of(events.iter().chain(&events));
         prop_assert_eq!(once.for_model(), twice.for_model());
     }
 }

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use helve_workspace::{Sheet, main_ending};
+use helve_workspace::{FileTextBuilder, main_ending};
 
-use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
-use super::form::line_in_other_form;
-use super::nearest::{Near, nearest, shown};
-use super::patch::{Hunk, Mark, Operation, Patch, PatchError, PatchProblem};
-use super::replace::{Hint, Rung};
-use super::shift::Shift;
-use super::squeeze::Mistyped;
+use super::blocks::{LineMatchMode, MIN_RECOGNIZABLE_LETTERS, SearchableLines, has_letters};
+use super::nearest::{NearestLine, nearest, shown};
+use super::normalize::MistypedChars;
+use super::patch::{HunkMark, Patch, PatchError, PatchHunk, PatchOperation, PatchProblem};
+use super::replace::{MatchRung, MismatchHint};
+use super::shift::IndentShift;
+use super::unicode_form::line_in_other_form;
 
 /// What there is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum PatchTarget {
     Text(String),
     /// A file that can't be edited, and why.
     NotText(String),
@@ -24,7 +24,7 @@ pub enum Found {
 
 /// What shall be at a path when the patch is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileResult {
+pub struct PatchedFile {
     pub path: String,
     /// Nothing if the file is deleted.
     pub text: Option<String>,
@@ -33,12 +33,15 @@ pub struct FileResult {
     /// Whether there was a file before.
     pub was_there: bool,
     /// How tolerant the matches had to be.
-    pub rung: Rung,
+    pub rung: MatchRung,
 }
 
 /// What the patch makes of the files, each once, in the order in which it speaks of them. Nothing is written.
-pub fn apply_patch(patch: &Patch, find: impl FnMut(&str) -> Found) -> Result<Vec<FileResult>, PatchError> {
-    let mut desk = Desk { find, results: Vec::new(), places: HashMap::new() };
+pub fn apply_patch(
+    patch: &Patch,
+    find: impl FnMut(&str) -> PatchTarget,
+) -> Result<Vec<PatchedFile>, PatchError> {
+    let mut desk = PatchApplier { find, results: Vec::new(), places: HashMap::new() };
     for operation in &patch.operations {
         desk.apply(operation)?;
     }
@@ -48,20 +51,20 @@ pub fn apply_patch(patch: &Patch, find: impl FnMut(&str) -> Found) -> Result<Vec
 }
 
 /// The files as the operations so far have left them.
-struct Desk<F> {
+struct PatchApplier<F> {
     find: F,
-    results: Vec<FileResult>,
+    results: Vec<PatchedFile>,
     places: HashMap<String, usize>,
 }
 
-impl<F: FnMut(&str) -> Found> Desk<F> {
-    fn apply(&mut self, operation: &Operation) -> Result<(), PatchError> {
+impl<F: FnMut(&str) -> PatchTarget> PatchApplier<F> {
+    fn apply(&mut self, operation: &PatchOperation) -> Result<(), PatchError> {
         match operation {
-            Operation::Add { line, path, text } => {
+            PatchOperation::Add { line, path, text } => {
                 let was_there = self.is_file(path, *line)?;
-                self.put(path, Some((text.clone(), Rung::Exact)), None, was_there);
+                self.put(path, Some((text.clone(), MatchRung::Exact)), None, was_there);
             }
-            Operation::Delete { line, path, hunks } => {
+            PatchOperation::Delete { line, path, hunks } => {
                 if !self.is_file(path, *line)? {
                     return Err(PatchProblem::Missing(path.clone()).at(*line));
                 }
@@ -70,7 +73,7 @@ impl<F: FnMut(&str) -> Found> Desk<F> {
                 }
                 self.put(path, None, None, true);
             }
-            Operation::Update { line, path, moved_to, hunks } => {
+            PatchOperation::Update { line, path, moved_to, hunks } => {
                 let changed = change(path, &self.text(path, *line)?, hunks)?;
                 match moved_to.as_ref().filter(|to| plain_path(to) != plain_path(path)) {
                     Some(to) => {
@@ -90,7 +93,7 @@ impl<F: FnMut(&str) -> Found> Desk<F> {
     }
 
     /// What the patch has made of a path so far, if it spoke of it.
-    fn result(&self, path: &str) -> Option<&FileResult> {
+    fn result(&self, path: &str) -> Option<&PatchedFile> {
         self.places.get(path).and_then(|place| self.results.get(*place))
     }
 
@@ -103,36 +106,42 @@ impl<F: FnMut(&str) -> Found> Desk<F> {
         }
     }
 
-    fn look(&mut self, path: &str) -> Found {
+    fn look(&mut self, path: &str) -> PatchTarget {
         let path = plain_path(path);
         match self.result(&path) {
-            Some(FileResult { text: Some(text), .. }) => Found::Text(text.clone()),
-            Some(_) => Found::Missing,
+            Some(PatchedFile { text: Some(text), .. }) => PatchTarget::Text(text.clone()),
+            Some(_) => PatchTarget::Missing,
             None => (self.find)(&path),
         }
     }
 
     fn is_file(&mut self, path: &str, line: usize) -> Result<bool, PatchError> {
         match self.look(path) {
-            Found::Text(_) | Found::NotText(_) => Ok(true),
-            Found::Missing => Ok(false),
-            Found::Folder => Err(PatchProblem::Folder(path.to_owned()).at(line)),
+            PatchTarget::Text(_) | PatchTarget::NotText(_) => Ok(true),
+            PatchTarget::Missing => Ok(false),
+            PatchTarget::Folder => Err(PatchProblem::Folder(path.to_owned()).at(line)),
         }
     }
 
     fn text(&mut self, path: &str, line: usize) -> Result<String, PatchError> {
         let problem = match self.look(path) {
-            Found::Text(text) => return Ok(text),
-            Found::NotText(reason) => PatchProblem::NotText { path: path.to_owned(), reason },
-            Found::Folder => PatchProblem::Folder(path.to_owned()),
-            Found::Missing => PatchProblem::Missing(path.to_owned()),
+            PatchTarget::Text(text) => return Ok(text),
+            PatchTarget::NotText(reason) => PatchProblem::NotText { path: path.to_owned(), reason },
+            PatchTarget::Folder => PatchProblem::Folder(path.to_owned()),
+            PatchTarget::Missing => PatchProblem::Missing(path.to_owned()),
         };
         Err(problem.at(line))
     }
 
-    fn put(&mut self, path: &str, made: Option<(String, Rung)>, moved_from: Option<String>, was_there: bool) {
+    fn put(
+        &mut self,
+        path: &str,
+        made: Option<(String, MatchRung)>,
+        moved_from: Option<String>,
+        was_there: bool,
+    ) {
         let path = plain_path(path);
-        let (text, rung) = made.map_or((None, Rung::Exact), |(text, rung)| (Some(text), rung));
+        let (text, rung) = made.map_or((None, MatchRung::Exact), |(text, rung)| (Some(text), rung));
         let place = self.places.get(&path).copied();
         match place.and_then(|place| self.results.get_mut(place)) {
             Some(result) => {
@@ -142,7 +151,7 @@ impl<F: FnMut(&str) -> Found> Desk<F> {
             }
             None => {
                 self.places.insert(path.clone(), self.results.len());
-                self.results.push(FileResult { path, text, moved_from, was_there, rung });
+                self.results.push(PatchedFile { path, text, moved_from, was_there, rung });
             }
         }
     }
@@ -154,13 +163,14 @@ fn plain_path(path: &str) -> String {
 }
 
 /// How many places a hunk is looked for at.
-const PLACES: usize = 100;
+const MAX_HUNK_PLACES: usize = 100;
 /// How many places are shown.
-const SHOWN: usize = 10;
+const MAX_SHOWN_PLACES: usize = 10;
 
 /// The text with the hunks in it, and the most tolerant match that took.
-fn change(path: &str, text: &str, hunks: &[Hunk]) -> Result<(String, Rung), PatchError> {
-    let mut file = File { path, blocks: Blocks::new(text), placed: Vec::new(), cursor: 0, drift: 0 };
+fn change(path: &str, text: &str, hunks: &[PatchHunk]) -> Result<(String, MatchRung), PatchError> {
+    let mut file =
+        HunkPlacer { path, blocks: SearchableLines::new(text), placed: Vec::new(), cursor: 0, drift: 0 };
     for hunk in hunks {
         let placed = file.place(hunk)?;
         file.cursor = placed.start + placed.old_count();
@@ -168,45 +178,49 @@ fn change(path: &str, text: &str, hunks: &[Hunk]) -> Result<(String, Rung), Patc
     }
     file.placed.sort_by_key(|placed| placed.start);
     file.check_overlaps()?;
-    let rung = file.placed.iter().map(|placed| placed.fit.rung).max().unwrap_or(Rung::Exact);
+    let rung = file.placed.iter().map(|placed| placed.fit.rung).max().unwrap_or(MatchRung::Exact);
     Ok((file.write(main_ending(text)), rung))
 }
 
 /// A hunk with the line that it begins at, counted from 0.
-struct Placed<'a> {
-    hunk: &'a Hunk,
+struct PlacedHunk<'a> {
+    hunk: &'a PatchHunk,
     /// Its lines, without a blank one at the end that is not in the file.
     count: usize,
     start: usize,
-    fit: Fit,
+    fit: HunkFit,
 }
 
 /// How the lines of a hunk fit those that are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Fit {
-    rung: Rung,
-    shift: Shift,
-    mistyped: Mistyped,
+struct HunkFit {
+    rung: MatchRung,
+    shift: IndentShift,
+    mistyped: MistypedChars,
 }
 
-impl Fit {
-    fn exact() -> Fit {
-        Fit { rung: Rung::Exact, shift: Shift::None, mistyped: Mistyped::default() }
+impl HunkFit {
+    fn exact() -> HunkFit {
+        HunkFit { rung: MatchRung::Exact, shift: IndentShift::None, mistyped: MistypedChars::default() }
     }
 
     /// For lines that are alike.
-    fn between(old: &[&str], real: &[&str], likeness: Likeness) -> Option<Fit> {
+    fn between(old: &[&str], real: &[&str], likeness: LineMatchMode) -> Option<HunkFit> {
         let pairs = || old.iter().copied().zip(real.iter().copied());
         let rung = match likeness {
-            Likeness::Exact => return Some(Fit::exact()),
-            Likeness::Folded if pairs().all(|(old, real)| old.trim_end() == real.trim_end()) => {
-                Rung::TrailingSpace
+            LineMatchMode::Exact => return Some(HunkFit::exact()),
+            LineMatchMode::Folded if pairs().all(|(old, real)| old.trim_end() == real.trim_end()) => {
+                MatchRung::TrailingSpace
             }
-            Likeness::Folded => Rung::Unicode,
-            Likeness::Bare => Rung::Indentation,
+            LineMatchMode::Folded => MatchRung::Unicode,
+            LineMatchMode::IgnoreIndent => MatchRung::Indentation,
         };
-        let shift = if likeness == Likeness::Bare { Shift::between(old, real)? } else { Shift::None };
-        Some(Fit { rung, shift, mistyped: Mistyped::between(pairs()) })
+        let shift = if likeness == LineMatchMode::IgnoreIndent {
+            IndentShift::between(old, real)?
+        } else {
+            IndentShift::None
+        };
+        Some(HunkFit { rung, shift, mistyped: MistypedChars::between(pairs()) })
     }
 
     /// A new line as it must be here; nothing if nobody knows.
@@ -215,48 +229,48 @@ impl Fit {
     }
 }
 
-impl Placed<'_> {
+impl PlacedHunk<'_> {
     fn old_count(&self) -> usize {
-        self.hunk.lines.iter().take(self.count).filter(|line| line.mark != Mark::Add).count()
+        self.hunk.lines.iter().take(self.count).filter(|line| line.mark != HunkMark::Add).count()
     }
 }
 
-struct File<'a> {
+struct HunkPlacer<'a> {
     path: &'a str,
-    blocks: Blocks<'a>,
-    placed: Vec<Placed<'a>>,
+    blocks: SearchableLines<'a>,
+    placed: Vec<PlacedHunk<'a>>,
     /// Where the last hunk ends.
     cursor: usize,
     /// How far the last hunk stood from where it said.
     drift: isize,
 }
 
-impl<'a> File<'a> {
-    fn place(&mut self, hunk: &'a Hunk) -> Result<Placed<'a>, PatchError> {
+impl<'a> HunkPlacer<'a> {
+    fn place(&mut self, hunk: &'a PatchHunk) -> Result<PlacedHunk<'a>, PatchError> {
         let after_anchors = self.after_anchors(hunk)?;
         let old: Vec<&str> = hunk
             .lines
             .iter()
-            .filter(|line| line.mark != Mark::Add)
+            .filter(|line| line.mark != HunkMark::Add)
             .map(|line| line.content.as_str())
             .collect();
         let count = hunk.lines.len();
         if old.is_empty() {
             let start = self.place_of_addition(hunk, after_anchors)?;
-            return Ok(Placed { hunk, count, start, fit: Fit::exact() });
+            return Ok(PlacedHunk { hunk, count, start, fit: HunkFit::exact() });
         }
         if let Some((start, fit)) = self.find(hunk, &old, after_anchors)? {
-            return Ok(Placed { hunk, count, start, fit });
+            return Ok(PlacedHunk { hunk, count, start, fit });
         }
         // A blank line at the end of a hunk is often the patch's and not the file's.
         let ends_blank =
-            hunk.lines.last().is_some_and(|line| line.mark == Mark::Keep && line.content.is_empty());
+            hunk.lines.last().is_some_and(|line| line.mark == HunkMark::Keep && line.content.is_empty());
         if let [shorter @ .., _] = old.as_slice()
             && ends_blank
             && !shorter.is_empty()
             && let Some((start, fit)) = self.find(hunk, shorter, after_anchors)?
         {
-            return Ok(Placed { hunk, count: count - 1, start, fit });
+            return Ok(PlacedHunk { hunk, count: count - 1, start, fit });
         }
         let nearest = nearest(&self.blocks.lines, &old);
         let form = self.other_form(hunk);
@@ -265,23 +279,25 @@ impl<'a> File<'a> {
     }
 
     /// Whether the old lines are there in another Unicode form.
-    fn other_form(&self, hunk: &Hunk) -> Option<Hint> {
+    fn other_form(&self, hunk: &PatchHunk) -> Option<MismatchHint> {
         let lines = |lines: &mut dyn Iterator<Item = &str>| -> String {
             lines.flat_map(|line| [line, "\n"]).collect()
         };
-        let old = hunk.lines.iter().filter(|line| line.mark != Mark::Add);
+        let old = hunk.lines.iter().filter(|line| line.mark != HunkMark::Add);
         let old = lines(&mut old.map(|line| line.content.as_str()));
         let text = lines(&mut self.blocks.lines.iter().map(|line| line.content));
-        line_in_other_form(&text, &old).map(Hint::OtherForm)
+        line_in_other_form(&text, &old).map(MismatchHint::OtherForm)
     }
 
     /// The line after the anchors, if the hunk has any.
-    fn after_anchors(&self, hunk: &Hunk) -> Result<Option<usize>, PatchError> {
+    fn after_anchors(&self, hunk: &PatchHunk) -> Result<Option<usize>, PatchError> {
         let mut at = None;
         for anchor in &hunk.anchors {
             let from = at.unwrap_or(self.cursor);
             let find = |likeness| self.blocks.find(&[anchor], likeness, from, 1).first().copied();
-            let found = [Likeness::Exact, Likeness::Folded, Likeness::Bare].into_iter().find_map(find);
+            let found = [LineMatchMode::Exact, LineMatchMode::Folded, LineMatchMode::IgnoreIndent]
+                .into_iter()
+                .find_map(find);
             let Some(line) = found else {
                 let nearest = nearest(&self.blocks.lines, &[anchor]);
                 let anchor = super::patch::quote(anchor);
@@ -295,7 +311,7 @@ impl<'a> File<'a> {
     }
 
     /// Where lines go that come with none around them: after the line that is named or numbered, or to the end.
-    fn place_of_addition(&self, hunk: &Hunk, after_anchors: Option<usize>) -> Result<usize, PatchError> {
+    fn place_of_addition(&self, hunk: &PatchHunk, after_anchors: Option<usize>) -> Result<usize, PatchError> {
         let end = self.blocks.lines.len();
         let start = match (hunk.is_at_end, after_anchors, hunk.number) {
             (true, _, _) => end,
@@ -304,7 +320,7 @@ impl<'a> File<'a> {
             _ => end,
         };
         if start > end {
-            let nearest = shown(&self.blocks.lines, end.saturating_sub(SHOWN), SHOWN);
+            let nearest = shown(&self.blocks.lines, end.saturating_sub(MAX_SHOWN_PLACES), MAX_SHOWN_PLACES);
             let problem =
                 PatchProblem::NoMatch { path: self.path.to_owned(), is_at_end: false, form: None, nearest };
             return Err(problem.at(hunk.line));
@@ -314,17 +330,19 @@ impl<'a> File<'a> {
 
     fn find(
         &mut self,
-        hunk: &Hunk,
+        hunk: &PatchHunk,
         old: &[&str],
         anchored: Option<usize>,
-    ) -> Result<Option<(usize, Fit)>, PatchError> {
-        for likeness in [Likeness::Exact, Likeness::Folded, Likeness::Bare] {
-            if likeness == Likeness::Bare && !has_letters(&old.concat(), RECOGNISABLE) {
+    ) -> Result<Option<(usize, HunkFit)>, PatchError> {
+        for likeness in [LineMatchMode::Exact, LineMatchMode::Folded, LineMatchMode::IgnoreIndent] {
+            if likeness == LineMatchMode::IgnoreIndent
+                && !has_letters(&old.concat(), MIN_RECOGNIZABLE_LETTERS)
+            {
                 continue;
             }
             let Some(start) = self.choose(hunk, old, anchored, likeness)? else { continue };
-            let fit = Fit::between(old, &self.blocks.contents(start, old.len()), likeness);
-            let holds = |fit: &Fit| hunk.lines.iter().all(|line| fit.line(&line.content).is_some());
+            let fit = HunkFit::between(old, &self.blocks.contents(start, old.len()), likeness);
+            let holds = |fit: &HunkFit| hunk.lines.iter().all(|line| fit.line(&line.content).is_some());
             if let Some(fit) = fit.filter(holds) {
                 return Ok(Some((start, fit)));
             }
@@ -335,10 +353,10 @@ impl<'a> File<'a> {
     /// The place that a hunk means, of all that look like it.
     fn choose(
         &mut self,
-        hunk: &Hunk,
+        hunk: &PatchHunk,
         old: &[&str],
         anchored: Option<usize>,
-        likeness: Likeness,
+        likeness: LineMatchMode,
     ) -> Result<Option<usize>, PatchError> {
         let end = self.blocks.lines.len();
         if hunk.is_at_end {
@@ -352,13 +370,13 @@ impl<'a> File<'a> {
             let first = |from: usize| self.blocks.find(old, likeness, from, 1).first().copied();
             // Some repeat the anchor as the first line of the hunk.
             let repeated = || first(after - 1).filter(|start| *start == after - 1);
-            if likeness != Likeness::Bare {
+            if likeness != LineMatchMode::IgnoreIndent {
                 return Ok(first(after).or_else(repeated));
             }
         }
-        let from = self.blocks.find(old, likeness, anchored.unwrap_or(self.cursor), SHOWN);
+        let from = self.blocks.find(old, likeness, anchored.unwrap_or(self.cursor), MAX_SHOWN_PLACES);
         let places = if from.is_empty() {
-            self.free(&self.blocks.find(old, likeness, 0, PLACES), old.len())
+            self.free(&self.blocks.find(old, likeness, 0, MAX_HUNK_PLACES), old.len())
         } else {
             from
         };
@@ -369,15 +387,18 @@ impl<'a> File<'a> {
                 Ok(Some(*start))
             }
             _ => {
-                let places: Vec<Near> =
-                    places.iter().take(SHOWN).flat_map(|line| shown(&self.blocks.lines, *line, 1)).collect();
+                let places: Vec<NearestLine> = places
+                    .iter()
+                    .take(MAX_SHOWN_PLACES)
+                    .flat_map(|line| shown(&self.blocks.lines, *line, 1))
+                    .collect();
                 Err(PatchProblem::Ambiguous { path: self.path.to_owned(), places }.at(hunk.line))
             }
         }
     }
 
     /// The place that the hunk's number means, as it is or moved like the last hunk.
-    fn at_number(&self, hunk: &Hunk, old: &[&str], likeness: Likeness) -> Option<usize> {
+    fn at_number(&self, hunk: &PatchHunk, old: &[&str], likeness: LineMatchMode) -> Option<usize> {
         let said = hunk.number?.checked_sub(1)?;
         let places = [Some(said), said.checked_add_signed(self.drift)];
         places.into_iter().flatten().find(|start| {
@@ -385,7 +406,7 @@ impl<'a> File<'a> {
         })
     }
 
-    fn note_drift(&mut self, hunk: &Hunk, start: usize) {
+    fn note_drift(&mut self, hunk: &PatchHunk, start: usize) {
         let said = hunk.number.and_then(|number| number.checked_sub(1)).unwrap_or(start);
         self.drift = start.checked_signed_diff(said).unwrap_or_default();
     }
@@ -411,23 +432,23 @@ impl<'a> File<'a> {
     }
 
     fn write(&self, ending: &str) -> String {
-        let mut sheet = Sheet::new(ending);
+        let mut sheet = FileTextBuilder::new(ending);
         let mut cursor = 0;
         for placed in &self.placed {
             self.copy(&mut sheet, cursor, placed.start);
             cursor = placed.start;
             for line in placed.hunk.lines.iter().take(placed.count) {
                 match line.mark {
-                    Mark::Add => {
+                    HunkMark::Add => {
                         let content = placed.fit.line(&line.content).unwrap_or_else(|| line.content.clone());
                         let near = || self.blocks.ending_near(cursor).unwrap_or(ending);
                         sheet.push(&content, line.ending.unwrap_or_else(near));
                     }
-                    Mark::Keep => {
+                    HunkMark::Keep => {
                         self.copy(&mut sheet, cursor, cursor + 1);
                         cursor += 1;
                     }
-                    Mark::Remove => cursor += 1,
+                    HunkMark::Remove => cursor += 1,
                 }
             }
         }
@@ -435,7 +456,7 @@ impl<'a> File<'a> {
         sheet.into_text()
     }
 
-    fn copy(&self, sheet: &mut Sheet<'_>, from: usize, to: usize) {
+    fn copy(&self, sheet: &mut FileTextBuilder<'_>, from: usize, to: usize) {
         for line in self.blocks.lines.iter().take(to).skip(from) {
             sheet.push(line.content, line.ending);
         }

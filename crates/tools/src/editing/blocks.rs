@@ -3,35 +3,35 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-use helve_workspace::{Line, lines};
+use helve_workspace::{FileLine, lines};
 
-use super::shift::INDENT;
-use super::squeeze::plain;
+use super::normalize::plain;
+use super::shift::INDENT_CHARS;
 
 /// How much two lines may differ and still be taken for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Likeness {
+pub(super) enum LineMatchMode {
     /// Only in how they end.
     Exact,
     /// In space at the end and typographic letters.
     Folded,
     /// In that and in indentation.
-    Bare,
+    IgnoreIndent,
 }
 
-impl Likeness {
+impl LineMatchMode {
     /// What is the same in all lines that are alike.
     pub(super) fn key(self, line: &str) -> Cow<'_, str> {
         match self {
-            Likeness::Exact => Cow::Borrowed(line),
-            Likeness::Folded => fold(line.trim_end()),
-            Likeness::Bare => fold(line.trim_end().trim_start_matches(INDENT)),
+            LineMatchMode::Exact => Cow::Borrowed(line),
+            LineMatchMode::Folded => fold(line.trim_end()),
+            LineMatchMode::IgnoreIndent => fold(line.trim_end().trim_start_matches(INDENT_CHARS)),
         }
     }
 }
 
 /// How many letters and digits a text must have to be recognised at another depth: a lone `}` could be any.
-pub(super) const RECOGNISABLE: usize = 3;
+pub(super) const MIN_RECOGNIZABLE_LETTERS: usize = 3;
 
 /// Whether a text has that many letters and digits.
 pub(super) fn has_letters(text: &str, count: usize) -> bool {
@@ -43,21 +43,21 @@ fn fold(line: &str) -> Cow<'_, str> {
 }
 
 /// A text as lines that can be searched.
-pub(super) struct Blocks<'a> {
-    pub(super) lines: Vec<Line<'a>>,
-    indexes: [OnceCell<Index>; 3],
+pub(super) struct SearchableLines<'a> {
+    pub(super) lines: Vec<FileLine<'a>>,
+    indexes: [OnceCell<LineKeyIndex>; 3],
 }
 
 /// The keys of all lines in one string, so that the standard library's search, which is linear, finds blocks of them.
-struct Index {
+struct LineKeyIndex {
     keys: String,
     /// Where the key of each line begins.
     starts: Vec<usize>,
 }
 
-impl Index {
-    fn new(lines: &[Line<'_>], likeness: Likeness) -> Index {
-        let mut index = Index { keys: "\n".to_owned(), starts: Vec::with_capacity(lines.len()) };
+impl LineKeyIndex {
+    fn new(lines: &[FileLine<'_>], likeness: LineMatchMode) -> LineKeyIndex {
+        let mut index = LineKeyIndex { keys: "\n".to_owned(), starts: Vec::with_capacity(lines.len()) };
         for line in lines {
             index.starts.push(index.keys.len());
             index.keys.push_str(&likeness.key(line.content));
@@ -67,20 +67,26 @@ impl Index {
     }
 }
 
-impl<'a> Blocks<'a> {
-    pub(super) fn new(text: &'a str) -> Blocks<'a> {
-        Blocks { lines: lines(text).collect(), indexes: Default::default() }
+impl<'a> SearchableLines<'a> {
+    pub(super) fn new(text: &'a str) -> SearchableLines<'a> {
+        SearchableLines { lines: lines(text).collect(), indexes: Default::default() }
     }
 
     /// Which lines such blocks begin at, from a line on; no more than `limit`.
-    pub(super) fn find(&self, block: &[&str], likeness: Likeness, from: usize, limit: usize) -> Vec<usize> {
+    pub(super) fn find(
+        &self,
+        block: &[&str],
+        likeness: LineMatchMode,
+        from: usize,
+        limit: usize,
+    ) -> Vec<usize> {
         let [exact, folded, bare] = &self.indexes;
         let cell = match likeness {
-            Likeness::Exact => exact,
-            Likeness::Folded => folded,
-            Likeness::Bare => bare,
+            LineMatchMode::Exact => exact,
+            LineMatchMode::Folded => folded,
+            LineMatchMode::IgnoreIndent => bare,
         };
-        let index = cell.get_or_init(|| Index::new(&self.lines, likeness));
+        let index = cell.get_or_init(|| LineKeyIndex::new(&self.lines, likeness));
         let mut wanted = "\n".to_owned();
         for line in block {
             wanted.push_str(&likeness.key(line));
@@ -119,19 +125,19 @@ mod tests {
 
     #[test]
     fn blocks_are_found_by_whole_lines() {
-        let blocks = Blocks::new("ab\nb\r\nab\nb\n  “b”  ");
-        assert_eq!(blocks.find(&["b"], Likeness::Exact, 0, 9), [1, 3]);
-        assert_eq!(blocks.find(&["b"], Likeness::Exact, 2, 9), [3]);
-        assert_eq!(blocks.find(&["ab", "b"], Likeness::Exact, 0, 9), [0, 2]);
-        assert_eq!(blocks.find(&["ab", "b"], Likeness::Exact, 0, 1), [0]);
-        assert_eq!(blocks.find(&["  \"b\""], Likeness::Folded, 0, 9), [4]);
-        assert_eq!(blocks.find(&["b", "\t\"b\""], Likeness::Bare, 0, 9), [3]);
-        assert_eq!(blocks.find(&["b", "c"], Likeness::Bare, 0, 9), [] as [usize; 0]);
+        let blocks = SearchableLines::new("ab\nb\r\nab\nb\n  “b”  ");
+        assert_eq!(blocks.find(&["b"], LineMatchMode::Exact, 0, 9), [1, 3]);
+        assert_eq!(blocks.find(&["b"], LineMatchMode::Exact, 2, 9), [3]);
+        assert_eq!(blocks.find(&["ab", "b"], LineMatchMode::Exact, 0, 9), [0, 2]);
+        assert_eq!(blocks.find(&["ab", "b"], LineMatchMode::Exact, 0, 1), [0]);
+        assert_eq!(blocks.find(&["  \"b\""], LineMatchMode::Folded, 0, 9), [4]);
+        assert_eq!(blocks.find(&["b", "\t\"b\""], LineMatchMode::IgnoreIndent, 0, 9), [3]);
+        assert_eq!(blocks.find(&["b", "c"], LineMatchMode::IgnoreIndent, 0, 9), [] as [usize; 0]);
     }
 
     #[test]
     fn blocks_may_overlap() {
-        let blocks = Blocks::new("x\nx\nx\n");
-        assert_eq!(blocks.find(&["x", "x"], Likeness::Exact, 0, 9), [0, 1]);
+        let blocks = SearchableLines::new("x\nx\nx\n");
+        assert_eq!(blocks.find(&["x", "x"], LineMatchMode::Exact, 0, 9), [0, 1]);
     }
 }

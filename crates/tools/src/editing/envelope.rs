@@ -3,23 +3,26 @@
 use std::ops::Range;
 
 use super::patch::{
-    Hunk, HunkLine, Lines, Mark, Operation, PatchError, PatchProblem, hunk_header, is_unseen, quote,
+    HunkLine, HunkMark, PatchError, PatchHunk, PatchLines, PatchOperation, PatchProblem, hunk_header,
+    is_unseen, quote,
 };
 
-const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
-const ADD: &str = "*** Add File:";
-const DELETE: &str = "*** Delete File:";
-const UPDATE: &str = "*** Update File:";
-const MOVE: &str = "*** Move to:";
+const BEGIN_PATCH: &str = "*** Begin Patch";
+const END_PATCH: &str = "*** End Patch";
+const ADD_FILE: &str = "*** Add File:";
+const DELETE_FILE: &str = "*** Delete File:";
+const UPDATE_FILE: &str = "*** Update File:";
+const MOVE_TO: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
 /// The lines between the beginning and the end; nothing if this is no envelope. A fence or a here-document around it is
 /// left aside.
-pub(super) fn bounds(lines: &Lines<'_>) -> Result<Option<Range<usize>>, PatchError> {
+pub(super) fn bounds(lines: &PatchLines<'_>) -> Result<Option<Range<usize>>, PatchError> {
     let is_wrapping = |line: &str| line.is_empty() || line.starts_with("```") || line.contains("<<");
     let said = (0..lines.len()).filter_map(|at| Some((at, bare(lines.get(at)?))));
-    let Some((begin, BEGIN)) = said.clone().find(|(_, line)| !is_wrapping(line)) else { return Ok(None) };
+    let Some((begin, BEGIN_PATCH)) = said.clone().find(|(_, line)| !is_wrapping(line)) else {
+        return Ok(None);
+    };
     let goes_elsewhere =
         |line: &str| line.split([';', '&', '(']).any(|part| part.trim_start().starts_with("cd "));
     if let Some((at, _)) = said.clone().take(begin).find(|(_, line)| goes_elsewhere(line)) {
@@ -28,8 +31,10 @@ pub(super) fn bounds(lines: &Lines<'_>) -> Result<Option<Range<usize>>, PatchErr
     let is_word = |line: &str| !line.is_empty() && line.chars().all(char::is_alphanumeric);
     let mut last = said.rev().filter(|(_, line)| !line.is_empty() && !line.starts_with("```"));
     let end = match last.next() {
-        Some((at, END)) => Some(at),
-        Some((_, line)) if is_word(line) => last.next().filter(|(_, line)| *line == END).map(|(at, _)| at),
+        Some((at, END_PATCH)) => Some(at),
+        Some((_, line)) if is_word(line) => {
+            last.next().filter(|(_, line)| *line == END_PATCH).map(|(at, _)| at)
+        }
         _ => None,
     };
     match end {
@@ -43,8 +48,8 @@ fn bare(line: &str) -> &str {
     line.trim_matches(|letter: char| letter.is_whitespace() || is_unseen(letter))
 }
 
-pub(super) fn parse(lines: &Lines<'_>, bounds: Range<usize>) -> Result<Vec<Operation>, PatchError> {
-    let mut reader = Reader { lines, at: bounds.start, end: bounds.end };
+pub(super) fn parse(lines: &PatchLines<'_>, bounds: Range<usize>) -> Result<Vec<PatchOperation>, PatchError> {
+    let mut reader = EnvelopeReader { lines, at: bounds.start, end: bounds.end };
     let mut operations = Vec::new();
     reader.skip_blank();
     while let Some(line) = reader.peek() {
@@ -54,13 +59,13 @@ pub(super) fn parse(lines: &Lines<'_>, bounds: Range<usize>) -> Result<Vec<Opera
     Ok(operations)
 }
 
-struct Reader<'a, 'b> {
-    lines: &'b Lines<'a>,
+struct EnvelopeReader<'a, 'b> {
+    lines: &'b PatchLines<'a>,
     at: usize,
     end: usize,
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> EnvelopeReader<'a, '_> {
     fn peek(&self) -> Option<&'a str> {
         (self.at < self.end).then(|| self.lines.get(self.at)).flatten()
     }
@@ -76,20 +81,20 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn operation(&mut self, header: &str) -> Result<Operation, PatchError> {
+    fn operation(&mut self, header: &str) -> Result<PatchOperation, PatchError> {
         let line = self.number();
         let path = |rest: &str| match rest.trim() {
             "" => Err(PatchProblem::NoPath.at(line)),
             path => Ok(path.to_owned()),
         };
         self.at += 1;
-        if let Some(rest) = header.strip_prefix(ADD) {
-            Ok(Operation::Add { line, path: path(rest)?, text: self.added()? })
-        } else if let Some(rest) = header.strip_prefix(DELETE) {
-            Ok(Operation::Delete { line, path: path(rest)?, hunks: Vec::new() })
-        } else if let Some(rest) = header.strip_prefix(UPDATE) {
+        if let Some(rest) = header.strip_prefix(ADD_FILE) {
+            Ok(PatchOperation::Add { line, path: path(rest)?, text: self.added()? })
+        } else if let Some(rest) = header.strip_prefix(DELETE_FILE) {
+            Ok(PatchOperation::Delete { line, path: path(rest)?, hunks: Vec::new() })
+        } else if let Some(rest) = header.strip_prefix(UPDATE_FILE) {
             self.update(line, path(rest)?)
-        } else if header == END {
+        } else if header == END_PATCH {
             Err(PatchProblem::AfterEnd.at(line))
         } else {
             Err(PatchProblem::UnknownHeader(quote(header)).at(line))
@@ -114,9 +119,9 @@ impl<'a> Reader<'a, '_> {
         Ok(text)
     }
 
-    fn update(&mut self, line: usize, path: String) -> Result<Operation, PatchError> {
+    fn update(&mut self, line: usize, path: String) -> Result<PatchOperation, PatchError> {
         let mut moved_to = None;
-        if let Some(rest) = self.peek().and_then(|line| line.trim().strip_prefix(MOVE)) {
+        if let Some(rest) = self.peek().and_then(|line| line.trim().strip_prefix(MOVE_TO)) {
             if rest.trim().is_empty() {
                 return Err(PatchProblem::NoPath.at(self.number()));
             }
@@ -130,15 +135,15 @@ impl<'a> Reader<'a, '_> {
         if hunks.is_empty() && moved_to.is_none() {
             return Err(PatchProblem::NoHunks(path).at(line));
         }
-        Ok(Operation::Update { line, path, moved_to, hunks })
+        Ok(PatchOperation::Update { line, path, moved_to, hunks })
     }
 
-    fn hunk(&mut self) -> Result<Option<Hunk>, PatchError> {
+    fn hunk(&mut self) -> Result<Option<PatchHunk>, PatchError> {
         self.skip_to_hunk();
         if self.peek().is_none_or(is_header) {
             return Ok(None);
         }
-        let mut hunk = Hunk { line: self.number(), ..Hunk::default() };
+        let mut hunk = PatchHunk { line: self.number(), ..PatchHunk::default() };
         let mut old = None;
         while let Some(header) = self.peek().and_then(hunk_header) {
             hunk.anchors.extend(header.anchor.map(str::to_owned));
@@ -193,6 +198,6 @@ fn is_header(line: &str) -> bool {
 
 impl HunkLine {
     fn is_blank_context(&self) -> bool {
-        self.mark == Mark::Keep && self.content.is_empty()
+        self.mark == HunkMark::Keep && self.content.is_empty()
     }
 }

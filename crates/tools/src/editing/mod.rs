@@ -8,17 +8,21 @@
 mod apply;
 mod blocks;
 mod envelope;
-pub(crate) mod form;
 mod nearest;
+mod normalize;
 mod patch;
 mod rebuild;
 mod replace;
 mod shift;
 mod similarity;
-mod squeeze;
+pub(crate) mod unicode_form;
 mod unified;
 
-pub use apply::{FileResult, Found, apply_patch};
-pub use nearest::Near;
-pub use patch::{Hunk, HunkLine, Mark, Operation, Patch, PatchError, PatchProblem, parse_patch};
-pub use replace::{Applied, Edit, Hint, Refusal, Refused, Replaced, Rung, replace};
+pub use apply::{PatchTarget, PatchedFile, apply_patch};
+pub use nearest::NearestLine;
+pub use patch::{
+    HunkLine, HunkMark, Patch, PatchError, PatchHunk, PatchOperation, PatchProblem, parse_patch,
+};
+pub use replace::{
+    AppliedEdit, EditError, EditProblem, EditedText, MatchRung, MismatchHint, TextReplacement, replace,
+};

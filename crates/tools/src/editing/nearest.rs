@@ -3,60 +3,63 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use helve_workspace::Line;
+use helve_workspace::FileLine;
 
-use super::similarity::Similarity;
+use super::similarity::LineSimilarity;
 
 /// A line that is really there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Near {
+pub struct NearestLine {
     /// Counted from 1.
     pub line: usize,
     pub text: String,
 }
 
-impl fmt::Display for Near {
+impl fmt::Display for NearestLine {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:>6}\t{}", self.line, self.text)
     }
 }
 
 /// What is shown at most.
-const SHOWN: usize = 12;
-const LETTERS: usize = 200;
+const MAX_NEAREST_LINES: usize = 12;
+const MAX_NEAREST_LINE_CHARS: usize = 200;
 /// How many of the wanted lines are looked for.
-const WANTED: usize = 400;
+const MAX_WANTED_LINES: usize = 400;
 /// A line that is there more often says little about where we are.
-const COMMON: usize = 32;
+const MAX_LINE_REPEATS: usize = 32;
 /// How many lines are compared letter by letter.
-const COMPARED: usize = 24;
+const MAX_COMPARED_LINES: usize = 24;
 /// What is less alike is not worth showing.
-const ALIKE: usize = 50;
+const MIN_SIMILARITY_PERCENT: usize = 50;
 
 /// The lines that come nearest, a dozen at most; none if nothing is like them.
-pub(super) fn nearest(lines: &[Line<'_>], wanted: &[&str]) -> Vec<Near> {
-    let wanted: Vec<&str> = wanted.iter().take(WANTED).map(|line| line.trim()).collect();
+pub(super) fn nearest(lines: &[FileLine<'_>], wanted: &[&str]) -> Vec<NearestLine> {
+    let wanted: Vec<&str> = wanted.iter().take(MAX_WANTED_LINES).map(|line| line.trim()).collect();
     let first = by_equal_lines(lines, &wanted).or_else(|| by_words(lines, &wanted));
     let Some(first) = first else { return Vec::new() };
-    shown(lines, first, wanted.len().saturating_add(2).clamp(5, SHOWN))
+    shown(lines, first, wanted.len().saturating_add(2).clamp(5, MAX_NEAREST_LINES))
 }
 
 /// Some lines as they are shown.
-pub(super) fn shown(lines: &[Line<'_>], from: usize, count: usize) -> Vec<Near> {
+pub(super) fn shown(lines: &[FileLine<'_>], from: usize, count: usize) -> Vec<NearestLine> {
     let lines = lines.iter().enumerate().skip(from).take(count);
     lines
-        .map(|(at, line)| Near { line: at + 1, text: line.content.chars().take(LETTERS).collect() })
+        .map(|(at, line)| NearestLine {
+            line: at + 1,
+            text: line.content.chars().take(MAX_NEAREST_LINE_CHARS).collect(),
+        })
         .collect()
 }
 
 /// Lines that are equal but for space at both ends vote for where the block would begin. The answer is a little before the
 /// first line that differs.
-fn by_equal_lines(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
+fn by_equal_lines(lines: &[FileLine<'_>], wanted: &[&str]) -> Option<usize> {
     let mut places: HashMap<&str, Vec<usize>> =
         wanted.iter().filter(|line| !line.is_empty()).map(|line| (*line, Vec::new())).collect();
     for (at, line) in lines.iter().enumerate() {
         if let Some(places) = places.get_mut(line.content.trim())
-            && places.len() <= COMMON
+            && places.len() <= MAX_LINE_REPEATS
         {
             places.push(at);
         }
@@ -64,7 +67,9 @@ fn by_equal_lines(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
     // A block may begin before the file does, so all beginnings are counted from a block's length before it.
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (index, line) in wanted.iter().enumerate() {
-        let Some(places) = places.get(line).filter(|places| places.len() <= COMMON) else { continue };
+        let Some(places) = places.get(line).filter(|places| places.len() <= MAX_LINE_REPEATS) else {
+            continue;
+        };
         for at in places {
             *votes.entry(at + wanted.len() - index).or_default() += line.len().min(40);
         }
@@ -80,10 +85,10 @@ fn by_equal_lines(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
 }
 
 /// The line that shares most words with the longest of the wanted ones.
-fn by_words(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
+fn by_words(lines: &[FileLine<'_>], wanted: &[&str]) -> Option<usize> {
     let longest = wanted.iter().max_by_key(|line| line.len())?;
     let words: HashSet<&str> = words(longest).collect();
-    let shared = |line: &Line<'_>| self::words(line.content).filter(|word| words.contains(word)).count();
+    let shared = |line: &FileLine<'_>| self::words(line.content).filter(|word| words.contains(word)).count();
     let mut ranked: Vec<(usize, usize)> = lines
         .iter()
         .enumerate()
@@ -91,11 +96,12 @@ fn by_words(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
         .filter(|(shared, _)| *shared > 0)
         .collect();
     ranked.sort_unstable_by_key(|(shared, at)| (std::cmp::Reverse(*shared), *at));
-    let alike =
-        |at: usize| lines.get(at).map_or(0, |line| Similarity::of(line.content.trim(), longest).percent());
-    let compared = ranked.into_iter().take(COMPARED).map(|(_, at)| (alike(at), at));
+    let alike = |at: usize| {
+        lines.get(at).map_or(0, |line| LineSimilarity::of(line.content.trim(), longest).percent())
+    };
+    let compared = ranked.into_iter().take(MAX_COMPARED_LINES).map(|(_, at)| (alike(at), at));
     let best = compared
-        .filter(|(alike, _)| *alike >= ALIKE)
+        .filter(|(alike, _)| *alike >= MIN_SIMILARITY_PERCENT)
         .max_by_key(|(alike, at)| (*alike, std::cmp::Reverse(*at)));
     best.map(|(_, at)| at.saturating_sub(2))
 }
@@ -132,9 +138,9 @@ mod tests {
     fn what_is_shown_is_bounded() {
         let text = format!("{}\n", "long ".repeat(1_000)).repeat(50);
         let wanted = "long ".repeat(999);
-        let lines: Vec<Line<'_>> = lines(&text).collect();
+        let lines: Vec<FileLine<'_>> = lines(&text).collect();
         let shown = nearest(&lines, &[wanted.as_str(); 60]);
-        assert_eq!(shown.len(), SHOWN);
-        assert!(shown.iter().all(|near| near.text.len() <= LETTERS));
+        assert_eq!(shown.len(), MAX_NEAREST_LINES);
+        assert!(shown.iter().all(|near| near.text.len() <= MAX_NEAREST_LINE_CHARS));
     }
 }

@@ -2,19 +2,19 @@
 
 use thiserror::Error;
 
-use super::nearest::Near;
-use super::replace::Hint;
+use super::nearest::NearestLine;
+use super::replace::MismatchHint;
 use super::{envelope, unified};
 
 /// Changes to files, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    pub operations: Vec<Operation>,
+    pub operations: Vec<PatchOperation>,
 }
 
 /// What shall happen to a file. `line` is where the patch says so, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum PatchOperation {
     Add {
         line: usize,
         path: String,
@@ -24,19 +24,19 @@ pub enum Operation {
     Delete {
         line: usize,
         path: String,
-        hunks: Vec<Hunk>,
+        hunks: Vec<PatchHunk>,
     },
     Update {
         line: usize,
         path: String,
         moved_to: Option<String>,
-        hunks: Vec<Hunk>,
+        hunks: Vec<PatchHunk>,
     },
 }
 
 /// Lines that are replaced together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hunk {
+pub struct PatchHunk {
     /// Where it stands in the patch, counted from 1.
     pub line: usize,
     /// Lines that stand before it in the file, one after the other, not necessarily next to it.
@@ -50,14 +50,14 @@ pub struct Hunk {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HunkLine {
-    pub mark: Mark,
+    pub mark: HunkMark,
     pub content: String,
     /// How it ends, where the patch says it. Otherwise it ends as its neighbours do.
     pub ending: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum HunkMark {
     Keep,
     Remove,
     Add,
@@ -75,7 +75,7 @@ pub struct PatchError {
 /// What is wrong with a patch, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchProblem {
-    #[error("it is larger than {} MiB", MAX_BYTES >> 20)]
+    #[error("it is larger than {} MiB", MAX_PATCH_BYTES >> 20)]
     TooLarge,
     #[error(
         "it begins neither with `*** Begin Patch` nor as a unified diff with `--- a/path` and `+++ b/path`"
@@ -124,35 +124,35 @@ pub enum PatchProblem {
     #[error("{path} can't be edited: {reason}")]
     NotText { path: String, reason: String },
     #[error("{path} has no line `{anchor}` after line {after}.{}", nearest_words(.nearest))]
-    NoAnchor { path: String, anchor: String, after: usize, nearest: Vec<Near> },
-    #[error("{path} does not have the lines that this hunk keeps and removes{}.{}{}", if *.is_at_end { " at its end" } else { "" }, .form.map(Hint::words).unwrap_or_default(), nearest_words(.nearest))]
-    NoMatch { path: String, is_at_end: bool, form: Option<Hint>, nearest: Vec<Near> },
+    NoAnchor { path: String, anchor: String, after: usize, nearest: Vec<NearestLine> },
+    #[error("{path} does not have the lines that this hunk keeps and removes{}.{}{}", if *.is_at_end { " at its end" } else { "" }, .form.map(MismatchHint::words).unwrap_or_default(), nearest_words(.nearest))]
+    NoMatch { path: String, is_at_end: bool, form: Option<MismatchHint>, nearest: Vec<NearestLine> },
     #[error("{path} has the lines of this hunk more than once. Add lines around them, or an `@@ line before it`. They are at:{}", listed(.places))]
-    Ambiguous { path: String, places: Vec<Near> },
+    Ambiguous { path: String, places: Vec<NearestLine> },
     #[error("{0} has other lines than those that the patch deletes")]
     NotAllDeleted(String),
     #[error("this hunk changes lines of {0} that another hunk changes")]
     Overlap(String),
 }
 
-fn listed(lines: &[Near]) -> String {
+fn listed(lines: &[NearestLine]) -> String {
     lines.iter().map(|near| format!("\n{near}")).collect()
 }
 
-fn nearest_words(lines: &[Near]) -> String {
+fn nearest_words(lines: &[NearestLine]) -> String {
     if lines.is_empty() { String::new() } else { format!(" The nearest lines are:{}", listed(lines)) }
 }
 
-const MAX_BYTES: usize = 16 << 20;
+const MAX_PATCH_BYTES: usize = 16 << 20;
 /// How much of a line is quoted.
-const QUOTED: usize = 120;
+const MAX_QUOTED_CHARS: usize = 120;
 
 /// Understands a patch.
 pub fn parse_patch(text: &str) -> Result<Patch, PatchError> {
-    if text.len() > MAX_BYTES {
+    if text.len() > MAX_PATCH_BYTES {
         return Err(PatchProblem::TooLarge.at(1));
     }
-    let lines = Lines::new(text);
+    let lines = PatchLines::new(text);
     let operations = match envelope::bounds(&lines)? {
         Some(bounds) => envelope::parse(&lines, bounds)?,
         None => unified::parse(&lines)?,
@@ -172,7 +172,7 @@ impl PatchProblem {
 /// As much of a line as an error shows.
 pub(super) fn quote(line: &str) -> String {
     let mut quoted = String::new();
-    for letter in line.chars().take(QUOTED) {
+    for letter in line.chars().take(MAX_QUOTED_CHARS) {
         if is_unseen(letter) { quoted.extend(letter.escape_unicode()) } else { quoted.push(letter) }
     }
     quoted
@@ -190,16 +190,19 @@ pub(super) fn is_unseen(letter: char) -> bool {
 }
 
 /// The lines of a patch.
-pub(super) struct Lines<'a> {
-    lines: Vec<helve_workspace::Line<'a>>,
+pub(super) struct PatchLines<'a> {
+    lines: Vec<helve_workspace::FileLine<'a>>,
     /// Whether its line endings are those of the files. If all are the same they are those of whoever sent it.
     says_endings: bool,
 }
 
-impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Lines<'a> {
+impl<'a> PatchLines<'a> {
+    fn new(text: &'a str) -> PatchLines<'a> {
         let lines = helve_workspace::lines(text).collect();
-        Lines { lines, says_endings: helve_workspace::Endings::of(text) == helve_workspace::Endings::Mixed }
+        PatchLines {
+            lines,
+            says_endings: helve_workspace::LineEndings::of(text) == helve_workspace::LineEndings::Mixed,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -229,10 +232,10 @@ impl<'a> Lines<'a> {
     pub(super) fn in_hunk(&self, at: usize) -> Option<HunkLine> {
         let line = self.get(at)?;
         let (mark, content) = match line.chars().next() {
-            None => (Mark::Keep, line),
-            Some(' ') => (Mark::Keep, line.strip_prefix(' ')?),
-            Some('-') => (Mark::Remove, line.strip_prefix('-')?),
-            Some('+') => (Mark::Add, line.strip_prefix('+')?),
+            None => (HunkMark::Keep, line),
+            Some(' ') => (HunkMark::Keep, line.strip_prefix(' ')?),
+            Some('-') => (HunkMark::Remove, line.strip_prefix('-')?),
+            Some('+') => (HunkMark::Add, line.strip_prefix('+')?),
             Some(_) => return None,
         };
         Some(HunkLine { mark, content: content.to_owned(), ending: self.ending(at) })
@@ -248,10 +251,10 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Hunk {
+impl PatchHunk {
     /// Whether it says of itself that it has old lines, and has none: nobody knows where it belongs.
-    pub(super) fn is_torn(&self, header: Option<Counted>) -> bool {
-        let has_old = self.lines.iter().any(|line| line.mark != Mark::Add);
+    pub(super) fn is_torn(&self, header: Option<HunkRange>) -> bool {
+        let has_old = self.lines.iter().any(|line| line.mark != HunkMark::Add);
         !has_old && header.is_some_and(|old| old.count > 0)
     }
 }
@@ -260,13 +263,13 @@ impl Hunk {
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(super) struct HunkHeader<'a> {
     pub(super) anchor: Option<&'a str>,
-    pub(super) old: Option<Counted>,
-    pub(super) new: Option<Counted>,
+    pub(super) old: Option<HunkRange>,
+    pub(super) new: Option<HunkRange>,
 }
 
 /// `12,3` or `12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct HunkRange {
     pub(super) first: usize,
     pub(super) count: usize,
 }
@@ -286,10 +289,10 @@ pub(super) fn hunk_header(line: &str) -> Option<HunkHeader<'_>> {
     Some(HunkHeader { anchor: (!says_nothing).then_some(anchor), old: None, new: None })
 }
 
-fn counted(word: &str, sign: char) -> Option<Counted> {
+fn counted(word: &str, sign: char) -> Option<HunkRange> {
     let numbers = word.strip_prefix(sign)?;
     let (first, count) = numbers.split_once(',').unwrap_or((numbers, "1"));
-    Some(Counted { first: first.parse().ok()?, count: count.parse().ok()? })
+    Some(HunkRange { first: first.parse().ok()?, count: count.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -303,7 +306,7 @@ mod tests {
         assert_eq!(hunk_header("@@ ... @@"), Some(HunkHeader::default()));
         assert_eq!(hunk_header("@@   def f():"), anchor("  def f():"));
         assert_eq!(hunk_header("@@ def f(): @@"), anchor("def f():"));
-        let counted = |first, count| Some(Counted { first, count });
+        let counted = |first, count| Some(HunkRange { first, count });
         let header = hunk_header("@@ -12,3 +14 @@ fn main() {").unwrap();
         assert_eq!((header.anchor, header.old, header.new), (None, counted(12, 3), counted(14, 1)));
         assert_eq!(hunk_header("x"), None);

@@ -7,27 +7,27 @@ use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_by_key};
 
-use super::shift::Shift;
-use super::squeeze::Mistyped;
+use super::normalize::MistypedChars;
+use super::shift::IndentShift;
 
 /// A piece of text up to a line break. The last one has no ending, and may be empty.
 #[derive(Clone, Copy)]
-struct Segment<'a> {
+struct LineSegment<'a> {
     content: &'a str,
     ending: &'a str,
 }
 
-fn segments(text: &str) -> Vec<Segment<'_>> {
-    let mut segments: Vec<Segment<'_>> = text
+fn segments(text: &str) -> Vec<LineSegment<'_>> {
+    let mut segments: Vec<LineSegment<'_>> = text
         .split('\n')
         .map(|line| match line.strip_suffix('\r') {
-            Some(content) => Segment { content, ending: "\r\n" },
-            None => Segment { content: line, ending: "\n" },
+            Some(content) => LineSegment { content, ending: "\r\n" },
+            None => LineSegment { content: line, ending: "\n" },
         })
         .collect();
     if let Some(last) = segments.last_mut() {
         let content = text.rsplit('\n').next().unwrap_or_default();
-        *last = Segment { content, ending: "" };
+        *last = LineSegment { content, ending: "" };
     }
     segments
 }
@@ -45,7 +45,7 @@ pub(super) fn kept(old: &[&str], new: &[&str]) -> Vec<bool> {
 
 /// What stands in the place of `real` when `old`, which is the same line for line, becomes `new`. Lines that are new are
 /// shifted and end as their neighbours do, or with `ending`.
-pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &Shift, ending: &str) -> Option<String> {
+pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &IndentShift, ending: &str) -> Option<String> {
     let [real, mut old, mut new] = [real, old, new].map(segments);
     // The text ends where the old one has a line break: that break is not there to be replaced.
     if real.len() + 1 == old.len() && old.last().is_some_and(|last| last.content.is_empty()) {
@@ -57,7 +57,8 @@ pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &Shift, ending: &
     if real.len() != old.len() {
         return None;
     }
-    let mistyped = Mistyped::between(old.iter().zip(&real).map(|(old, real)| (old.content, real.content)));
+    let mistyped =
+        MistypedChars::between(old.iter().zip(&real).map(|(old, real)| (old.content, real.content)));
     let mut text = String::new();
     for op in capture_diff_slices_by_key(Algorithm::Myers, &old, &new, |segment| segment.content) {
         let (from, to) = (op.old_range(), op.new_range());
@@ -68,7 +69,7 @@ pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &Shift, ending: &
                 from.clone().nth(nth).and_then(|at| Some((real.get(at)?.content, old.get(at)?.content)));
             match pair {
                 Some((real, _)) if is_equal => text.push_str(real),
-                Some((real, old)) if from.len() == to.len() && *shift == Shift::None => {
+                Some((real, old)) if from.len() == to.len() && *shift == IndentShift::None => {
                     text.push_str(&graft(real, old, written, &mistyped));
                 }
                 _ => text.push_str(&shift.line(&mistyped.line(written))?),
@@ -82,7 +83,7 @@ pub(super) fn rebuild(real: &str, old: &str, new: &str, shift: &Shift, ending: &
 }
 
 /// How the line ends in whose place a new one stands, or the one before it, or the one after it.
-fn neighbour<'a>(real: &[Segment<'a>], replaced: &Range<usize>, nth: usize) -> Option<&'a str> {
+fn neighbour<'a>(real: &[LineSegment<'a>], replaced: &Range<usize>, nth: usize) -> Option<&'a str> {
     let own = replaced.clone().nth(nth);
     let before = replaced.start.checked_sub(1);
     let places = own.into_iter().chain(replaced.clone().next_back()).chain(before).chain([replaced.end]);
@@ -91,7 +92,7 @@ fn neighbour<'a>(real: &[Segment<'a>], replaced: &Range<usize>, nth: usize) -> O
 
 /// The new line, with the letters of the real one before and after what the edit changes: who writes `"` where the file
 /// has `“` does not mean to change it. The same holds for space at the end.
-fn graft(real: &str, old: &str, new: &str, mistyped: &Mistyped) -> String {
+fn graft(real: &str, old: &str, new: &str, mistyped: &MistypedChars) -> String {
     let space = |line: &'_ str| line.len() - line.trim_end().len();
     let [real_end, old_end, new_end] = [real, old, new].map(|line| line.split_at(line.len() - space(line)).1);
     let end = if new_end == old_end { real_end } else { new_end };
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     fn built(real: &str, old: &str, new: &str) -> String {
-        rebuild(real, old, new, &Shift::None, "\r\n").unwrap()
+        rebuild(real, old, new, &IndentShift::None, "\r\n").unwrap()
     }
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
     fn letters_around_a_change_stay_as_they_are() {
         assert_eq!(built("say “hi” to", "say \"hi\" to", "say \"hi\" you"), "say “hi” you");
         assert_eq!(built("it’s “x”", "it's \"x\"", "it's y and \"x\""), "it’s y and “x”");
-        let graft = |real, old, new| graft(real, old, new, &Mistyped::default());
+        let graft = |real, old, new| graft(real, old, new, &MistypedChars::default());
         assert_eq!(graft("aa", "aa", "aaa"), "aaa");
         assert_eq!(graft("–", "-", ""), "");
         assert_eq!(graft("x = 1", "x = 1  ", "x = 2  "), "x = 2");
@@ -152,6 +153,6 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_line_for_line_is_not_built() {
-        assert_eq!(rebuild("a\nb\nc", "a\nb", "x", &Shift::None, "\n"), None);
+        assert_eq!(rebuild("a\nb\nc", "a\nb", "x", &IndentShift::None, "\n"), None);
     }
 }

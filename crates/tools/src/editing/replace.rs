@@ -13,18 +13,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::blocks::{Blocks, Likeness, RECOGNISABLE, has_letters};
-use super::form::line_in_other_form;
-use super::nearest::{Near, nearest, shown};
+use super::blocks::{LineMatchMode, MIN_RECOGNIZABLE_LETTERS, SearchableLines, has_letters};
+use super::nearest::{NearestLine, nearest, shown};
+use super::normalize::{NormalizationLevel, NormalizedText};
 use super::rebuild::{kept, rebuild};
-use super::shift::Shift;
-use super::similarity::{Similarity, is_slip};
-use super::squeeze::{Squeezed, Tolerance};
+use super::shift::IndentShift;
+use super::similarity::{LineSimilarity, is_slip};
+use super::unicode_form::line_in_other_form;
 
 /// One replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Edit {
+pub struct TextReplacement {
     /// The text to replace, exactly as it stands in the file, with enough around it to occur only once.
     pub old: String,
     /// What stands there afterwards.
@@ -36,7 +36,7 @@ pub struct Edit {
 
 /// How tolerant a match had to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rung {
+pub enum MatchRung {
     Exact,
     /// `\r\n` for `\n`.
     LineEndings,
@@ -50,32 +50,32 @@ pub enum Rung {
     Anchors,
 }
 
-impl Rung {
+impl MatchRung {
     /// What to tell of it.
     pub fn describe(self) -> &'static str {
         match self {
-            Rung::Exact => "exactly",
-            Rung::LineEndings => "with the file's line endings",
-            Rung::Unicode => "with the file's quotes, dashes and spaces",
-            Rung::TrailingSpace => "but for space at the end of lines",
-            Rung::Indentation => "at the file's indentation",
-            Rung::Anchors => "but for a line between that differs slightly and was left as it is",
+            MatchRung::Exact => "exactly",
+            MatchRung::LineEndings => "with the file's line endings",
+            MatchRung::Unicode => "with the file's quotes, dashes and spaces",
+            MatchRung::TrailingSpace => "but for space at the end of lines",
+            MatchRung::Indentation => "at the file's indentation",
+            MatchRung::Anchors => "but for a line between that differs slightly and was left as it is",
         }
     }
 }
 
 /// A text with all edits made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replaced {
+pub struct EditedText {
     pub text: String,
     /// One for each edit.
-    pub applied: Vec<Applied>,
+    pub applied: Vec<AppliedEdit>,
 }
 
 /// How an edit was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Applied {
-    pub rung: Rung,
+pub struct AppliedEdit {
+    pub rung: MatchRung,
     /// How many places were changed.
     pub places: usize,
     /// The lines that the first of them began at, in the text as it was then; counted from 1.
@@ -85,18 +85,18 @@ pub struct Applied {
 /// Why nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("edit {edit}: {reason}")]
-pub struct Refused {
+pub struct EditError {
     /// Which edit, counted from 1.
     pub edit: usize,
-    pub reason: Refusal,
+    pub reason: EditProblem,
 }
 
 /// What is wrong with an edit, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum EditProblem {
     #[error("there are more than {MAX_EDITS} edits. Make them in several calls.")]
     TooMany,
-    #[error("the file would have more than {} MiB then.", MAX_BYTES >> 20)]
+    #[error("the file would have more than {} MiB then.", MAX_EDITED_BYTES >> 20)]
     TooLong,
     #[error(
         "the old text is empty. Give the text that the new one replaces; to insert, repeat a line next to the place."
@@ -107,14 +107,14 @@ pub enum Refusal {
     #[error("the file already says what the new text says, so there is nothing to change.")]
     NoEffect,
     #[error("the old text is there more than once. Add lines around it until it is unique, or ask for all. It is at:{}", listed(.0))]
-    Ambiguous(Vec<Near>),
-    #[error("the old text is not in the file.{}{}", .hint.map(Hint::words).unwrap_or_default(), nearest_words(.nearest))]
-    NotFound { nearest: Vec<Near>, hint: Option<Hint> },
+    Ambiguous(Vec<NearestLine>),
+    #[error("the old text is not in the file.{}{}", .hint.map(MismatchHint::words).unwrap_or_default(), nearest_words(.nearest))]
+    NotFound { nearest: Vec<NearestLine>, hint: Option<MismatchHint> },
 }
 
 /// What may explain that a text is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hint {
+pub enum MismatchHint {
     /// The new text stands at this line.
     AlreadyThere(usize),
     /// Every line begins with a number and a tab, as `read` shows them.
@@ -123,25 +123,27 @@ pub enum Hint {
     OtherForm(usize),
 }
 
-impl Hint {
+impl MismatchHint {
     pub(super) fn words(self) -> String {
         match self {
-            Hint::AlreadyThere(line) => format!(" The new text is already there, at line {line}."),
-            Hint::OtherForm(line) => format!(
+            MismatchHint::AlreadyThere(line) => format!(" The new text is already there, at line {line}."),
+            MismatchHint::OtherForm(line) => format!(
                 " The same text is there, at line {line}, but in another Unicode form: letters with accents are one character \
                  in one of them and two in the other (NFC and NFD), which looks the same. Give an old text without these \
                  letters, or change the line with the shell."
             ),
-            Hint::LineNumbers => " Leave out the line numbers: they are not part of the file.".to_owned(),
+            MismatchHint::LineNumbers => {
+                " Leave out the line numbers: they are not part of the file.".to_owned()
+            }
         }
     }
 }
 
-fn listed(lines: &[Near]) -> String {
+fn listed(lines: &[NearestLine]) -> String {
     lines.iter().map(|near| format!("\n{near}")).collect()
 }
 
-fn nearest_words(lines: &[Near]) -> String {
+fn nearest_words(lines: &[NearestLine]) -> String {
     if lines.is_empty() {
         return " Nothing in it is like the old text: read the file again.".to_owned();
     }
@@ -150,126 +152,127 @@ fn nearest_words(lines: &[Near]) -> String {
 
 const MAX_EDITS: usize = 500;
 /// No text that is edited becomes longer.
-const MAX_BYTES: usize = 64 << 20;
+const MAX_EDITED_BYTES: usize = 64 << 20;
 /// So many places are looked at whether they tear a line ending apart.
-const TRIED: usize = 2_000;
+const MAX_TRIED_MATCHES: usize = 2_000;
 /// How many places are shown.
-const SHOWN: usize = 10;
+const MAX_SHOWN_MATCHES: usize = 10;
 /// How many places the anchors are looked for at, and how many pairs of lines are compared letter by letter.
-const ANCHORED: usize = 2_000;
-const COMPARED: usize = 200;
+const MAX_ANCHOR_PLACES: usize = 2_000;
+const MAX_COMPARED_PAIRS: usize = 200;
 
 /// Makes the edits one after another, or none of them.
-pub fn replace(text: &str, edits: &[Edit]) -> Result<Replaced, Refused> {
+pub fn replace(text: &str, edits: &[TextReplacement]) -> Result<EditedText, EditError> {
     if edits.len() > MAX_EDITS {
-        return Err(Refused { edit: MAX_EDITS + 1, reason: Refusal::TooMany });
+        return Err(EditError { edit: MAX_EDITS + 1, reason: EditProblem::TooMany });
     }
-    let mut replaced = Replaced { text: text.to_owned(), applied: Vec::with_capacity(edits.len()) };
+    let mut replaced = EditedText { text: text.to_owned(), applied: Vec::with_capacity(edits.len()) };
     for (index, edit) in edits.iter().enumerate() {
-        let made = make(&replaced.text, edit).map_err(|reason| Refused { edit: index + 1, reason })?;
+        let made = make(&replaced.text, edit).map_err(|reason| EditError { edit: index + 1, reason })?;
         replaced.text = made.0;
         replaced.applied.push(made.1);
     }
     Ok(replaced)
 }
 
-fn make(text: &str, edit: &Edit) -> Result<(String, Applied), Refusal> {
+fn make(text: &str, edit: &TextReplacement) -> Result<(String, AppliedEdit), EditProblem> {
     if edit.old.is_empty() {
-        return Err(Refusal::EmptyOld);
+        return Err(EditProblem::EmptyOld);
     }
     if edit.old == edit.new {
-        return Err(Refusal::Same);
+        return Err(EditProblem::Same);
     }
     let edit = &unmarked(edit);
-    let search = Search { text, edit, blocks: OnceCell::new() };
-    let (rung, spots) = search.climb()?;
-    if text.len().saturating_add(spots.len().saturating_mul(edit.new.len())) > MAX_BYTES {
-        return Err(Refusal::TooLong);
+    let search = MatchSearch { text, edit, blocks: OnceCell::new() };
+    let (rung, spots) = search.find_on_ladder()?;
+    if text.len().saturating_add(spots.len().saturating_mul(edit.new.len())) > MAX_EDITED_BYTES {
+        return Err(EditProblem::TooLong);
     }
     let after = search.swap(&spots).ok_or_else(|| search.not_found())?;
     if after == text {
-        return Err(Refusal::NoEffect);
+        return Err(EditProblem::NoEffect);
     }
-    let lines = spots.iter().take(SHOWN).map(|spot| search.line_of(spot.range.start)).collect();
-    Ok((after, Applied { rung, places: spots.len(), lines }))
+    let lines = spots.iter().take(MAX_SHOWN_MATCHES).map(|spot| search.line_of(spot.range.start)).collect();
+    Ok((after, AppliedEdit { rung, places: spots.len(), lines }))
 }
 
 /// An edit without the mark that some files begin with: it is no part of their text.
-fn unmarked(edit: &Edit) -> Cow<'_, Edit> {
+fn unmarked(edit: &TextReplacement) -> Cow<'_, TextReplacement> {
     const MARK: char = '\u{feff}';
     let without = |text: &str| text.strip_prefix(MARK).unwrap_or(text).to_owned();
     match edit.old.strip_prefix(MARK) {
         Some(old) if !old.is_empty() => {
-            Cow::Owned(Edit { old: old.to_owned(), new: without(&edit.new), all: edit.all })
+            Cow::Owned(TextReplacement { old: old.to_owned(), new: without(&edit.new), all: edit.all })
         }
         _ => Cow::Borrowed(edit),
     }
 }
 
 /// A place that an edit is about.
-struct Spot {
+struct MatchSpot {
     range: Range<usize>,
-    shift: Shift,
+    shift: IndentShift,
 }
 
-impl Spot {
-    fn at(range: Range<usize>) -> Spot {
-        Spot { range, shift: Shift::None }
+impl MatchSpot {
+    fn at(range: Range<usize>) -> MatchSpot {
+        MatchSpot { range, shift: IndentShift::None }
     }
 }
 
 /// Looks for the old text on one rung.
-type Find<'a> = fn(&Search<'a>) -> Vec<Spot>;
+type MatchFinder<'a> = fn(&MatchSearch<'a>) -> Vec<MatchSpot>;
 
-struct Search<'a> {
+struct MatchSearch<'a> {
     text: &'a str,
-    edit: &'a Edit,
-    blocks: OnceCell<Blocks<'a>>,
+    edit: &'a TextReplacement,
+    blocks: OnceCell<SearchableLines<'a>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> MatchSearch<'a> {
     /// The places, found on the first rung that finds any.
-    fn climb(&self) -> Result<(Rung, Vec<Spot>), Refusal> {
+    fn find_on_ladder(&self) -> Result<(MatchRung, Vec<MatchSpot>), EditProblem> {
         if self.edit.all
             && let Some(found) = self.everywhere()
         {
             return Ok(found);
         }
-        let ladder: [(Rung, Find<'a>); 6] = [
-            (Rung::Exact, Search::exact),
-            (Rung::LineEndings, |search| search.squeezed(Tolerance::Endings)),
-            (Rung::Unicode, |search| search.squeezed(Tolerance::Letters)),
-            (Rung::TrailingSpace, Search::trailing_space),
-            (Rung::Indentation, Search::indented),
-            (Rung::Anchors, Search::anchored),
+        let ladder: [(MatchRung, MatchFinder<'a>); 6] = [
+            (MatchRung::Exact, MatchSearch::exact),
+            (MatchRung::LineEndings, |search| search.squeezed(NormalizationLevel::Endings)),
+            (MatchRung::Unicode, |search| search.squeezed(NormalizationLevel::Letters)),
+            (MatchRung::TrailingSpace, MatchSearch::trailing_space),
+            (MatchRung::Indentation, MatchSearch::indented),
+            (MatchRung::Anchors, MatchSearch::anchored),
         ];
         for (rung, find) in ladder {
             let mut spots = find(self);
             // Who does not see line endings sees the same text twice where only they differ.
-            if rung == Rung::Exact && spots.len() == 1 && self.edit.old.contains('\n') {
-                let alike = self.squeezed(Tolerance::Endings);
+            if rung == MatchRung::Exact && spots.len() == 1 && self.edit.old.contains('\n') {
+                let alike = self.squeezed(NormalizationLevel::Endings);
                 spots = if alike.len() > 1 { alike } else { spots };
             }
             match spots.len() {
                 0 => {}
                 1 => return Ok((rung, spots)),
-                _ => return Err(Refusal::Ambiguous(self.candidates(&spots))),
+                _ => return Err(EditProblem::Ambiguous(self.candidates(&spots))),
             }
         }
         Err(self.not_found())
     }
 
     /// All places that differ in line endings at most.
-    fn everywhere(&self) -> Option<(Rung, Vec<Spot>)> {
-        let [text, old] = [self.text, &self.edit.old].map(|text| Squeezed::new(text, Tolerance::Endings));
+    fn everywhere(&self) -> Option<(MatchRung, Vec<MatchSpot>)> {
+        let [text, old] =
+            [self.text, &self.edit.old].map(|text| NormalizedText::new(text, NormalizationLevel::Endings));
         let place = |at: usize| text.original(at)..text.original(at + old.text.len());
         let ranges: Vec<_> = text.text.match_indices(&old.text).map(|(at, _)| place(at)).collect();
         let is_exact = |range: &Range<usize>| self.text.get(range.clone()) == Some(&self.edit.old);
-        let rung = if ranges.iter().all(is_exact) { Rung::Exact } else { Rung::LineEndings };
-        (!ranges.is_empty()).then(|| (rung, ranges.into_iter().map(Spot::at).collect()))
+        let rung = if ranges.iter().all(is_exact) { MatchRung::Exact } else { MatchRung::LineEndings };
+        (!ranges.is_empty()).then(|| (rung, ranges.into_iter().map(MatchSpot::at).collect()))
     }
 
-    fn exact(&self) -> Vec<Spot> {
+    fn exact(&self) -> Vec<MatchSpot> {
         let old = &self.edit.old;
         let spots = occurrences(self.text, old).map(|at| at..at + old.len());
         // What begins or ends within a `\r\n` would tear it apart; the next rung takes it whole.
@@ -277,66 +280,68 @@ impl<'a> Search<'a> {
             self.text.get(..at).is_some_and(|before| before.ends_with('\r'))
                 && self.text.get(at..).is_some_and(|after| after.starts_with('\n'))
         };
-        let whole = spots.take(TRIED).filter(|range| !tears(range.start) && !tears(range.end));
-        whole.take(SHOWN).map(Spot::at).collect()
+        let whole = spots.take(MAX_TRIED_MATCHES).filter(|range| !tears(range.start) && !tears(range.end));
+        whole.take(MAX_SHOWN_MATCHES).map(MatchSpot::at).collect()
     }
 
-    fn squeezed(&self, tolerance: Tolerance) -> Vec<Spot> {
+    fn squeezed(&self, tolerance: NormalizationLevel) -> Vec<MatchSpot> {
         let both = [self.text, &self.edit.old];
         let may_differ = match tolerance {
-            Tolerance::Endings => both.iter().any(|text| text.contains("\r\n")),
-            Tolerance::Letters => self.has_letters(1) && !both.iter().all(|text| text.is_ascii()),
+            NormalizationLevel::Endings => both.iter().any(|text| text.contains("\r\n")),
+            NormalizationLevel::Letters => self.has_letters(1) && !both.iter().all(|text| text.is_ascii()),
         };
         if !may_differ {
             return Vec::new();
         }
-        let [text, old] = both.map(|text| Squeezed::new(text, tolerance));
-        let places = occurrences(&text.text, &old.text).take(SHOWN);
-        places.map(|at| Spot::at(text.original(at)..text.original(at + old.text.len()))).collect()
+        let [text, old] = both.map(|text| NormalizedText::new(text, tolerance));
+        let places = occurrences(&text.text, &old.text).take(MAX_SHOWN_MATCHES);
+        places.map(|at| MatchSpot::at(text.original(at)..text.original(at + old.text.len()))).collect()
     }
 
-    fn trailing_space(&self) -> Vec<Spot> {
+    fn trailing_space(&self) -> Vec<MatchSpot> {
         if !self.has_letters(1) {
             return Vec::new();
         }
         let old = block(&self.edit.old);
-        let places = self.blocks().find(&old, Likeness::Folded, 0, SHOWN);
-        places.into_iter().map(|line| Spot::at(self.extent(line, old.len()))).collect()
+        let places = self.blocks().find(&old, LineMatchMode::Folded, 0, MAX_SHOWN_MATCHES);
+        places.into_iter().map(|line| MatchSpot::at(self.extent(line, old.len()))).collect()
     }
 
-    fn indented(&self) -> Vec<Spot> {
-        if !self.has_letters(RECOGNISABLE) {
+    fn indented(&self) -> Vec<MatchSpot> {
+        if !self.has_letters(MIN_RECOGNIZABLE_LETTERS) {
             return Vec::new();
         }
         let old = block(&self.edit.old);
-        let places = self.blocks().find(&old, Likeness::Bare, 0, SHOWN);
+        let places = self.blocks().find(&old, LineMatchMode::IgnoreIndent, 0, MAX_SHOWN_MATCHES);
         if let [line] = places.as_slice() {
-            let shift = Shift::between(&old, &self.blocks().contents(*line, old.len()));
+            let shift = IndentShift::between(&old, &self.blocks().contents(*line, old.len()));
             return shift
-                .map(|shift| Spot { range: self.extent(*line, old.len()), shift })
+                .map(|shift| MatchSpot { range: self.extent(*line, old.len()), shift })
                 .into_iter()
                 .collect();
         }
-        places.into_iter().map(|line| Spot::at(self.extent(line, old.len()))).collect()
+        places.into_iter().map(|line| MatchSpot::at(self.extent(line, old.len()))).collect()
     }
 
     /// One place with the same first and last line and similar ones between, of which only those that the edit keeps may
     /// differ, by a slip.
-    fn anchored(&self) -> Vec<Spot> {
+    fn anchored(&self) -> Vec<MatchSpot> {
         let [old, new] = [&self.edit.old, &self.edit.new].map(|text| block(text));
-        let ([first, .., last], true) = (old.as_slice(), self.has_letters(RECOGNISABLE)) else {
+        let ([first, .., last], true) = (old.as_slice(), self.has_letters(MIN_RECOGNIZABLE_LETTERS)) else {
             return Vec::new();
         };
         if old.len() < 3 {
             return Vec::new();
         }
         let blocks = self.blocks();
-        let last = Likeness::Folded.key(last);
-        let mut left = COMPARED;
-        let mut similar =
-            blocks.find(&[first], Likeness::Folded, 0, ANCHORED).into_iter().filter_map(|line| {
+        let last = LineMatchMode::Folded.key(last);
+        let mut left = MAX_COMPARED_PAIRS;
+        let mut similar = blocks
+            .find(&[first], LineMatchMode::Folded, 0, MAX_ANCHOR_PLACES)
+            .into_iter()
+            .filter_map(|line| {
                 let end = blocks.lines.get(line + old.len() - 1)?;
-                let ends_alike = Likeness::Folded.key(end.content) == last;
+                let ends_alike = LineMatchMode::Folded.key(end.content) == last;
                 let slips =
                     if ends_alike { slips(&old, &blocks.contents(line, old.len()), &mut left) } else { None };
                 slips.map(|slips| (line, slips))
@@ -355,11 +360,15 @@ impl<'a> Search<'a> {
             let is_only_kept = |line| kept.get(*at) == Some(&true) && times(&new, line) <= times(&old, line);
             pair.is_some_and(|(old, real)| is_only_kept(old) && is_slip(old, real))
         };
-        if slips.iter().all(is_harmless) { vec![Spot::at(self.extent(line, old.len()))] } else { Vec::new() }
+        if slips.iter().all(is_harmless) {
+            vec![MatchSpot::at(self.extent(line, old.len()))]
+        } else {
+            Vec::new()
+        }
     }
 
-    fn blocks(&self) -> &Blocks<'a> {
-        self.blocks.get_or_init(|| Blocks::new(self.text))
+    fn blocks(&self) -> &SearchableLines<'a> {
+        self.blocks.get_or_init(|| SearchableLines::new(self.text))
     }
 
     /// Whether the old text says enough to be recognised in another form.
@@ -370,7 +379,7 @@ impl<'a> Search<'a> {
     /// The bytes of some lines, with the last break only if the old text has it.
     fn extent(&self, line: usize, count: usize) -> Range<usize> {
         let lines = &self.blocks().lines;
-        let length = |line: &helve_workspace::Line<'_>| line.content.len() + line.ending.len();
+        let length = |line: &helve_workspace::FileLine<'_>| line.content.len() + line.ending.len();
         let start = lines.iter().take(line).map(length).sum();
         let end: usize = start + lines.iter().skip(line).take(count).map(length).sum::<usize>();
         let last = lines.get(line + count - 1).filter(|_| !self.edit.old.ends_with('\n'));
@@ -378,8 +387,8 @@ impl<'a> Search<'a> {
     }
 
     /// The text with the new one at all places; nothing if it can't be written there.
-    fn swap(&self, spots: &[Spot]) -> Option<String> {
-        let Edit { old, new, .. } = self.edit;
+    fn swap(&self, spots: &[MatchSpot]) -> Option<String> {
+        let TextReplacement { old, new, .. } = self.edit;
         // Who writes `\r\n` knows about line endings and means it.
         let is_literal = [old, new].iter().any(|text| text.contains("\r\n")) || !self.text.contains("\r\n");
         let mut after = String::with_capacity(self.text.len() + new.len());
@@ -410,30 +419,30 @@ impl<'a> Search<'a> {
         1 + self.text.get(..at).map_or(0, |before| before.matches('\n').count())
     }
 
-    fn candidates(&self, spots: &[Spot]) -> Vec<Near> {
-        let line = |spot: &Spot| self.line_of(spot.range.start) - 1;
+    fn candidates(&self, spots: &[MatchSpot]) -> Vec<NearestLine> {
+        let line = |spot: &MatchSpot| self.line_of(spot.range.start) - 1;
         spots.iter().flat_map(|spot| shown(&self.blocks().lines, line(spot), 1)).collect()
     }
 
-    fn not_found(&self) -> Refusal {
-        let Edit { old, new, .. } = self.edit;
+    fn not_found(&self) -> EditProblem {
+        let TextReplacement { old, new, .. } = self.edit;
         let has_number = |line: &&str| {
             let rest = line.trim_start().trim_start_matches(|letter: char| letter.is_ascii_digit());
             rest.len() < line.trim_start().len() && rest.starts_with('\t')
         };
         let there = || self.text.find(new.as_str()).filter(|_| new.trim().len() > 3);
         let hint = if block(old).iter().all(has_number) {
-            Some(Hint::LineNumbers)
+            Some(MismatchHint::LineNumbers)
         } else if let Some(line) = line_in_other_form(self.text, old) {
-            Some(Hint::OtherForm(line))
+            Some(MismatchHint::OtherForm(line))
         } else {
-            there().map(|at| Hint::AlreadyThere(self.line_of(at)))
+            there().map(|at| MismatchHint::AlreadyThere(self.line_of(at)))
         };
-        Refusal::NotFound { nearest: nearest(&self.blocks().lines, &block(old)), hint }
+        EditProblem::NotFound { nearest: nearest(&self.blocks().lines, &block(old)), hint }
     }
 }
 
-impl fmt::Display for Rung {
+impl fmt::Display for MatchRung {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.describe())
     }
@@ -461,12 +470,12 @@ fn slips(old: &[&str], real: &[&str], left: &mut usize) -> Option<Vec<usize>> {
     let most = (old.len() / 4).max(1);
     let mut slips = Vec::new();
     for (at, (written, there)) in old.iter().zip(real).enumerate() {
-        if Likeness::Folded.key(written) == Likeness::Folded.key(there) {
+        if LineMatchMode::Folded.key(written) == LineMatchMode::Folded.key(there) {
             continue;
         }
         *left = left.checked_sub(1)?;
         slips.push(at);
-        if slips.len() > most || Similarity::of(written, there).percent() < ALIKE {
+        if slips.len() > most || LineSimilarity::of(written, there).percent() < ALIKE {
             return None;
         }
     }

@@ -3,23 +3,23 @@
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// Lines that are longer are compared by their beginnings.
-const LETTERS: usize = 400;
+const MAX_COMPARED_CHARS: usize = 400;
 
 /// What two lines have in common.
-pub(super) struct Similarity {
+pub(super) struct LineSimilarity {
     /// Letters that are in both.
     common: usize,
     /// Letters that are in one only.
     pub(super) apart: usize,
 }
 
-impl Similarity {
-    pub(super) fn of(one: &str, other: &str) -> Similarity {
-        let [one, other] = [one, other].map(|line| line.chars().take(LETTERS).collect::<Vec<_>>());
+impl LineSimilarity {
+    pub(super) fn of(one: &str, other: &str) -> LineSimilarity {
+        let [one, other] = [one, other].map(|line| line.chars().take(MAX_COMPARED_CHARS).collect::<Vec<_>>());
         let ops = capture_diff_slices(Algorithm::Myers, &one, &other);
         let equal = |op: &DiffOp| if let DiffOp::Equal { len, .. } = op { *len } else { 0 };
         let common = ops.iter().map(equal).sum();
-        Similarity { common, apart: one.len() + other.len() - 2 * common }
+        LineSimilarity { common, apart: one.len() + other.len() - 2 * common }
     }
 
     /// 100 for the same line, 0 for nothing in common.
@@ -55,8 +55,8 @@ fn is_comment(line: &str) -> bool {
 /// A few letters apart, most in common, and no digit among those that differ.
 fn is_nearly(one: &str, other: &str) -> bool {
     let digits = |line: &str| line.chars().filter(char::is_ascii_digit).collect::<String>();
-    let is_whole = one.chars().count().max(other.chars().count()) <= LETTERS;
-    let similarity = Similarity::of(one, other);
+    let is_whole = one.chars().count().max(other.chars().count()) <= MAX_COMPARED_CHARS;
+    let similarity = LineSimilarity::of(one, other);
     is_whole && similarity.apart <= 8 && similarity.percent() >= 85 && digits(one) == digits(other)
 }
 
@@ -81,7 +81,7 @@ mod tests {
             ("#define MOST", "#define MOSTLY"),
         ];
         assert!(meanings.iter().all(|(one, other)| !is_slip(one, other)));
-        assert_eq!(Similarity::of("", "").percent(), 100);
-        assert_eq!(Similarity::of("abc", "xyz").percent(), 0);
+        assert_eq!(LineSimilarity::of("", "").percent(), 100);
+        assert_eq!(LineSimilarity::of("abc", "xyz").percent(), 0);
     }
 }

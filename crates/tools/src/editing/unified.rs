@@ -2,12 +2,14 @@
 //!
 //! Models count badly, so the counts of a hunk only say where it ends when its lines leave that open.
 
-use super::patch::{Counted, Hunk, Lines, Mark, Operation, PatchError, PatchProblem, hunk_header, quote};
+use super::patch::{
+    HunkMark, HunkRange, PatchError, PatchHunk, PatchLines, PatchOperation, PatchProblem, hunk_header, quote,
+};
 
-const NOTHING: &str = "/dev/null";
+const DEV_NULL: &str = "/dev/null";
 
-pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<Operation>, PatchError> {
-    let mut reader = Reader { lines, at: 0, blank_until: 0 };
+pub(super) fn parse(lines: &PatchLines<'_>) -> Result<Vec<PatchOperation>, PatchError> {
+    let mut reader = UnifiedDiffReader { lines, at: 0, blank_until: 0 };
     let mut operations = Vec::new();
     // Whatever stands before the first file is for people.
     while reader.peek().is_some() && !reader.is_at_file() {
@@ -23,8 +25,8 @@ pub(super) fn parse(lines: &Lines<'_>) -> Result<Vec<Operation>, PatchError> {
     Ok(operations)
 }
 
-struct Reader<'a, 'b> {
-    lines: &'b Lines<'a>,
+struct UnifiedDiffReader<'a, 'b> {
+    lines: &'b PatchLines<'a>,
     at: usize,
     /// Empty lines up to here belong to a hunk that goes on after them.
     blank_until: usize,
@@ -32,7 +34,7 @@ struct Reader<'a, 'b> {
 
 /// What is said of a file before its hunks.
 #[derive(Default)]
-struct Header {
+struct DiffFileHeader {
     line: usize,
     /// From `--- ` and `+++ `.
     from: Option<String>,
@@ -47,7 +49,7 @@ struct Header {
     is_deleted: bool,
 }
 
-impl<'a> Reader<'a, '_> {
+impl<'a> UnifiedDiffReader<'a, '_> {
     fn peek(&self) -> Option<&'a str> {
         self.lines.get(self.at)
     }
@@ -67,7 +69,7 @@ impl<'a> Reader<'a, '_> {
             && next.is_some_and(|line| line.starts_with("+++ "))
     }
 
-    fn file(&mut self) -> Result<Operation, PatchError> {
+    fn file(&mut self) -> Result<PatchOperation, PatchError> {
         let header = self.header();
         let mut hunks = Vec::new();
         while let Some(hunk) = self.hunk()? {
@@ -76,8 +78,8 @@ impl<'a> Reader<'a, '_> {
         header.operation(hunks, self.lines)
     }
 
-    fn header(&mut self) -> Header {
-        let mut header = Header { line: self.number(), ..Header::default() };
+    fn header(&mut self) -> DiffFileHeader {
+        let mut header = DiffFileHeader { line: self.number(), ..DiffFileHeader::default() };
         if let Some(names) = self.peek().and_then(|line| line.strip_prefix("diff --git ")) {
             header.git = same_name(names);
             self.at += 1;
@@ -104,12 +106,12 @@ impl<'a> Reader<'a, '_> {
         header
     }
 
-    fn hunk(&mut self) -> Result<Option<Hunk>, PatchError> {
+    fn hunk(&mut self) -> Result<Option<PatchHunk>, PatchError> {
         let Some(said) = self.peek().and_then(hunk_header) else { return Ok(None) };
         let number = said.old.map(|old| old.first);
         let anchors = said.anchor.map(str::to_owned).into_iter().collect();
-        let mut hunk = Hunk { line: self.number(), anchors, number, ..Hunk::default() };
-        let mut left = Left::new(said.old, said.new);
+        let mut hunk = PatchHunk { line: self.number(), anchors, number, ..PatchHunk::default() };
+        let mut left = HunkLinesLeft::new(said.old, said.new);
         self.at += 1;
         while let Some(line) = self.peek() {
             if line.starts_with('\\') {
@@ -164,7 +166,7 @@ impl<'a> Reader<'a, '_> {
         }
         let is_said = |at: &usize| self.lines.get(*at).is_some_and(|line| !line.is_empty());
         let Some(next) = (self.at..self.lines.len()).find(is_said) else { return false };
-        let there = Reader { lines: self.lines, at: next, blank_until: 0 };
+        let there = UnifiedDiffReader { lines: self.lines, at: next, blank_until: 0 };
         let goes_on = self.lines.in_hunk(next).is_some() && !there.is_at_file() && !there.is_at_signature();
         self.blank_until = if goes_on { next } else { 0 };
         goes_on
@@ -195,28 +197,28 @@ fn is_between(line: &str) -> bool {
 }
 
 /// How many lines a hunk still has by its own count.
-struct Left {
+struct HunkLinesLeft {
     old: usize,
     new: usize,
 }
 
-impl Left {
-    fn new(old: Option<Counted>, new: Option<Counted>) -> Left {
-        let count = |counted: Option<Counted>| counted.map_or(0, |counted| counted.count);
-        Left { old: count(old), new: count(new) }
+impl HunkLinesLeft {
+    fn new(old: Option<HunkRange>, new: Option<HunkRange>) -> HunkLinesLeft {
+        let count = |counted: Option<HunkRange>| counted.map_or(0, |counted| counted.count);
+        HunkLinesLeft { old: count(old), new: count(new) }
     }
 
     fn is_none(&self) -> bool {
         self.old == 0 && self.new == 0
     }
 
-    fn take(&mut self, mark: Mark) {
-        self.old = self.old.saturating_sub(usize::from(mark != Mark::Add));
-        self.new = self.new.saturating_sub(usize::from(mark != Mark::Remove));
+    fn take(&mut self, mark: HunkMark) {
+        self.old = self.old.saturating_sub(usize::from(mark != HunkMark::Add));
+        self.new = self.new.saturating_sub(usize::from(mark != HunkMark::Remove));
     }
 }
 
-impl Header {
+impl DiffFileHeader {
     /// Whether the line says something about the file.
     fn take(&mut self, line: &str) -> bool {
         if let Some(path) = line.strip_prefix("rename from ") {
@@ -240,24 +242,29 @@ impl Header {
         known.iter().any(|start| line.starts_with(start))
     }
 
-    fn operation(self, hunks: Vec<Hunk>, lines: &Lines<'_>) -> Result<Operation, PatchError> {
+    fn operation(self, hunks: Vec<PatchHunk>, lines: &PatchLines<'_>) -> Result<PatchOperation, PatchError> {
         let line = self.line;
         match self.mode.as_deref() {
             None | Some("100644" | "100664") => {}
             Some("100755") if self.is_new || !hunks.is_empty() => {}
             Some(mode) => return Err(PatchProblem::Mode(mode.to_owned()).at(line)),
         }
-        let is_new = self.is_new || self.from.as_deref() == Some(NOTHING);
-        let is_deleted = self.is_deleted || self.to.as_deref() == Some(NOTHING);
+        let is_new = self.is_new || self.from.as_deref() == Some(DEV_NULL);
+        let is_deleted = self.is_deleted || self.to.as_deref() == Some(DEV_NULL);
         if let (Some(path), Some(to)) = (&self.renamed_from, &self.renamed_to) {
-            return Ok(Operation::Update { line, path: path.clone(), moved_to: Some(to.clone()), hunks });
+            return Ok(PatchOperation::Update {
+                line,
+                path: path.clone(),
+                moved_to: Some(to.clone()),
+                hunks,
+            });
         }
         let path = self.path()?;
         match (is_new, is_deleted) {
-            (true, _) => Ok(Operation::Add { line, path, text: added(&hunks, lines)? }),
-            (_, true) => Ok(Operation::Delete { line, path, hunks }),
+            (true, _) => Ok(PatchOperation::Add { line, path, text: added(&hunks, lines)? }),
+            (_, true) => Ok(PatchOperation::Delete { line, path, hunks }),
             _ if hunks.is_empty() => Err(PatchProblem::NoHunks(path).at(line)),
-            _ => Ok(Operation::Update { line, path, moved_to: None, hunks }),
+            _ => Ok(PatchOperation::Update { line, path, moved_to: None, hunks }),
         }
     }
 
@@ -268,16 +275,16 @@ impl Header {
             _ => return self.git.ok_or_else(|| PatchProblem::NoPath.at(self.line)),
         };
         let has_prefixes =
-            (from.starts_with("a/") || from == NOTHING) && (to.starts_with("b/") || to == NOTHING);
+            (from.starts_with("a/") || from == DEV_NULL) && (to.starts_with("b/") || to == DEV_NULL);
         let bare = |name: String, prefix: &str| match name.strip_prefix(prefix) {
             Some(bare) if has_prefixes => bare.to_owned(),
             _ => name,
         };
         let (from, to) = (bare(from, "a/"), bare(to, "b/"));
         match (from.as_str(), to.as_str()) {
-            (NOTHING, NOTHING) | ("", _) | (_, "") => Err(PatchProblem::NoPath.at(self.line)),
-            (NOTHING, _) => Ok(to),
-            (_, NOTHING) => Ok(from),
+            (DEV_NULL, DEV_NULL) | ("", _) | (_, "") => Err(PatchProblem::NoPath.at(self.line)),
+            (DEV_NULL, _) => Ok(to),
+            (_, DEV_NULL) => Ok(from),
             _ if from == to || from.strip_suffix(".orig") == Some(&to) => Ok(to),
             _ => Err(PatchProblem::TwoNames { from, to }.at(self.line)),
         }
@@ -285,11 +292,11 @@ impl Header {
 }
 
 /// The text of a new file.
-fn added(hunks: &[Hunk], lines: &Lines<'_>) -> Result<String, PatchError> {
+fn added(hunks: &[PatchHunk], lines: &PatchLines<'_>) -> Result<String, PatchError> {
     let mut text = String::new();
     for hunk in hunks {
         for (offset, line) in hunk.lines.iter().enumerate() {
-            if line.mark != Mark::Add {
+            if line.mark != HunkMark::Add {
                 let found = quote(lines.get(hunk.line + offset).unwrap_or_default());
                 return Err(PatchProblem::NotAdded(found).at(hunk.line + offset + 1));
             }

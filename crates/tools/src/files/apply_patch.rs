@@ -4,82 +4,84 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{Action, ToolClass, ToolOutput};
+use helve_protocol::{ToolAction, ToolClass, ToolOutput};
 use helve_workspace::OpenedPath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::aside::aside;
+use crate::blocking::run_blocking;
 use crate::editing::{
-    FileResult, Found, Operation, Patch, PatchError, PatchProblem, Rung, apply_patch, parse_patch,
+    MatchRung, Patch, PatchError, PatchOperation, PatchProblem, PatchTarget, PatchedFile, apply_patch,
+    parse_patch,
 };
-use crate::files::atomic::{Change, Content};
-use crate::files::telling;
+use crate::files::atomic::{AttributedContent, PlannedChange};
+use crate::files::report;
 use crate::files::{
-    Draft, Extent, Files, Place, Settled, Standing, Text, hint_of_form, unmixed, with_endings_of,
+    ChangeDraft, EditableText, ExistingFile, ResultingText, SeenExtent, SessionFiles, WritablePlace,
+    unicode_form_hint, with_endings_of, with_uniform_endings,
 };
-use crate::{Context, Done, ToolFailure, Touches, TypedTool};
+use crate::{ChangeScope, ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Applies patches.
 #[derive(Clone, Debug, Default)]
-pub struct ApplyPatch {
-    pub files: Arc<Files>,
+pub struct ApplyPatchTool {
+    pub files: Arc<SessionFiles>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct ApplyPatchInput {
     /// The whole patch.
     patch: String,
 }
 
-impl TypedTool for ApplyPatch {
+impl TypedTool for ApplyPatchTool {
     const NAME: &'static str = "apply_patch";
     const DESCRIPTION: &'static str = include_str!("apply_patch.md");
     const CLASS: ToolClass = ToolClass::Changes;
-    const TOUCHES: Touches = Touches::Named;
+    const TOUCHES: ChangeScope = ChangeScope::Named;
     const CAN_BE_TRIED: bool = true;
-    type Input = Input;
+    type Input = ApplyPatchInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &ApplyPatchInput) -> String {
         match parse_patch(&input.patch) {
             Ok(patch) => format!("patch {}", paths(&patch).join(", ")),
             Err(_) => "apply a patch that can't be read".to_owned(),
         }
     }
 
-    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+    fn actions(&self, input: &ApplyPatchInput, root: &Path) -> Vec<ToolAction> {
         let Ok(patch) = parse_patch(&input.patch) else { return Vec::new() };
         let mut actions = Vec::new();
         for operation in &patch.operations {
             match operation {
-                Operation::Add { path, .. } => actions.push(Action::Write(root.join(path))),
-                Operation::Delete { path, .. } => actions.push(Action::Delete(root.join(path))),
-                Operation::Update { path, moved_to, .. } => {
-                    actions.push(Action::Write(root.join(path)));
-                    actions.extend(moved_to.as_ref().map(|path| Action::Write(root.join(path))));
+                PatchOperation::Add { path, .. } => actions.push(ToolAction::Write(root.join(path))),
+                PatchOperation::Delete { path, .. } => actions.push(ToolAction::Delete(root.join(path))),
+                PatchOperation::Update { path, moved_to, .. } => {
+                    actions.push(ToolAction::Write(root.join(path)));
+                    actions.extend(moved_to.as_ref().map(|path| ToolAction::Write(root.join(path))));
                 }
             }
         }
         actions
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: ApplyPatchInput, context: &ToolContext) -> ToolOutcome {
         let tool = self.clone();
-        aside(context, move |context| tool.apply(&input, context)).await
+        run_blocking(context, move |context| tool.apply(&input, context)).await
     }
 }
 
-impl ApplyPatch {
-    fn apply(&self, input: &Input, context: &Context) -> Done {
+impl ApplyPatchTool {
+    fn apply(&self, input: &ApplyPatchInput, context: &ToolContext) -> ToolOutcome {
         let _alone = self.files.change();
         let patch = parse_patch(&input.patch).map_err(refused)?;
-        let desk = Desk::new(&patch, &self.files, context)?;
+        let desk = PatchFiles::new(&patch, &self.files, context)?;
         let work = desk.work(&patch)?;
         let mut text = work.iter().filter_map(|work| work.told.as_deref()).collect::<Vec<_>>().join("\n");
-        let display = telling::bounded(work.iter().flat_map(|work| work.diff.lines()));
+        let display = report::bounded(work.iter().flat_map(|work| work.diff.lines()));
         text.push_str(&self.files.commit(work.into_iter().map(|work| work.draft).collect(), context)?);
-        let asks_for_mode = |line: &str| EXECUTABLE.iter().any(|start| line.starts_with(start));
+        let asks_for_mode = |line: &str| EXECUTABLE_MODE_LINES.iter().any(|start| line.starts_with(start));
         if input.patch.lines().any(asks_for_mode) {
             text.push_str("\nModes were not set: use chmod with the shell for what shall be executable.");
         }
@@ -88,7 +90,7 @@ impl ApplyPatch {
 }
 
 /// What a diff of git says of files that become executable.
-const EXECUTABLE: [&str; 2] = ["new file mode 100755", "new mode 100755"];
+const EXECUTABLE_MODE_LINES: [&str; 2] = ["new file mode 100755", "new mode 100755"];
 
 fn refused(error: PatchError) -> ToolFailure {
     ToolFailure(format!("Nothing was changed: {error}"))
@@ -99,8 +101,10 @@ fn paths(patch: &Patch) -> Vec<&str> {
     let mut paths = Vec::new();
     for operation in &patch.operations {
         match operation {
-            Operation::Add { path, .. } | Operation::Delete { path, .. } => paths.push(path.as_str()),
-            Operation::Update { path, moved_to, .. } => {
+            PatchOperation::Add { path, .. } | PatchOperation::Delete { path, .. } => {
+                paths.push(path.as_str())
+            }
+            PatchOperation::Update { path, moved_to, .. } => {
                 paths.push(path);
                 paths.extend(moved_to.as_deref());
             }
@@ -116,81 +120,81 @@ fn plain(path: &str) -> &str {
 }
 
 /// The files that a patch is about.
-struct Desk {
-    sheets: HashMap<String, Sheet>,
+struct PatchFiles {
+    sheets: HashMap<String, PatchFile>,
     /// Those that the patch gives a whole new content.
     laid: Vec<String>,
 }
 
-struct Sheet {
-    place: Place,
-    there: There,
+struct PatchFile {
+    place: WritablePlace,
+    there: PatchFileState,
 }
 
-enum There {
-    Nothing,
+enum PatchFileState {
+    Missing,
     Folder,
-    File(Box<Standing>, Result<Text, ToolFailure>),
+    File(Box<ExistingFile>, Result<EditableText, ToolFailure>),
 }
 
 /// Which text a patch is applied to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Base {
+enum PatchBase {
     /// What the model knows.
-    Known,
+    KnownToModel,
     /// What is really there.
-    There,
+    OnDisk,
 }
 
 /// What is to be done to one file, and how it is told.
-struct Work {
-    draft: Draft,
+struct PatchFileWork {
+    draft: ChangeDraft,
     /// What the model is told; nothing where that is said of another file.
     told: Option<String>,
     diff: String,
 }
 
-impl Desk {
-    fn new(patch: &Patch, files: &Files, context: &Context) -> Result<Desk, ToolFailure> {
+impl PatchFiles {
+    fn new(patch: &Patch, files: &SessionFiles, context: &ToolContext) -> Result<PatchFiles, ToolFailure> {
         let mut sheets = HashMap::new();
         for path in paths(patch).into_iter().map(plain) {
-            let place = Place::find(path, context)?;
+            let place = WritablePlace::find(path, context)?;
             let there = if matches!(place.at.open(), Ok(OpenedPath::Folder(_))) {
-                There::Folder
+                PatchFileState::Folder
             } else if let Some(standing) = files.open(&place, context)? {
                 let text = standing.text();
-                There::File(Box::new(standing), text)
+                PatchFileState::File(Box::new(standing), text)
             } else {
-                There::Nothing
+                PatchFileState::Missing
             };
-            sheets.insert(path.to_owned(), Sheet { place, there });
+            sheets.insert(path.to_owned(), PatchFile { place, there });
         }
         let laid = patch.operations.iter().filter_map(|operation| match operation {
-            Operation::Add { path, .. } => Some(path),
-            Operation::Update { moved_to, .. } => moved_to.as_ref(),
-            Operation::Delete { .. } => None,
+            PatchOperation::Add { path, .. } => Some(path),
+            PatchOperation::Update { moved_to, .. } => moved_to.as_ref(),
+            PatchOperation::Delete { .. } => None,
         });
-        Ok(Desk { laid: laid.map(|path| plain(path).to_owned()).collect(), sheets })
+        Ok(PatchFiles { laid: laid.map(|path| plain(path).to_owned()).collect(), sheets })
     }
 
-    fn find(&self, path: &str, base: Base) -> Found {
+    fn find(&self, path: &str, base: PatchBase) -> PatchTarget {
         match self.sheets.get(path).map(|sheet| &sheet.there) {
-            None | Some(There::Nothing) => Found::Missing,
-            Some(There::Folder) => Found::Folder,
-            Some(There::File(_, Err(ToolFailure(reason)))) => Found::NotText(reason.clone()),
-            Some(There::File(_, Ok(text))) => Found::Text(match base {
-                Base::Known => text.known().to_owned(),
-                Base::There => text.there.text.clone(),
+            None | Some(PatchFileState::Missing) => PatchTarget::Missing,
+            Some(PatchFileState::Folder) => PatchTarget::Folder,
+            Some(PatchFileState::File(_, Err(ToolFailure(reason)))) => PatchTarget::NotText(reason.clone()),
+            Some(PatchFileState::File(_, Ok(text))) => PatchTarget::Text(match base {
+                PatchBase::KnownToModel => text.known().to_owned(),
+                PatchBase::OnDisk => text.there.text.clone(),
             }),
         }
     }
 
     /// Applies the patch to what the model knows; if it does not fit that, to what is there.
-    fn work(&self, patch: &Patch) -> Result<Vec<Work>, ToolFailure> {
+    fn work(&self, patch: &Patch) -> Result<Vec<PatchFileWork>, ToolFailure> {
         let apply = |base| apply_patch(patch, |path| self.find(path, base));
-        let (results, base) = match apply(Base::Known) {
-            Ok(results) => (results, Base::Known),
-            Err(_) => (apply(Base::There).map_err(|error| self.refused(error))?, Base::There),
+        let (results, base) = match apply(PatchBase::KnownToModel) {
+            Ok(results) => (results, PatchBase::KnownToModel),
+            Err(_) => (apply(PatchBase::OnDisk).map_err(|error| self.refused(error))?, PatchBase::OnDisk),
         };
         self.must_be_different(&results)?;
         results.iter().map(|result| self.work_on(result, &results, base)).collect()
@@ -198,7 +202,9 @@ impl Desk {
 
     fn refused(&self, error: PatchError) -> ToolFailure {
         let form = match &error.problem {
-            PatchProblem::Missing(path) => self.sheets.get(path).map(|sheet| hint_of_form(&sheet.place.path)),
+            PatchProblem::Missing(path) => {
+                self.sheets.get(path).map(|sheet| unicode_form_hint(&sheet.place.path))
+            }
             _ => None,
         };
         let ToolFailure(why) = refused(error);
@@ -209,7 +215,7 @@ impl Desk {
     }
 
     /// Two names of one file would get two contents.
-    fn must_be_different(&self, results: &[FileResult]) -> Result<(), ToolFailure> {
+    fn must_be_different(&self, results: &[PatchedFile]) -> Result<(), ToolFailure> {
         let mut names = HashMap::new();
         for result in results {
             let place = &self.sheet(&result.path)?.place;
@@ -223,12 +229,17 @@ impl Desk {
         Ok(())
     }
 
-    fn sheet(&self, path: &str) -> Result<&Sheet, ToolFailure> {
+    fn sheet(&self, path: &str) -> Result<&PatchFile, ToolFailure> {
         let unknown = || ToolFailure(format!("Nothing was changed: {path} is not one of the patch's files."));
         self.sheets.get(path).ok_or_else(unknown)
     }
 
-    fn work_on(&self, result: &FileResult, all: &[FileResult], base: Base) -> Result<Work, ToolFailure> {
+    fn work_on(
+        &self,
+        result: &PatchedFile,
+        all: &[PatchedFile],
+        base: PatchBase,
+    ) -> Result<PatchFileWork, ToolFailure> {
         match &result.text {
             None => {
                 let is_moved = all.iter().any(|other| other.moved_from.as_ref() == Some(&result.path));
@@ -238,7 +249,12 @@ impl Desk {
         }
     }
 
-    fn writing(&self, result: &FileResult, text: &str, base: Base) -> Result<Work, ToolFailure> {
+    fn writing(
+        &self,
+        result: &PatchedFile,
+        text: &str,
+        base: PatchBase,
+    ) -> Result<PatchFileWork, ToolFailure> {
         let target = self.sheet(&result.path)?;
         let source = self.sheet(result.moved_from.as_ref().unwrap_or(&result.path))?;
         let is_laid = self.laid.contains(&result.path);
@@ -246,19 +262,23 @@ impl Desk {
             target.may_be_replaced(result.moved_from.is_some())?;
         }
         let made = match (&source.there, is_laid && result.moved_from.is_none()) {
-            (There::File(standing, file), is_whole) => {
+            (PatchFileState::File(standing, file), is_whole) => {
                 let file = file.as_ref().map_err(Clone::clone)?;
                 let settled = match (is_whole, base) {
                     (true, _) => {
                         let text = with_endings_of(file.known(), text.to_owned());
-                        file.settle(unmixed(file.known(), text))?
+                        file.settle(with_uniform_endings(file.known(), text))?
                     }
-                    (false, Base::Known) => file.settle(unmixed(file.known(), text.to_owned()))?,
-                    (false, Base::There) => file.settle_there(unmixed(&file.there.text, text.to_owned())),
+                    (false, PatchBase::KnownToModel) => {
+                        file.settle(with_uniform_endings(file.known(), text.to_owned()))?
+                    }
+                    (false, PatchBase::OnDisk) => {
+                        file.keep_current_changes(with_uniform_endings(&file.there.text, text.to_owned()))
+                    }
                 };
-                Made::from(settled, standing, file)
+                PatchedContent::from(settled, standing, file)
             }
-            (There::Nothing | There::Folder, _) => Made::anew(text),
+            (PatchFileState::Missing | PatchFileState::Folder, _) => PatchedContent::anew(text),
         };
         let name = &target.place.name;
         let did = match (&result.moved_from, result.was_there) {
@@ -270,67 +290,67 @@ impl Desk {
                 format!("{name} says that already: nothing was changed.")
             }
             (None, true) => format!("{name} was changed."),
-            (None, false) => format!("{name} was made: {}.", telling::counted_lines(text.lines().count())),
+            (None, false) => format!("{name} was made: {}.", report::counted_lines(text.lines().count())),
         };
         let how = match result.rung {
-            Rung::Exact => String::new(),
+            MatchRung::Exact => String::new(),
             rung => format!(" It matched {rung}."),
         };
         let lines = match (source.text(), result.was_there || result.moved_from.is_some()) {
             (Some(before), true) if before != made.settled.text => {
-                format!("\n{}", telling::changed_lines(before, &made.settled.text))
+                format!("\n{}", report::changed_lines(before, &made.settled.text))
             }
             _ => String::new(),
         };
         let (before, after) = (target.content(), Some(made.content));
-        let change = Change { place: target.place.at.clone(), before, after };
-        Ok(Work {
-            told: Some(did + &how + &telling::by_others(name, &made.settled.by_user) + &lines),
-            diff: telling::diff(name, source.text(), Some(&made.settled.text)),
-            draft: Draft { change, extent: made.extent },
+        let change = PlannedChange { place: target.place.at.clone(), before, after };
+        Ok(PatchFileWork {
+            told: Some(did + &how + &report::describe_outside_changes(name, &made.settled.by_user) + &lines),
+            diff: report::diff(name, source.text(), Some(&made.settled.text)),
+            draft: ChangeDraft { change, extent: made.extent },
         })
     }
 }
 
 /// What a file becomes.
-struct Made {
-    settled: Settled,
-    content: Content,
-    extent: Extent,
+struct PatchedContent {
+    settled: ResultingText,
+    content: AttributedContent,
+    extent: SeenExtent,
 }
 
-impl Made {
+impl PatchedContent {
     /// Out of one that is there, in its encoding and with its mode.
-    fn from(settled: Settled, standing: &Standing, file: &Text) -> Made {
+    fn from(settled: ResultingText, standing: &ExistingFile, file: &EditableText) -> PatchedContent {
         let bytes = file.there.with(settled.text.clone()).to_bytes();
-        let content = Content { bytes, like: Some(standing.like.clone()) };
-        Made { content, extent: settled.extent(standing.extent()), settled }
+        let content = AttributedContent { bytes, like: Some(standing.like.clone()) };
+        PatchedContent { content, extent: settled.extent(standing.extent()), settled }
     }
 
-    fn anew(text: &str) -> Made {
-        let content = Content { bytes: text.as_bytes().to_vec(), like: None };
-        Made { settled: Settled::new(text), content, extent: Extent::Whole }
+    fn anew(text: &str) -> PatchedContent {
+        let content = AttributedContent { bytes: text.as_bytes().to_vec(), like: None };
+        PatchedContent { settled: ResultingText::new(text), content, extent: SeenExtent::Whole }
     }
 }
 
-impl Sheet {
-    fn content(&self) -> Option<Content> {
+impl PatchFile {
+    fn content(&self) -> Option<AttributedContent> {
         match &self.there {
-            There::File(standing, _) => Some(standing.content()),
-            There::Nothing | There::Folder => None,
+            PatchFileState::File(standing, _) => Some(standing.content()),
+            PatchFileState::Missing | PatchFileState::Folder => None,
         }
     }
 
     fn text(&self) -> Option<&str> {
         match &self.there {
-            There::File(_, Ok(text)) => Some(&text.there.text),
+            PatchFileState::File(_, Ok(text)) => Some(&text.there.text),
             _ => None,
         }
     }
 
     /// Whether what is here may give way to something else.
     fn may_be_replaced(&self, by_moving: bool) -> Result<(), ToolFailure> {
-        let There::File(standing, _) = &self.there else { return Ok(()) };
+        let PatchFileState::File(standing, _) = &self.there else { return Ok(()) };
         standing.must_be_writable()?;
         standing.must_be_known()?;
         // A file that comes from elsewhere has nothing in common with this one that could be merged.
@@ -338,24 +358,24 @@ impl Sheet {
     }
 
     /// Takes a file away, or from where it was moved.
-    fn removal(&self, is_moved: bool) -> Result<Work, ToolFailure> {
+    fn removal(&self, is_moved: bool) -> Result<PatchFileWork, ToolFailure> {
         let name = &self.place.name;
         if self.place.is_link {
             return Err(ToolFailure(format!(
                 "Nothing was changed: {name} is a link. Name the file that it leads to, or use the shell."
             )));
         }
-        if let There::File(standing, _) = &self.there {
+        if let PatchFileState::File(standing, _) = &self.there {
             standing.must_be_writable()?;
             if !is_moved {
                 standing.must_be_as_seen()?;
             }
         }
-        let change = Change { place: self.place.at.clone(), before: self.content(), after: None };
-        Ok(Work {
+        let change = PlannedChange { place: self.place.at.clone(), before: self.content(), after: None };
+        Ok(PatchFileWork {
             told: (!is_moved).then(|| format!("{name} was deleted.")),
-            diff: if is_moved { String::new() } else { telling::diff(name, self.text(), None) },
-            draft: Draft { change, extent: Extent::Whole },
+            diff: if is_moved { String::new() } else { report::diff(name, self.text(), None) },
+            draft: ChangeDraft { change, extent: SeenExtent::Whole },
         })
     }
 }

@@ -15,41 +15,41 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use helve_workspace::{NotText, ResolvedPath, TextFile};
+use helve_workspace::{NotTextError, ResolvedPath, TextFile};
 use rustix::fs::{self, AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::files::MAX_CHANGED_BYTES;
+use crate::files::file_attributes::FileAttributes;
 use crate::files::lease;
-use crate::files::likeness::Likeness;
-use crate::tool::became_another;
+use crate::tool::changed_while_opening;
 
 /// What shall happen to one file. Its place was resolved and judged, and is used as it was found.
-pub(crate) struct Change {
+pub(crate) struct PlannedChange {
     pub(crate) place: ResolvedPath,
     /// What is there now; nothing if there is no file.
-    pub(crate) before: Option<Content>,
+    pub(crate) before: Option<AttributedContent>,
     /// What shall be there; nothing if there shall be no file.
-    pub(crate) after: Option<Content>,
+    pub(crate) after: Option<AttributedContent>,
 }
 
-impl Change {
+impl PlannedChange {
     pub(crate) fn is_too_large(&self) -> bool {
         self.after.as_ref().is_some_and(|after| after.bytes.len() as u64 > MAX_CHANGED_BYTES)
     }
 
     /// Why the file would be no text any more.
-    pub(crate) fn no_text(&self) -> Option<NotText> {
+    pub(crate) fn no_text(&self) -> Option<NotTextError> {
         TextFile::read(&self.after.as_ref()?.bytes).err()
     }
 }
 
 /// The bytes of a file, and the file that it is like in all else; like any new file if there is none.
 #[derive(Clone)]
-pub(crate) struct Content {
+pub(crate) struct AttributedContent {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) like: Option<Likeness>,
+    pub(crate) like: Option<FileAttributes>,
 }
 
 #[derive(Debug, Error)]
@@ -65,15 +65,15 @@ fn listed(places: &[PathBuf]) -> String {
 }
 
 /// Makes all changes or none. A kill between two files leaves each of them old or new.
-pub(crate) fn commit(changes: &[Change]) -> Result<(), CommitError> {
+pub(crate) fn commit(changes: &[PlannedChange]) -> Result<(), CommitError> {
     let refused =
-        |change: &Change, error| CommitError::Refused { place: change.place.path().to_owned(), error };
-    let mut stage = Stage::default();
+        |change: &PlannedChange, error| CommitError::Refused { place: change.place.path().to_owned(), error };
+    let mut stage = StagedChanges::default();
     for change in changes {
-        stage.0.push(Staged::new(change).map_err(|error| refused(change, error))?);
+        stage.0.push(StagedChange::new(change).map_err(|error| refused(change, error))?);
     }
     for at in 0..stage.0.len() {
-        let Some(Err(error)) = stage.0.get_mut(at).map(Staged::go_live) else { continue };
+        let Some(Err(error)) = stage.0.get_mut(at).map(StagedChange::go_live) else { continue };
         let left = stage.put_back(at);
         let place = changes.get(at).map(|change| change.place.path().to_owned()).unwrap_or_default();
         return Err(match left.is_empty() {
@@ -87,9 +87,9 @@ pub(crate) fn commit(changes: &[Change]) -> Result<(), CommitError> {
 
 /// The new files, beside those that they will replace.
 #[derive(Default)]
-struct Stage<'c>(Vec<Staged<'c>>);
+struct StagedChanges<'c>(Vec<StagedChange<'c>>);
 
-impl Stage<'_> {
+impl StagedChanges<'_> {
     /// Undoes all changes before this one, the last first, and tells which could not be undone.
     fn put_back(&mut self, end: usize) -> Vec<PathBuf> {
         let done = self.0.iter_mut().take(end).rev();
@@ -108,7 +108,7 @@ impl Stage<'_> {
     }
 }
 
-impl Drop for Stage<'_> {
+impl Drop for StagedChanges<'_> {
     /// Backwards, because the first may have made the folder of the others.
     fn drop(&mut self) {
         while self.0.pop().is_some() {}
@@ -116,20 +116,20 @@ impl Drop for Stage<'_> {
 }
 
 /// A change under way. What it left on the way goes away with it.
-struct Staged<'c> {
-    change: &'c Change,
+struct StagedChange<'c> {
+    change: &'c PlannedChange,
     /// The folder of the file.
     folder: Arc<OwnedFd>,
     /// The file's name, and the one beside it.
     name: OsString,
     aside: OsString,
-    beside: Beside,
+    beside: SiblingFile,
     /// The folders that were made for it, each in the one before.
     made: Vec<(Arc<OwnedFd>, OsString)>,
 }
 
 /// What stands beside the file.
-enum Beside {
+enum SiblingFile {
     Nothing,
     /// The new one, locked as long as somebody works on it.
     New {
@@ -139,13 +139,13 @@ enum Beside {
     Old,
 }
 
-impl<'c> Staged<'c> {
-    fn new(change: &'c Change) -> io::Result<Staged<'c>> {
+impl<'c> StagedChange<'c> {
+    fn new(change: &'c PlannedChange) -> io::Result<StagedChange<'c>> {
         let place = &change.place;
         let mut made = Vec::new();
         let folder = make_folders(place, &mut made).inspect_err(|_| remove_folders(&mut made))?;
         let (name, aside) = (place.name().to_owned(), beside(place.name()));
-        let mut staged = Staged { change, folder, name, aside, beside: Beside::Nothing, made };
+        let mut staged = StagedChange { change, folder, name, aside, beside: SiblingFile::Nothing, made };
         if let Some(content) = &change.after {
             let mut file = claim(&staged.folder, &staged.aside, content.like.is_some())?;
             let filled = fill(&mut file, content);
@@ -153,7 +153,7 @@ impl<'c> Staged<'c> {
             let locked = open_for_reading(&staged.folder, &staged.aside);
             drop(file);
             let locked = locked.inspect(|file| drop(file.try_lock()));
-            staged.beside = Beside::New { _locked: locked.ok() };
+            staged.beside = SiblingFile::New { _locked: locked.ok() };
             filled?;
         }
         Ok(staged)
@@ -161,30 +161,30 @@ impl<'c> Staged<'c> {
 
     /// Makes the change, if nobody touched what is there.
     fn go_live(&mut self) -> io::Result<()> {
-        let Change { before, after, .. } = self.change;
+        let PlannedChange { before, after, .. } = self.change;
         match (before, after) {
             (None, None) => return Ok(()),
             (None, Some(_)) => self.move_in()?,
             (Some(before), Some(_)) => self.exchange(before)?,
             (Some(before), None) => self.move_out(before)?,
         }
-        self.beside = if before.is_some() { Beside::Old } else { Beside::Nothing };
+        self.beside = if before.is_some() { SiblingFile::Old } else { SiblingFile::Nothing };
         Ok(())
     }
 
     /// Takes the change back, if nobody touched what it made.
     fn go_back(&mut self) -> io::Result<()> {
-        let Change { before, after, .. } = self.change;
+        let PlannedChange { before, after, .. } = self.change;
         match (before, after) {
             (None, None) => {}
             (None, Some(after)) => {
                 self.move_out(after)?;
-                self.beside = Beside::Old;
+                self.beside = SiblingFile::Old;
             }
             (Some(_), Some(after)) => self.exchange(after)?,
             (Some(_), None) => {
                 self.move_in()?;
-                self.beside = Beside::Nothing;
+                self.beside = SiblingFile::Nothing;
             }
         }
         Ok(())
@@ -203,7 +203,7 @@ impl<'c> Staged<'c> {
     }
 
     /// The file goes beside, if it is what is expected.
-    fn move_out(&self, expected: &Content) -> io::Result<()> {
+    fn move_out(&self, expected: &AttributedContent) -> io::Result<()> {
         match self.rename(&self.name, &self.aside, RenameFlags::NOREPLACE) {
             Err(error) if is_unknown(error) => {
                 self.must_be(Some(expected))?;
@@ -220,7 +220,7 @@ impl<'c> Staged<'c> {
     }
 
     /// The file and what stands beside it change places, if the file is what is expected.
-    fn exchange(&self, expected: &Content) -> io::Result<()> {
+    fn exchange(&self, expected: &AttributedContent) -> io::Result<()> {
         match self.rename(&self.aside, &self.name, RenameFlags::EXCHANGE) {
             Err(error) if is_unknown(error) => return self.replace(expected),
             Err(Errno::NOENT) => return Err(touched()),
@@ -240,14 +240,14 @@ impl<'c> Staged<'c> {
 
     /// Whether the file that came out is what is expected, and stays that. Whoever opened it to save it before it came out may
     /// still be writing: that is waited for. By its old name nobody opens it any more.
-    fn came_out(&self, expected: &Content) -> bool {
+    fn came_out(&self, expected: &AttributedContent) -> bool {
         let is_written =
             open_for_reading(&self.folder, &self.aside).is_ok_and(|file| lease::is_written(&file));
         !is_written && is_this(&self.folder, &self.aside, expected)
     }
 
     /// Where files can't change places, one replaces the other, a moment after a look at it.
-    fn replace(&self, expected: &Content) -> io::Result<()> {
+    fn replace(&self, expected: &AttributedContent) -> io::Result<()> {
         self.must_be(Some(expected))?;
         // A second name of the old file, so that it can be put back.
         let mut old = self.aside.clone();
@@ -267,7 +267,7 @@ impl<'c> Staged<'c> {
         fs::renameat_with(&self.folder, from, &self.folder, to, flags)
     }
 
-    fn must_be(&self, expected: Option<&Content>) -> io::Result<()> {
+    fn must_be(&self, expected: Option<&AttributedContent>) -> io::Result<()> {
         let is_as_expected = match expected {
             Some(expected) => is_this(&self.folder, &self.name, expected),
             None => {
@@ -279,13 +279,13 @@ impl<'c> Staged<'c> {
 
     /// Takes away what stands beside the file.
     fn clear(&mut self) {
-        if !matches!(std::mem::replace(&mut self.beside, Beside::Nothing), Beside::Nothing) {
+        if !matches!(std::mem::replace(&mut self.beside, SiblingFile::Nothing), SiblingFile::Nothing) {
             let _ = fs::unlinkat(&self.folder, &self.aside, AtFlags::empty());
         }
     }
 }
 
-impl Drop for Staged<'_> {
+impl Drop for StagedChange<'_> {
     fn drop(&mut self) {
         self.clear();
         remove_folders(&mut self.made);
@@ -308,7 +308,7 @@ fn open_for_reading(folder: &OwnedFd, name: &OsStr) -> io::Result<File> {
 }
 
 /// Whether a file has these bytes.
-fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
+fn is_this(folder: &OwnedFd, name: &OsStr, content: &AttributedContent) -> bool {
     let length = content.bytes.len() as u64;
     let read = || -> io::Result<bool> {
         let file = open_for_reading(folder, name)?;
@@ -323,7 +323,8 @@ fn is_this(folder: &OwnedFd, name: &OsStr, content: &Content) -> bool {
     read().unwrap_or(false)
 }
 
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const PARENT_FOLDER_FLAGS: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The folder that a file is in. Those that are missing are made, each in the one before.
 fn make_folders(place: &ResolvedPath, made: &mut Vec<(Arc<OwnedFd>, OsString)>) -> io::Result<Arc<OwnedFd>> {
@@ -335,8 +336,8 @@ fn make_folders(place: &ResolvedPath, made: &mut Vec<(Arc<OwnedFd>, OsString)>) 
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        at = match fs::openat(&at, name, FOLDER, Mode::empty()) {
-            Err(Errno::LOOP | Errno::NOTDIR) => return Err(became_another()),
+        at = match fs::openat(&at, name, PARENT_FOLDER_FLAGS, Mode::empty()) {
+            Err(Errno::LOOP | Errno::NOTDIR) => return Err(changed_while_opening()),
             opened => Arc::new(opened?),
         };
     }
@@ -415,7 +416,7 @@ fn is_at(file: &File, folder: &OwnedFd, name: &OsStr) -> bool {
     file.metadata().ok().map(id).is_some_and(|open| there == Ok(open))
 }
 
-fn fill(file: &mut File, content: &Content) -> io::Result<()> {
+fn fill(file: &mut File, content: &AttributedContent) -> io::Result<()> {
     file.write_all(&content.bytes)?;
     if let Some(like) = &content.like {
         like.give_to(file)?;
@@ -431,13 +432,13 @@ mod tests {
 
     use super::*;
 
-    fn content(text: &str) -> Option<Content> {
-        Some(Content { bytes: text.into(), like: None })
+    fn content(text: &str) -> Option<AttributedContent> {
+        Some(AttributedContent { bytes: text.into(), like: None })
     }
 
-    fn change(place: PathBuf, before: Option<&str>, after: Option<&str>) -> Change {
+    fn change(place: PathBuf, before: Option<&str>, after: Option<&str>) -> PlannedChange {
         let place = ResolvedPath::new(&place).unwrap();
-        Change { place, before: before.and_then(content), after: after.and_then(content) }
+        PlannedChange { place, before: before.and_then(content), after: after.and_then(content) }
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -476,7 +477,8 @@ mod tests {
         fs::write(at("last"), "the user's").unwrap();
         fs::set_permissions(at("gone"), fs::Permissions::from_mode(0o640)).unwrap();
         let mut gone = change(at("gone"), Some("2"), None);
-        gone.before.as_mut().unwrap().like = Some(Likeness::of(&File::open(at("gone")).unwrap()).unwrap());
+        gone.before.as_mut().unwrap().like =
+            Some(FileAttributes::of(&File::open(at("gone")).unwrap()).unwrap());
         let error = commit(&[
             change(at("old"), Some("1"), Some("one")),
             gone,
@@ -499,7 +501,8 @@ mod tests {
         let at = |name: &str| root.path().join(name);
         fs::write(at("second"), "2").unwrap();
         let changes = [change(at("first"), None, Some("1")), change(at("second"), Some("2"), Some("two"))];
-        let mut stage = Stage(changes.iter().map(|change| Staged::new(change).unwrap()).collect());
+        let mut stage =
+            StagedChanges(changes.iter().map(|change| StagedChange::new(change).unwrap()).collect());
         stage.0.iter_mut().for_each(|staged| staged.go_live().unwrap());
         fs::write(at("first"), "somebody else's").unwrap();
         fs::write(at("second"), "somebody else's too").unwrap();
@@ -551,7 +554,7 @@ mod tests {
         for after in [Some("ours"), None] {
             fs::write(at("f"), "1").unwrap();
             let change = change(at("f"), Some("1"), after);
-            let mut staged = Staged::new(&change).unwrap();
+            let mut staged = StagedChange::new(&change).unwrap();
             fs::write(at("saved"), "2").unwrap();
             fs::rename(at("saved"), at("f")).unwrap();
             assert!(staged.go_live().unwrap_err().to_string().contains("this very moment"));
@@ -568,10 +571,10 @@ mod tests {
         let place = root.path().join("f");
         fs::write(&place, "1").unwrap();
         let change = change(place.clone(), Some("1"), Some("one"));
-        let mut staged = Staged::new(&change).unwrap();
+        let mut staged = StagedChange::new(&change).unwrap();
         staged.replace(change.before.as_ref().unwrap()).unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "one");
-        staged.beside = Beside::Old;
+        staged.beside = SiblingFile::Old;
         staged.replace(change.after.as_ref().unwrap()).unwrap();
         assert_eq!(fs::read_to_string(&place).unwrap(), "1");
         assert!(staged.replace(change.after.as_ref().unwrap()).is_err());
@@ -587,7 +590,7 @@ mod tests {
             fs::create_dir(at(name)).unwrap();
         }
         let new = change(at("in/f"), None, Some("ours"));
-        let mut staged = Staged::new(&new).unwrap();
+        let mut staged = StagedChange::new(&new).unwrap();
         fs::rename(at("in"), at("was")).unwrap();
         std::os::unix::fs::symlink("out", at("in")).unwrap();
         staged.go_live().unwrap();

@@ -7,17 +7,17 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// How often it is asked, and how long it is waited in between: a second in all. A save takes milliseconds.
-const ATTEMPTS: usize = 200;
-const PAUSE: Duration = Duration::from_millis(5);
+const LEASE_ATTEMPTS: usize = 200;
+const LEASE_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 /// Not in `libc`.
 const F_SETSIG: libc::c_int = 10;
 
 /// Whether somebody has a file open to write it, after giving them time to finish. Where that can't be known (a file of
 /// another user, a file system without leases) the answer is no.
 pub(crate) fn is_written(file: &File) -> bool {
-    for _ in 0..ATTEMPTS {
+    for _ in 0..LEASE_ATTEMPTS {
         match try_lease(file) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(PAUSE),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(LEASE_RETRY_INTERVAL),
             _ => return false,
         }
     }

@@ -5,15 +5,15 @@
 
 pub(crate) mod apply_patch;
 pub(crate) mod atomic;
-pub(crate) mod cells;
 pub(crate) mod edit;
+pub(crate) mod file_attributes;
 mod lease;
-pub(crate) mod likeness;
 pub(crate) mod notebook;
+pub(crate) mod notebook_cells;
 pub(crate) mod notebook_edit;
 pub(crate) mod picture;
 pub(crate) mod read;
-pub(crate) mod telling;
+pub(crate) mod report;
 pub(crate) mod write;
 
 use std::collections::HashMap;
@@ -23,36 +23,38 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use helve_protocol::{BlobId, Blobs};
-use helve_workspace::{Endings, Hunk, Merged, OpenedPath, ResolvedPath, TextFile, lines, main_ending, merge};
+use helve_protocol::{BlobId, BlobStore};
+use helve_workspace::{
+    LineEndings, MergeHunk, MergeOutcome, OpenedPath, ResolvedPath, TextFile, lines, main_ending, merge,
+};
 use rustix::io::Errno;
 use similar::DiffOp;
 
-use crate::editing::form::is_other_form;
-use crate::files::atomic::{Change, Content, commit};
-use crate::files::likeness::Likeness;
+use crate::editing::unicode_form::is_other_form;
+use crate::files::atomic::{AttributedContent, PlannedChange, commit};
+use crate::files::file_attributes::FileAttributes;
 use crate::files::read::is_long;
 use crate::search::walk;
-use crate::tool::became_another;
-use crate::{Access, Context, ToolFailure};
+use crate::tool::changed_while_opening;
+use crate::{FileAccess, ToolContext, ToolFailure};
 
 /// Larger files are neither remembered nor changed.
 pub(crate) const MAX_CHANGED_BYTES: u64 = 16 << 20;
 /// So many files are remembered; of more, those that were seen last.
-const MAX_REMEMBERED: usize = 10_000;
+const MAX_REMEMBERED_FILES: usize = 10_000;
 
 /// What was seen of the files of a session. All its file tools share one.
 #[derive(Debug, Default)]
-pub struct Files {
-    memory: Mutex<Memory>,
+pub struct SessionFiles {
+    memory: Mutex<FileMemory>,
     /// Held while files are changed: sub-agents change them at the same time.
     changing: Mutex<()>,
-    unread: Unread,
+    unread: UnreadPolicy,
 }
 
 /// What a file counts as that was never read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Unread {
+enum UnreadPolicy {
     #[default]
     Unknown,
     /// A person knows their own files.
@@ -61,43 +63,43 @@ enum Unread {
 
 /// The contents lie in the blobs, so that this stays small.
 #[derive(Debug, Default)]
-struct Memory {
-    seen: HashMap<PathBuf, Seen>,
+struct FileMemory {
+    seen: HashMap<PathBuf, SeenFile>,
     counter: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct SeenFile {
     /// The whole file. Its id is its hash.
     content: BlobId,
-    extent: Extent,
+    extent: SeenExtent,
     /// Grows with every look.
     at: u64,
 }
 
 /// How much of a file was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum SeenExtent {
     Whole,
     /// The lines from the first to this one, and maybe others.
-    To(usize),
+    UpToLine(usize),
 }
 
 /// Some lines of a file that were shown: those between `first` and `last`, counted from 1, of `total`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct ShownLines {
     pub(crate) first: usize,
     pub(crate) last: usize,
     pub(crate) total: usize,
 }
 
-impl Files {
+impl SessionFiles {
     /// For tools that a person calls by hand, who need not read a file before they replace it.
-    pub fn by_hand() -> Files {
-        Files { unread: Unread::Known, ..Files::default() }
+    pub fn for_person() -> SessionFiles {
+        SessionFiles { unread: UnreadPolicy::Known, ..SessionFiles::default() }
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
+    fn memory(&self) -> MutexGuard<'_, FileMemory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -107,7 +109,7 @@ impl Files {
     }
 
     /// Remembers a file of which some lines were shown.
-    pub(crate) fn saw(&self, place: &Path, bytes: &[u8], shown: Shown, blobs: &dyn Blobs) {
+    pub(crate) fn saw(&self, place: &Path, bytes: &[u8], shown: ShownLines, blobs: &dyn BlobStore) {
         let Some(content) = kept(bytes, blobs) else { return self.forget(place) };
         let mut memory = self.memory();
         let before = memory.seen.get(place).filter(|seen| seen.content == content).map(|seen| seen.extent);
@@ -115,7 +117,13 @@ impl Files {
     }
 
     /// Remembers a file that was written.
-    pub(crate) fn wrote(&self, place: &Path, bytes: &[u8], extent: Extent, blobs: &dyn Blobs) {
+    pub(crate) fn remember_written(
+        &self,
+        place: &Path,
+        bytes: &[u8],
+        extent: SeenExtent,
+        blobs: &dyn BlobStore,
+    ) {
         match kept(bytes, blobs) {
             Some(content) => self.memory().put(place, content, extent),
             None => self.forget(place),
@@ -132,10 +140,14 @@ impl Files {
     }
 
     /// The file at a place in the project, as it stands and as it was seen; nothing if there is none.
-    pub(crate) fn open(&self, place: &Place, context: &Context) -> Result<Option<Standing>, ToolFailure> {
+    pub(crate) fn open(
+        &self,
+        place: &WritablePlace,
+        context: &ToolContext,
+    ) -> Result<Option<ExistingFile>, ToolFailure> {
         let name = &place.name;
         let cannot = |error: io::Error| {
-            ToolFailure(format!("{name} can't be read: {}. Nothing was changed.", told(error)))
+            ToolFailure(format!("{name} can't be read: {}. Nothing was changed.", explain_link_error(error)))
         };
         let file = match place.at.open() {
             Ok(OpenedPath::File(file)) => file,
@@ -148,36 +160,40 @@ impl Files {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(cannot(error)),
         };
-        let like = Likeness::of(&file).map_err(cannot)?;
+        let like = FileAttributes::of(&file).map_err(cannot)?;
         let bytes = read_bounded(&file, MAX_CHANGED_BYTES)
             .map_err(|error| ToolFailure(format!("{name} can't be changed: {error}. Use the shell.")))?;
         let seen = self.seen(&place.path, &bytes, &*context.blobs);
-        Ok(Some(Standing { place: place.clone(), bytes, like, seen }))
+        Ok(Some(ExistingFile { place: place.clone(), bytes, like, seen }))
     }
 
     /// What was seen of a file; nothing if it never was, or if nobody knows any more.
-    fn seen(&self, path: &Path, there: &[u8], blobs: &dyn Blobs) -> Option<(Vec<u8>, Extent)> {
+    fn seen(&self, path: &Path, there: &[u8], blobs: &dyn BlobStore) -> Option<(Vec<u8>, SeenExtent)> {
         let seen = self.memory().seen.get(path).copied();
         let known = seen.and_then(|seen| Some((blobs.get(seen.content).ok()?, seen.extent)));
         match self.unread {
-            Unread::Known => known.or_else(|| Some((there.to_vec(), Extent::Whole))),
-            Unread::Unknown => known,
+            UnreadPolicy::Known => known.or_else(|| Some((there.to_vec(), SeenExtent::Whole))),
+            UnreadPolicy::Unknown => known,
         }
     }
 
     /// Makes all changes or none, and remembers them. Gives what is to be told of that, mostly nothing.
-    pub(crate) fn commit(&self, drafts: Vec<Draft>, context: &Context) -> Result<String, ToolFailure> {
-        let (changes, extents): (Vec<Change>, Vec<Extent>) =
+    pub(crate) fn commit(
+        &self,
+        drafts: Vec<ChangeDraft>,
+        context: &ToolContext,
+    ) -> Result<String, ToolFailure> {
+        let (changes, extents): (Vec<PlannedChange>, Vec<SeenExtent>) =
             drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
         if let Some(change) = changes.iter().find(|change| change.is_too_large()) {
-            let name = walk::shown(&context.root, change.place.path());
+            let name = walk::display_path(&context.root, change.place.path());
             return Err(ToolFailure(format!(
                 "{name} would have more than {} MiB, which could not be edited any more. Nothing was changed.",
                 MAX_CHANGED_BYTES >> 20
             )));
         }
         if let Some((change, reason)) = changes.iter().find_map(|change| Some((change, change.no_text()?))) {
-            let name = walk::shown(&context.root, change.place.path());
+            let name = walk::display_path(&context.root, change.place.path());
             return Err(ToolFailure(format!(
                 "{name} could not be edited any more: {reason}. Write such a character as an escape (`\\0`) where the language has \
                  one, or use the shell. Nothing was changed."
@@ -193,7 +209,9 @@ impl Files {
         context.ground.change(&places, make)?;
         for (change, extent) in changes.iter().zip(extents) {
             match &change.after {
-                Some(after) => self.wrote(change.place.path(), &after.bytes, extent, &*context.blobs),
+                Some(after) => {
+                    self.remember_written(change.place.path(), &after.bytes, extent, &*context.blobs)
+                }
                 None => self.forget(change.place.path()),
             }
         }
@@ -202,58 +220,58 @@ impl Files {
 }
 
 /// What is told of a file with several names: only one of them gets the new text.
-fn other_names(change: &Change, root: &Path) -> Option<String> {
+fn other_names(change: &PlannedChange, root: &Path) -> Option<String> {
     change.after.as_ref()?;
     let names = change.before.as_ref()?.like.as_ref()?.facts.nlink();
-    let name = walk::shown(root, change.place.path());
+    let name = walk::display_path(root, change.place.path());
     (names > 1).then(|| format!("\n{name} has {names} names (hard links); the others keep the old text."))
 }
 
 /// What is told of a file that belonged to somebody else: whoever replaces it can't give it back to them.
-fn other_owner(change: &Change, root: &Path) -> Option<String> {
+fn other_owner(change: &PlannedChange, root: &Path) -> Option<String> {
     change.after.as_ref()?;
     let owner = change.before.as_ref()?.like.as_ref()?.facts.uid();
     let user = rustix::process::geteuid();
-    let name = walk::shown(root, change.place.path());
+    let name = walk::display_path(root, change.place.path());
     let is_others = owner != user.as_raw() && !user.is_root();
     is_others
         .then(|| format!("\n{name} belonged to another user (number {owner}); now it belongs to this one."))
 }
 
-fn kept(bytes: &[u8], blobs: &dyn Blobs) -> Option<BlobId> {
+fn kept(bytes: &[u8], blobs: &dyn BlobStore) -> Option<BlobId> {
     if bytes.len() as u64 > MAX_CHANGED_BYTES {
         return None;
     }
     // What can't be kept has to be read again; that is all.
-    blobs.put_soon(bytes).ok()
+    blobs.put_unsynced(bytes).ok()
 }
 
-impl Memory {
-    fn put(&mut self, place: &Path, content: BlobId, extent: Extent) {
+impl FileMemory {
+    fn put(&mut self, place: &Path, content: BlobId, extent: SeenExtent) {
         self.counter += 1;
-        self.seen.insert(place.to_owned(), Seen { content, extent, at: self.counter });
-        if self.seen.len() > MAX_REMEMBERED {
+        self.seen.insert(place.to_owned(), SeenFile { content, extent, at: self.counter });
+        if self.seen.len() > MAX_REMEMBERED_FILES {
             let oldest = self.seen.iter().min_by_key(|(_, seen)| seen.at).map(|(place, _)| place.clone());
             oldest.and_then(|oldest| self.seen.remove(&oldest));
         }
     }
 }
 
-impl Shown {
-    fn added_to(self, before: Option<Extent>) -> Extent {
+impl ShownLines {
+    fn added_to(self, before: Option<SeenExtent>) -> SeenExtent {
         let known = match before {
-            Some(Extent::Whole) => return Extent::Whole,
-            Some(Extent::To(line)) => line,
+            Some(SeenExtent::Whole) => return SeenExtent::Whole,
+            Some(SeenExtent::UpToLine(line)) => line,
             None => 0,
         };
         let to = if self.first <= known + 1 { known.max(self.last) } else { known };
-        if to >= self.total { Extent::Whole } else { Extent::To(to) }
+        if to >= self.total { SeenExtent::Whole } else { SeenExtent::UpToLine(to) }
     }
 }
 
 /// A place in the project where a file may be changed.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct WritablePlace {
     /// As the model calls it.
     pub(crate) name: String,
     /// Where it really is: no link leads further.
@@ -264,9 +282,9 @@ pub(crate) struct Place {
     pub(crate) is_link: bool,
 }
 
-impl Place {
+impl WritablePlace {
     /// The place that a path of the model's means, if it is in the project or in a folder that was added to it.
-    pub(crate) fn find(name: &str, context: &Context) -> Result<Place, ToolFailure> {
+    pub(crate) fn find(name: &str, context: &ToolContext) -> Result<WritablePlace, ToolFailure> {
         if name.is_empty() || name.ends_with('/') || name == "~" || name.starts_with("~/") {
             return Err(ToolFailure(format!(
                 "{name:?} is no name of a file. Give a path in the project, or a whole one. Nothing was changed."
@@ -274,7 +292,7 @@ impl Place {
         }
         let cannot =
             |error: io::Error| ToolFailure(format!("{name} can't be written: {error}. Nothing was changed."));
-        let at = context.resolve(name, Access::Write).map_err(cannot)?;
+        let at = context.resolve(name, FileAccess::Write).map_err(cannot)?;
         let root = real_path(&context.root).map_err(cannot)?;
         let path = at.path().to_owned();
         let added = context.added.iter().filter_map(|folder| real_path(folder).ok());
@@ -287,7 +305,7 @@ impl Place {
                 root.display()
             )));
         }
-        Ok(Place { name: name.to_owned(), path, is_link: at.is_link(), at })
+        Ok(WritablePlace { name: name.to_owned(), path, is_link: at.is_link(), at })
     }
 }
 
@@ -297,9 +315,9 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// What is told of an error: a link where there was none a moment ago has a name of its own.
-pub(crate) fn told(error: io::Error) -> io::Error {
+pub(crate) fn explain_link_error(error: io::Error) -> io::Error {
     let is_link = Errno::from_io_error(&error) == Some(Errno::LOOP);
-    if is_link { became_another() } else { error }
+    if is_link { changed_while_opening() } else { error }
 }
 
 /// The bytes of a file, if they are not too many.
@@ -313,25 +331,27 @@ pub(crate) fn read_bounded(file: &File, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// A file as it stands, and as it was seen.
-pub(crate) struct Standing {
-    pub(crate) place: Place,
+pub(crate) struct ExistingFile {
+    pub(crate) place: WritablePlace,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) like: Likeness,
-    seen: Option<(Vec<u8>, Extent)>,
+    pub(crate) like: FileAttributes,
+    seen: Option<(Vec<u8>, SeenExtent)>,
 }
 
-impl Standing {
+impl ExistingFile {
     /// Whether all of it was seen, whatever happened to it since; else what to do.
     pub(crate) fn must_be_known(&self) -> Result<(), ToolFailure> {
         let name = &self.place.name;
         match &self.seen {
-            Some((_, Extent::Whole)) => Ok(()),
-            Some((seen, Extent::To(line))) if has_long_line(seen, *line) => Err(ToolFailure(format!(
-                "Line {} of {name} is too long to be shown whole, so nobody knows what would be lost with it. Use edit to \
+            Some((_, SeenExtent::Whole)) => Ok(()),
+            Some((seen, SeenExtent::UpToLine(line))) if has_long_line(seen, *line) => {
+                Err(ToolFailure(format!(
+                    "Line {} of {name} is too long to be shown whole, so nobody knows what would be lost with it. Use edit to \
                  change a part of the file. Nothing was changed.",
-                line + 1
-            ))),
-            Some((_, Extent::To(line))) => Err(ToolFailure(format!(
+                    line + 1
+                )))
+            }
+            Some((_, SeenExtent::UpToLine(line))) => Err(ToolFailure(format!(
                 "Only a part of {name} was read. To replace it, read the rest first (offset {}); to change a part of it, \
                  use edit. Nothing was changed.",
                 line + 1
@@ -375,11 +395,11 @@ impl Standing {
     }
 
     /// How much of it was seen.
-    pub(crate) fn extent(&self) -> Extent {
-        self.seen.as_ref().map_or(Extent::To(0), |(_, extent)| *extent)
+    pub(crate) fn extent(&self) -> SeenExtent {
+        self.seen.as_ref().map_or(SeenExtent::UpToLine(0), |(_, extent)| *extent)
     }
 
-    pub(crate) fn text(&self) -> Result<Text, ToolFailure> {
+    pub(crate) fn text(&self) -> Result<EditableText, ToolFailure> {
         let name = &self.place.name;
         let there = TextFile::read(&self.bytes).map_err(|reason| {
             ToolFailure(format!(
@@ -394,12 +414,12 @@ impl Standing {
             },
             _ => None,
         };
-        Ok(Text { name: name.clone(), seen: seen.filter(|seen| *seen != there.text), there })
+        Ok(EditableText { name: name.clone(), seen: seen.filter(|seen| *seen != there.text), there })
     }
 
     /// What is there, for whoever replaces it.
-    pub(crate) fn content(&self) -> Content {
-        Content { bytes: self.bytes.clone(), like: Some(self.like.clone()) }
+    pub(crate) fn content(&self) -> AttributedContent {
+        AttributedContent { bytes: self.bytes.clone(), like: Some(self.like.clone()) }
     }
 }
 
@@ -410,7 +430,7 @@ fn has_long_line(bytes: &[u8], after: usize) -> bool {
 }
 
 /// The text of a file that is to be changed.
-pub(crate) struct Text {
+pub(crate) struct EditableText {
     name: String,
     pub(crate) there: TextFile,
     /// What was seen of it, where that is not what is there.
@@ -418,69 +438,73 @@ pub(crate) struct Text {
 }
 
 /// What a file shall say.
-pub(crate) struct Settled {
+pub(crate) struct ResultingText {
     pub(crate) text: String,
     /// What somebody else did meanwhile and is kept.
-    pub(crate) by_user: Vec<Hunk>,
+    pub(crate) by_user: Vec<MergeHunk>,
 }
 
-impl Settled {
+impl ResultingText {
     /// Nobody else did anything.
-    pub(crate) fn new(text: impl Into<String>) -> Settled {
-        Settled { text: text.into(), by_user: Vec::new() }
+    pub(crate) fn new(text: impl Into<String>) -> ResultingText {
+        ResultingText { text: text.into(), by_user: Vec::new() }
     }
 
     /// How much the model knows of the file afterwards.
-    pub(crate) fn extent(&self, before: Extent) -> Extent {
-        if before == Extent::Whole && telling::fits(&self.by_user) { Extent::Whole } else { Extent::To(0) }
+    pub(crate) fn extent(&self, before: SeenExtent) -> SeenExtent {
+        if before == SeenExtent::Whole && report::can_be_told_whole(&self.by_user) {
+            SeenExtent::Whole
+        } else {
+            SeenExtent::UpToLine(0)
+        }
     }
 }
 
-impl Text {
+impl EditableText {
     /// What the model made its changes to.
     pub(crate) fn known(&self) -> &str {
         self.seen.as_deref().unwrap_or(&self.there.text)
     }
 
     /// What is wanted was made of what is there. What somebody else did is in it, and the model has not seen it.
-    pub(crate) fn settle_there(&self, text: String) -> Settled {
-        let Some(seen) = &self.seen else { return Settled::new(text) };
+    pub(crate) fn keep_current_changes(&self, text: String) -> ResultingText {
+        let Some(seen) = &self.seen else { return ResultingText::new(text) };
         match merge(seen, seen, &self.there.text) {
-            Merged::Clean { by_user, .. } => Settled { text, by_user },
-            Merged::Conflict(_) => Settled::new(text),
+            MergeOutcome::Clean { by_user, .. } => ResultingText { text, by_user },
+            MergeOutcome::Conflict(_) => ResultingText::new(text),
         }
     }
 
     /// Puts together what is wanted, made of what is known, and what somebody else did meanwhile.
-    pub(crate) fn settle(&self, wanted: String) -> Result<Settled, ToolFailure> {
-        let Some(seen) = &self.seen else { return Ok(Settled::new(wanted)) };
+    pub(crate) fn settle(&self, wanted: String) -> Result<ResultingText, ToolFailure> {
+        let Some(seen) = &self.seen else { return Ok(ResultingText::new(wanted)) };
         match merge(seen, &wanted, &self.there.text) {
-            Merged::Clean { text, by_user } => Ok(Settled { text, by_user }),
-            Merged::Conflict(conflicts) => Err(ToolFailure(format!(
+            MergeOutcome::Clean { text, by_user } => Ok(ResultingText { text, by_user }),
+            MergeOutcome::Conflict(conflicts) => Err(ToolFailure(format!(
                 "{} was changed since you read it, in the same places. Nothing was changed. Read it again, and make your \
                  change to what is there now.{}",
                 self.name,
-                telling::conflicts(&conflicts)
+                report::conflicts(&conflicts)
             ))),
         }
     }
 }
 
 /// A change that is ready to be made, and how much the model knows of the file afterwards.
-pub(crate) struct Draft {
-    pub(crate) change: Change,
-    pub(crate) extent: Extent,
+pub(crate) struct ChangeDraft {
+    pub(crate) change: PlannedChange,
+    pub(crate) extent: SeenExtent,
 }
 
-impl Draft {
+impl ChangeDraft {
     /// A file with another text, in its encoding.
-    pub(crate) fn of(standing: &Standing, file: &TextFile, settled: &Settled) -> Draft {
+    pub(crate) fn of(standing: &ExistingFile, file: &TextFile, settled: &ResultingText) -> ChangeDraft {
         let bytes = file.with(settled.text.clone()).to_bytes();
-        Draft {
-            change: Change {
+        ChangeDraft {
+            change: PlannedChange {
                 place: standing.place.at.clone(),
                 before: Some(standing.content()),
-                after: Some(Content { bytes, like: Some(standing.like.clone()) }),
+                after: Some(AttributedContent { bytes, like: Some(standing.like.clone()) }),
             },
             extent: settled.extent(standing.extent()),
         }
@@ -494,7 +518,7 @@ pub(crate) fn with_endings_of(old: &str, new: String) -> String {
     }
     let [before, after] = [old, &new].map(|text| lines(text).collect::<Vec<_>>());
     let mut endings = vec![main_ending(old); after.len()];
-    for op in telling::line_diff(&before, &after) {
+    for op in report::line_diff(&before, &after) {
         if let DiffOp::Equal { old_index, new_index, len } = op {
             let kept = before.iter().skip(old_index).take(len);
             for (ending, line) in endings.iter_mut().skip(new_index).zip(kept) {
@@ -502,7 +526,7 @@ pub(crate) fn with_endings_of(old: &str, new: String) -> String {
             }
         }
     }
-    let ended = |(line, ending): (&helve_workspace::Line<'_>, &'static str)| {
+    let ended = |(line, ending): (&helve_workspace::FileLine<'_>, &'static str)| {
         let ending = if line.ending.is_empty() { "" } else { ending };
         [line.content, ending].concat()
     };
@@ -511,16 +535,16 @@ pub(crate) fn with_endings_of(old: &str, new: String) -> String {
 
 /// A text with the line endings of the one that it comes from, if they were all the same and are not any more: a model that
 /// writes `\r\n` in a part of a file seldom knows what the rest of it has.
-pub(crate) fn unmixed(before: &str, after: String) -> String {
-    match (Endings::of(before), Endings::of(&after)) {
-        (Endings::Lf, Endings::Mixed) => after.replace("\r\n", "\n"),
-        (Endings::CrLf, Endings::Mixed) => after.replace("\r\n", "\n").replace('\n', "\r\n"),
+pub(crate) fn with_uniform_endings(before: &str, after: String) -> String {
+    match (LineEndings::of(before), LineEndings::of(&after)) {
+        (LineEndings::Lf, LineEndings::Mixed) => after.replace("\r\n", "\n"),
+        (LineEndings::CrLf, LineEndings::Mixed) => after.replace("\r\n", "\n").replace('\n', "\r\n"),
         _ => after,
     }
 }
 
 /// What explains that a file is not there though its name is in the folder's list: it is written in another Unicode form.
-pub(crate) fn hint_of_form(path: &Path) -> String {
+pub(crate) fn unicode_form_hint(path: &Path) -> String {
     const COMPARED: usize = 10_000;
     let there = path.ancestors().skip(1).find(|folder| folder.is_dir());
     let missing = there.and_then(|folder| path.strip_prefix(folder).ok()?.iter().next()?.to_str());
@@ -545,15 +569,15 @@ mod tests {
 
     #[test]
     fn lines_that_are_read_one_after_the_other_add_up() {
-        let shown = |first, last| Shown { first, last, total: 10 };
-        assert_eq!(shown(1, 10).added_to(None), Extent::Whole);
-        assert_eq!(shown(1, 4).added_to(None), Extent::To(4));
-        assert_eq!(shown(5, 10).added_to(Some(Extent::To(4))), Extent::Whole);
-        assert_eq!(shown(6, 10).added_to(Some(Extent::To(4))), Extent::To(4));
-        assert_eq!(shown(2, 3).added_to(Some(Extent::To(4))), Extent::To(4));
-        assert_eq!(shown(2, 3).added_to(Some(Extent::Whole)), Extent::Whole);
-        assert_eq!(shown(3, 10).added_to(None), Extent::To(0));
-        assert_eq!(Shown { first: 1, last: 0, total: 0 }.added_to(None), Extent::Whole);
+        let shown = |first, last| ShownLines { first, last, total: 10 };
+        assert_eq!(shown(1, 10).added_to(None), SeenExtent::Whole);
+        assert_eq!(shown(1, 4).added_to(None), SeenExtent::UpToLine(4));
+        assert_eq!(shown(5, 10).added_to(Some(SeenExtent::UpToLine(4))), SeenExtent::Whole);
+        assert_eq!(shown(6, 10).added_to(Some(SeenExtent::UpToLine(4))), SeenExtent::UpToLine(4));
+        assert_eq!(shown(2, 3).added_to(Some(SeenExtent::UpToLine(4))), SeenExtent::UpToLine(4));
+        assert_eq!(shown(2, 3).added_to(Some(SeenExtent::Whole)), SeenExtent::Whole);
+        assert_eq!(shown(3, 10).added_to(None), SeenExtent::UpToLine(0));
+        assert_eq!(ShownLines { first: 1, last: 0, total: 0 }.added_to(None), SeenExtent::Whole);
     }
 
     #[test]
@@ -567,11 +591,11 @@ mod tests {
 
     #[test]
     fn the_memory_is_bounded() {
-        let mut memory = Memory::default();
-        for number in 0..MAX_REMEMBERED + 10 {
-            memory.put(Path::new(&number.to_string()), BlobId::from_hash([0; 32]), Extent::Whole);
+        let mut memory = FileMemory::default();
+        for number in 0..MAX_REMEMBERED_FILES + 10 {
+            memory.put(Path::new(&number.to_string()), BlobId::from_hash([0; 32]), SeenExtent::Whole);
         }
-        assert_eq!(memory.seen.len(), MAX_REMEMBERED);
+        assert_eq!(memory.seen.len(), MAX_REMEMBERED_FILES);
         assert!(!memory.seen.contains_key(Path::new("9")) && memory.seen.contains_key(Path::new("10")));
     }
 }

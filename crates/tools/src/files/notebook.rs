@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::files::telling::counted_lines;
+use crate::files::report::counted_lines;
 
 /// What is shown of the outputs of a cell.
-const OUTPUT_LINES: usize = 40;
+const MAX_CELL_OUTPUT_LINES: usize = 40;
 
 /// The cells of a notebook as text; nothing if it is none.
 pub(crate) fn cells(json: &str) -> Option<String> {
@@ -22,8 +22,8 @@ fn shown(number: usize, cell: &Value) -> String {
     for output in outputs.iter().map(output).filter(|output| !output.is_empty()) {
         let lines: Vec<&str> = output.lines().collect();
         text.push_str("[output]\n");
-        lines.iter().take(OUTPUT_LINES).for_each(|line| text.extend([line, "\n"]));
-        if let left @ 1.. = lines.len().saturating_sub(OUTPUT_LINES) {
+        lines.iter().take(MAX_CELL_OUTPUT_LINES).for_each(|line| text.extend([line, "\n"]));
+        if let left @ 1.. = lines.len().saturating_sub(MAX_CELL_OUTPUT_LINES) {
             text.push_str(&format!("[{} more]\n", counted_lines(left)));
         }
     }

@@ -3,29 +3,31 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{Action, ToolClass, ToolOutput};
+use helve_protocol::{ToolAction, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::aside::aside;
-use crate::files::cells::{CellKind, Notebook, Wrong};
-use crate::files::telling;
-use crate::files::{Draft, Files, Place, Settled, Text, hint_of_form};
-use crate::{Context, Done, ToolFailure, Touches, TypedTool};
+use crate::blocking::run_blocking;
+use crate::files::notebook_cells::{CellKind, Notebook, NotebookError};
+use crate::files::report;
+use crate::files::{
+    ChangeDraft, EditableText, ResultingText, SessionFiles, WritablePlace, unicode_form_hint,
+};
+use crate::{ChangeScope, ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Changes cells of notebooks.
 #[derive(Clone, Debug, Default)]
-pub struct NotebookEdit {
-    pub files: Arc<Files>,
+pub struct NotebookEditTool {
+    pub files: Arc<SessionFiles>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct NotebookEditInput {
     path: String,
     /// Its number. `insert` puts a new cell after it; 0: at the top.
     cell: u32,
-    action: Change,
+    action: CellAction,
     /// If left out: as it was; of a new cell, code.
     #[serde(default)]
     kind: Option<CellKind>,
@@ -36,47 +38,47 @@ pub struct Input {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(rename = "Action")]
-enum Change {
+#[schemars(rename = "ToolAction")]
+enum CellAction {
     Replace,
     Insert,
     Delete,
 }
 
-impl TypedTool for NotebookEdit {
+impl TypedTool for NotebookEditTool {
     const NAME: &'static str = "notebook_edit";
     const DESCRIPTION: &'static str = include_str!("notebook_edit.md");
     const CLASS: ToolClass = ToolClass::Changes;
-    const TOUCHES: Touches = Touches::Named;
+    const TOUCHES: ChangeScope = ChangeScope::Named;
     const CAN_BE_TRIED: bool = true;
-    type Input = Input;
+    type Input = NotebookEditInput;
 
-    fn intent(&self, input: &Input) -> String {
-        let Input { path, cell, .. } = input;
+    fn intent(&self, input: &NotebookEditInput) -> String {
+        let NotebookEditInput { path, cell, .. } = input;
         match input.action {
-            Change::Replace => format!("replace cell {cell} of {path}"),
-            Change::Insert => format!("insert a cell after cell {cell} of {path}"),
-            Change::Delete => format!("delete cell {cell} of {path}"),
+            CellAction::Replace => format!("replace cell {cell} of {path}"),
+            CellAction::Insert => format!("insert a cell after cell {cell} of {path}"),
+            CellAction::Delete => format!("delete cell {cell} of {path}"),
         }
     }
 
-    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
-        vec![Action::Write(root.join(&input.path))]
+    fn actions(&self, input: &NotebookEditInput, root: &Path) -> Vec<ToolAction> {
+        vec![ToolAction::Write(root.join(&input.path))]
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: NotebookEditInput, context: &ToolContext) -> ToolOutcome {
         let tool = self.clone();
-        aside(context, move |context| tool.change(&input, context)).await
+        run_blocking(context, move |context| tool.change(&input, context)).await
     }
 }
 
-impl NotebookEdit {
-    fn change(&self, input: &Input, context: &Context) -> Done {
+impl NotebookEditTool {
+    fn change(&self, input: &NotebookEditInput, context: &ToolContext) -> ToolOutcome {
         let _alone = self.files.change();
-        let place = Place::find(&input.path, context)?;
+        let place = WritablePlace::find(&input.path, context)?;
         let name = &input.path;
         let standing = self.files.open(&place, context)?.ok_or_else(|| {
-            let form = hint_of_form(&place.path);
+            let form = unicode_form_hint(&place.path);
             let hint = if form.is_empty() { " Read its folder." } else { &form };
             ToolFailure(format!("There is no file {name}.{hint}"))
         })?;
@@ -85,15 +87,19 @@ impl NotebookEdit {
         let file = standing.text()?;
         let settled = settle(&file, input)
             .map_err(|why| ToolFailure(format!("{name} was not changed. {}", why.0.trim_end())))?;
-        let names = self.files.commit(vec![Draft::of(&standing, &file.there, &settled)], context)?;
-        let text = format!("{name}: {}{names}{}", done(input), telling::by_others(name, &settled.by_user));
-        let display = Some(telling::diff(name, Some(&file.there.text), Some(&settled.text)));
+        let names = self.files.commit(vec![ChangeDraft::of(&standing, &file.there, &settled)], context)?;
+        let text = format!(
+            "{name}: {}{names}{}",
+            done(input),
+            report::describe_outside_changes(name, &settled.by_user)
+        );
+        let display = Some(report::diff(name, Some(&file.there.text), Some(&settled.text)));
         Ok(ToolOutput { text, display, ..ToolOutput::default() })
     }
 }
 
 /// Makes the change to what the model knows, and keeps what others did meanwhile.
-fn settle(file: &Text, input: &Input) -> Result<Settled, ToolFailure> {
+fn settle(file: &EditableText, input: &NotebookEditInput) -> Result<ResultingText, ToolFailure> {
     let wanted = changed(file.known(), input).map_err(|wrong| ToolFailure(wrong.to_string()))?;
     let settled = file.settle(wanted)?;
     // Two good changes can make a bad text.
@@ -105,24 +111,24 @@ fn settle(file: &Text, input: &Input) -> Result<Settled, ToolFailure> {
     Ok(settled)
 }
 
-fn changed(text: &str, input: &Input) -> Result<String, Wrong> {
+fn changed(text: &str, input: &NotebookEditInput) -> Result<String, NotebookError> {
     let notebook = Notebook::read(text)?;
     let cell = input.cell as usize;
-    let source = input.source.as_deref().ok_or(Wrong::NoSource);
+    let source = input.source.as_deref().ok_or(NotebookError::NoSource);
     match input.action {
-        Change::Replace => notebook.replace(cell, input.kind, source?),
-        Change::Insert => notebook.insert(cell, input.kind.unwrap_or(CellKind::Code), source?),
-        Change::Delete => notebook.delete(cell),
+        CellAction::Replace => notebook.replace(cell, input.kind, source?),
+        CellAction::Insert => notebook.insert(cell, input.kind.unwrap_or(CellKind::Code), source?),
+        CellAction::Delete => notebook.delete(cell),
     }
 }
 
-fn done(input: &Input) -> String {
+fn done(input: &NotebookEditInput) -> String {
     let cell = input.cell;
     match input.action {
-        Change::Replace => format!("cell {cell} was replaced."),
-        Change::Insert => {
+        CellAction::Replace => format!("cell {cell} was replaced."),
+        CellAction::Insert => {
             format!("the new cell is cell {}. Those after it have moved by one.", cell.saturating_add(1))
         }
-        Change::Delete => format!("cell {cell} was deleted. Those after it have moved by one."),
+        CellAction::Delete => format!("cell {cell} was deleted. Those after it have moved by one."),
     }
 }

@@ -14,15 +14,15 @@ use image::{
     AnimationDecoder, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, ImageResult, Limits,
 };
 
-use crate::{Context, Done, ToolFailure};
+use crate::{ToolContext, ToolFailure, ToolOutcome};
 
 /// Models see no more than this, however large an image is; what is larger only costs.
-const LONGEST_SIDE: u32 = 1_568;
-const MOST_PIXELS: u64 = 1_150_000;
+const MAX_IMAGE_SIDE: u32 = 1_568;
+const MAX_IMAGE_PIXELS: u64 = 1_150_000;
 /// 5 MiB when it is encoded as base64, which is what providers take.
-const MAX_BYTES: usize = (5 << 20) / 4 * 3;
+const MAX_IMAGE_BYTES: usize = (5 << 20) / 4 * 3;
 /// What an image may take in memory: a small file can unpack to gigabytes.
-const MAX_UNPACKED: u64 = 256 << 20;
+const MAX_DECODED_IMAGE_BYTES: u64 = 256 << 20;
 const JPEG_QUALITY: u8 = 85;
 
 /// The kind of image that the first bytes announce; nothing if models can't look at it.
@@ -32,8 +32,8 @@ pub(crate) fn format_of(bytes: &[u8]) -> Option<ImageFormat> {
 }
 
 /// An image for the model. It goes as it is if it is small, whole and upright; else a copy goes.
-pub(crate) fn output(name: &str, format: ImageFormat, bytes: &[u8], context: &Context) -> Done {
-    let picture = Picture::read(format, bytes).map_err(|error| unreadable(name, format, &error))?;
+pub(crate) fn output(name: &str, format: ImageFormat, bytes: &[u8], context: &ToolContext) -> ToolOutcome {
+    let picture = DecodedImage::read(format, bytes).map_err(|error| unreadable(name, format, &error))?;
     let size = |image: &DynamicImage| format!("{} × {}", image.width(), image.height());
     let kib = |bytes: &[u8]| bytes.len().div_ceil(1 << 10);
     let told = format!("{name}: {}, {}, {} KiB", format.to_mime_type(), size(&picture.image), kib(bytes));
@@ -50,9 +50,9 @@ pub(crate) fn output(name: &str, format: ImageFormat, bytes: &[u8], context: &Co
 
 /// A copy of an image that models can look at, with its kind; none if the image itself will do. What is no image is not
 /// touched.
-pub fn fitted(name: &str, bytes: &[u8]) -> Result<Option<(&'static str, Vec<u8>)>, ToolFailure> {
+pub fn fit_image(name: &str, bytes: &[u8]) -> Result<Option<(&'static str, Vec<u8>)>, ToolFailure> {
     let Some(format) = format_of(bytes) else { return Ok(None) };
-    let picture = Picture::read(format, bytes).map_err(|error| unreadable(name, format, &error))?;
+    let picture = DecodedImage::read(format, bytes).map_err(|error| unreadable(name, format, &error))?;
     if picture.can_go_as_it_is(bytes) {
         return Ok(None);
     }
@@ -60,8 +60,8 @@ pub fn fitted(name: &str, bytes: &[u8]) -> Result<Option<(&'static str, Vec<u8>)
     Ok(Some((copy.0.to_mime_type(), copy.1)))
 }
 
-fn part(name: &str, format: ImageFormat, bytes: &[u8], text: String, context: &Context) -> Done {
-    let kept = context.blobs.put_soon(bytes);
+fn part(name: &str, format: ImageFormat, bytes: &[u8], text: String, context: &ToolContext) -> ToolOutcome {
+    let kept = context.blobs.put_unsynced(bytes);
     let content =
         kept.map_err(|error| ToolFailure(format!("{name} can't be kept to be looked at: {error}.")))?;
     let file = FilePart {
@@ -77,23 +77,23 @@ fn unreadable(name: &str, format: ImageFormat, error: &ImageError) -> ToolFailur
     ToolFailure(match error {
         ImageError::Limits(_) => format!(
             "{name} ({kind}) would take more than {} MiB in memory. Use the shell to make a smaller copy.",
-            MAX_UNPACKED >> 20
+            MAX_DECODED_IMAGE_BYTES >> 20
         ),
         error => format!("{name} begins as {kind}, but is broken: {error}. Use the shell to look at it."),
     })
 }
 
-struct Picture {
+struct DecodedImage {
     image: DynamicImage,
     /// How it must be turned; models don't do it themselves.
     orientation: Orientation,
     is_animated: bool,
 }
 
-impl Picture {
-    fn read(format: ImageFormat, bytes: &[u8]) -> ImageResult<Picture> {
+impl DecodedImage {
+    fn read(format: ImageFormat, bytes: &[u8]) -> ImageResult<DecodedImage> {
         let mut limits = Limits::default();
-        limits.max_alloc = Some(MAX_UNPACKED);
+        limits.max_alloc = Some(MAX_DECODED_IMAGE_BYTES);
         let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         reader.limits(limits.clone());
         let mut decoder = reader.into_decoder()?;
@@ -101,12 +101,12 @@ impl Picture {
         // Bad metadata is no reason not to look.
         let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
         let image = DynamicImage::from_decoder(decoder)?;
-        Ok(Picture { image, orientation, is_animated: is_animated(format, bytes)? })
+        Ok(DecodedImage { image, orientation, is_animated: is_animated(format, bytes)? })
     }
 
     fn can_go_as_it_is(&self, bytes: &[u8]) -> bool {
         let size = (self.image.width(), self.image.height());
-        bytes.len() <= MAX_BYTES
+        bytes.len() <= MAX_IMAGE_BYTES
             && fitting(size) == size
             && self.orientation == Orientation::NoTransforms
             && !self.is_animated
@@ -140,10 +140,10 @@ fn is_animated(format: ImageFormat, bytes: &[u8]) -> ImageResult<bool> {
 /// The size at which an image is shown, with its proportions.
 fn fitting((width, height): (u32, u32)) -> (u32, u32) {
     let [w, h] = [width, height].map(|side| u64::from(side.max(1)));
-    let longest = u64::from(LONGEST_SIDE);
-    let wide = w.min(w * longest / w.max(h)).min((MOST_PIXELS * w / h).isqrt()).max(1);
+    let longest = u64::from(MAX_IMAGE_SIDE);
+    let wide = w.min(w * longest / w.max(h)).min((MAX_IMAGE_PIXELS * w / h).isqrt()).max(1);
     let high = (h * wide / w).clamp(1, longest);
-    let side = |side: u64| u32::try_from(side).unwrap_or(LONGEST_SIDE);
+    let side = |side: u64| u32::try_from(side).unwrap_or(MAX_IMAGE_SIDE);
     (side(wide), side(high))
 }
 
@@ -156,7 +156,7 @@ fn encode(image: &DynamicImage, from: ImageFormat) -> ImageResult<(ImageFormat, 
         } else {
             encoded(|bytes| image.to_rgb8().write_with_encoder(PngEncoder::new(bytes)))?
         };
-        if png.len() <= MAX_BYTES {
+        if png.len() <= MAX_IMAGE_BYTES {
             return Ok((ImageFormat::Png, png));
         }
     }
@@ -191,8 +191,8 @@ mod tests {
         #[test]
         fn any_size_fits(width: u32, height: u32) {
             let (wide, high) = fitting((width, height));
-            prop_assert!((1..=LONGEST_SIDE).contains(&wide) && (1..=LONGEST_SIDE).contains(&high));
-            prop_assert!(u64::from(wide) * u64::from(high) <= MOST_PIXELS);
+            prop_assert!((1..=MAX_IMAGE_SIDE).contains(&wide) && (1..=MAX_IMAGE_SIDE).contains(&high));
+            prop_assert!(u64::from(wide) * u64::from(high) <= MAX_IMAGE_PIXELS);
             prop_assert_eq!(fitting((wide, high)), (wide, high), "what fits stays");
         }
 
@@ -201,7 +201,7 @@ mod tests {
             let heads: [&[u8]; 4] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF\x10\0\0\0WEBPVP8 "];
             let bytes = [heads[head], &rest].concat();
             let format = format_of(&bytes).unwrap();
-            let _ = Picture::read(format, &bytes);
+            let _ = DecodedImage::read(format, &bytes);
         }
     }
 }

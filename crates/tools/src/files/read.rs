@@ -7,27 +7,29 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{Action, BlobId, FilePart, ToolClass, ToolOutput};
-use helve_workspace::{Encoding, Endings, OpenedPath, ResolvedPath, TextFile, lines, names_in, read_lossily};
+use helve_protocol::{BlobId, FilePart, ToolAction, ToolClass, ToolOutput};
+use helve_workspace::{
+    LineEndings, OpenedPath, ResolvedPath, TextEncoding, TextFile, lines, names_in, read_lossily,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::aside::aside;
+use crate::blocking::run_blocking;
 use crate::files::notebook;
 use crate::files::picture;
-use crate::files::telling::counted_lines;
-use crate::files::{Files, Shown, hint_of_form, read_bounded, told};
-use crate::{Access, Context, Done, ToolFailure, TypedTool};
+use crate::files::report::counted_lines;
+use crate::files::{SessionFiles, ShownLines, explain_link_error, read_bounded, unicode_form_hint};
+use crate::{FileAccess, ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Reads files.
 #[derive(Clone, Debug, Default)]
-pub struct Read {
-    pub files: Arc<Files>,
+pub struct ReadTool {
+    pub files: Arc<SessionFiles>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct ReadInput {
     /// The file, relative to the project or absolute; or output:ID.
     path: String,
     /// The first line, counted from 1.
@@ -39,47 +41,48 @@ pub struct Input {
 }
 
 /// Before the id of a command's output.
-const OUTPUT: &str = "output:";
-const LINES: usize = 2_000;
-const LETTERS_PER_LINE: usize = 2_000;
+const OUTPUT_PREFIX: &str = "output:";
+const MAX_READ_LINES: usize = 2_000;
+const MAX_READ_LINE_CHARS: usize = 2_000;
 /// What reaches the model at most.
-const BYTES: usize = 48 << 10;
+const MAX_READ_OUTPUT_BYTES: usize = 48 << 10;
 /// A larger file is no text that anybody reads.
-const MAX_FILE_BYTES: u64 = 64 << 20;
+const MAX_READ_FILE_BYTES: u64 = 64 << 20;
 /// What providers take of a document, before it is encoded.
 const MAX_DOCUMENT_BYTES: usize = 20 << 20;
-const MAX_ENTRIES: usize = 500;
+const MAX_FOLDER_ENTRIES: usize = 500;
 
-impl TypedTool for Read {
+impl TypedTool for ReadTool {
     const NAME: &'static str = "read";
     const DESCRIPTION: &'static str = include_str!("read.md");
     const CLASS: ToolClass = ToolClass::Reads;
-    type Input = Input;
+    type Input = ReadInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &ReadInput) -> String {
         format!("read {}", input.path)
     }
 
-    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
-        match input.path.starts_with(OUTPUT) {
+    fn actions(&self, input: &ReadInput, root: &Path) -> Vec<ToolAction> {
+        match input.path.starts_with(OUTPUT_PREFIX) {
             true => Vec::new(),
-            false => vec![Action::Read(root.join(&input.path))],
+            false => vec![ToolAction::Read(root.join(&input.path))],
         }
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: ReadInput, context: &ToolContext) -> ToolOutcome {
         let tool = self.clone();
-        aside(context, move |context| tool.read(&input, context)).await
+        run_blocking(context, move |context| tool.read(&input, context)).await
     }
 }
 
-impl Read {
-    fn read(&self, input: &Input, context: &Context) -> Done {
-        if let Some(id) = input.path.strip_prefix(OUTPUT) {
+impl ReadTool {
+    fn read(&self, input: &ReadInput, context: &ToolContext) -> ToolOutcome {
+        if let Some(id) = input.path.strip_prefix(OUTPUT_PREFIX) {
             return output(id, input, context);
         }
-        let place =
-            context.resolve(&input.path, Access::Read).map_err(|error| failure(&input.path, None, error))?;
+        let place = context
+            .resolve(&input.path, FileAccess::Read)
+            .map_err(|error| failure(&input.path, None, error))?;
         let path = place.path();
         let failed = |error| failure(&input.path, Some(&place), error);
         let file = match place.open().map_err(failed)? {
@@ -93,13 +96,13 @@ impl Read {
             }
         };
         let length = file.metadata().map_err(failed)?.len();
-        if length > MAX_FILE_BYTES {
+        if length > MAX_READ_FILE_BYTES {
             return Err(ToolFailure(format!(
                 "{} has {length} bytes, which is too much. Use the shell to look at a part of it.",
                 input.path
             )));
         }
-        let bytes = read_bounded(&file, MAX_FILE_BYTES).map_err(failed)?;
+        let bytes = read_bounded(&file, MAX_READ_FILE_BYTES).map_err(failed)?;
         if let Some(format) = picture::format_of(&bytes) {
             return picture::output(&input.path, format, &bytes, context);
         }
@@ -109,7 +112,7 @@ impl Read {
         self.text(input, path, &bytes, context)
     }
 
-    fn text(&self, input: &Input, path: &Path, bytes: &[u8], context: &Context) -> Done {
+    fn text(&self, input: &ReadInput, path: &Path, bytes: &[u8], context: &ToolContext) -> ToolOutcome {
         let name = &input.path;
         let text = read_lossily(bytes).map_err(|reason| {
             ToolFailure(format!("{name} can't be shown: {reason}. Use the shell to look at it."))
@@ -132,7 +135,7 @@ impl Read {
 }
 
 /// A part of a command's output, which is kept under its id.
-fn output(id: &str, input: &Input, context: &Context) -> Done {
+fn output(id: &str, input: &ReadInput, context: &ToolContext) -> ToolOutcome {
     let id: BlobId = id.parse().map_err(|_| {
         ToolFailure(format!("{id:?} is no id of an output. Copy it whole from the result that names it."))
     })?;
@@ -149,10 +152,10 @@ pub(crate) fn wrapped(text: &str) -> Cow<'_, str> {
     if !lines(text).any(|line| is_long(line.content)) {
         return Cow::Borrowed(text);
     }
-    let mut wrapped = String::with_capacity(text.len() + text.len() / LETTERS_PER_LINE + 1);
+    let mut wrapped = String::with_capacity(text.len() + text.len() / MAX_READ_LINE_CHARS + 1);
     for line in lines(text) {
         let mut rest = line.content;
-        while let Some((at, _)) = rest.char_indices().nth(LETTERS_PER_LINE) {
+        while let Some((at, _)) = rest.char_indices().nth(MAX_READ_LINE_CHARS) {
             let (head, after) = rest.split_at_checked(at).unwrap_or((rest, ""));
             wrapped.extend([head, "\n"]);
             rest = after;
@@ -165,13 +168,13 @@ pub(crate) fn wrapped(text: &str) -> Cow<'_, str> {
 fn failure(name: &str, place: Option<&ResolvedPath>, error: io::Error) -> ToolFailure {
     ToolFailure(match error.kind() {
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            let form = place.map(|place| hint_of_form(place.path())).unwrap_or_default();
+            let form = place.map(|place| unicode_form_hint(place.path())).unwrap_or_default();
             let nearest = place.map(|place| nearest(name, place)).unwrap_or_default();
             let hint = if form.is_empty() { nearest } else { form };
             format!("There is no file {name}.{hint}")
         }
         ErrorKind::PermissionDenied => format!("{name} may not be read by this user."),
-        _ => format!("{name} can't be read: {}.", told(error)),
+        _ => format!("{name} can't be read: {}.", explain_link_error(error)),
     })
 }
 
@@ -209,8 +212,8 @@ fn listing(folder: &OwnedFd) -> io::Result<String> {
     };
     let mut names: Vec<String> = names_in(folder)?.into_iter().map(name).collect();
     names.sort();
-    let more = names.len().saturating_sub(MAX_ENTRIES);
-    names.truncate(MAX_ENTRIES);
+    let more = names.len().saturating_sub(MAX_FOLDER_ENTRIES);
+    names.truncate(MAX_FOLDER_ENTRIES);
     if more > 0 {
         names.push(format!("[{more} more are not shown]"));
     }
@@ -218,11 +221,11 @@ fn listing(folder: &OwnedFd) -> io::Result<String> {
 }
 
 /// The lines that were asked for, with their numbers, as far as they fit.
-fn numbered(text: &str, input: &Input) -> (String, Shown) {
+fn numbered(text: &str, input: &ReadInput) -> (String, ShownLines) {
     let total = lines(text).count();
     let first = input.offset.map_or(1, |line| line.max(1) as usize);
-    let limit = input.limit.map_or(LINES, |lines| (lines as usize).min(LINES));
-    let mut shown = Shown { first, last: first - 1, total };
+    let limit = input.limit.map_or(MAX_READ_LINES, |lines| (lines as usize).min(MAX_READ_LINES));
+    let mut shown = ShownLines { first, last: first - 1, total };
     if total == 0 {
         return ("[The file is empty.]".to_owned(), shown);
     }
@@ -233,7 +236,7 @@ fn numbered(text: &str, input: &Input) -> (String, Shown) {
     let mut last = shown.last;
     for (at, line) in lines(text).enumerate().skip(first - 1).take(limit) {
         let numbered = format!("{:>6}\t{}\n", at + 1, cut(line.content));
-        if told.len() + numbered.len() > BYTES {
+        if told.len() + numbered.len() > MAX_READ_OUTPUT_BYTES {
             break;
         }
         told.push_str(&numbered);
@@ -253,11 +256,11 @@ fn numbered(text: &str, input: &Input) -> (String, Shown) {
 
 /// Whether only the beginning of a line is shown.
 pub(crate) fn is_long(line: &str) -> bool {
-    line.len() > LETTERS_PER_LINE && line.chars().nth(LETTERS_PER_LINE).is_some()
+    line.len() > MAX_READ_LINE_CHARS && line.chars().nth(MAX_READ_LINE_CHARS).is_some()
 }
 
 fn cut(line: &str) -> String {
-    match line.char_indices().nth(LETTERS_PER_LINE) {
+    match line.char_indices().nth(MAX_READ_LINE_CHARS) {
         Some((at, _)) => {
             let (head, rest) = line.split_at_checked(at).unwrap_or((line, ""));
             format!("{head} [cut: {} letters more]", rest.chars().count())
@@ -267,19 +270,19 @@ fn cut(line: &str) -> String {
 }
 
 /// What the lines don't show of a file that is not like most.
-fn notes(bytes: &[u8], text: &str, shown: Shown) -> String {
+fn notes(bytes: &[u8], text: &str, shown: ShownLines) -> String {
     let mut notes = Vec::new();
     match TextFile::read(bytes).map(|file| file.encoding) {
-        Ok(Encoding::Utf8) => {}
-        Ok(Encoding::Utf8WithMark) => notes.push("begins with a byte order mark"),
-        Ok(Encoding::Utf16Le) => notes.push("is UTF-16, little-endian"),
-        Ok(Encoding::Utf16Be) => notes.push("is UTF-16, big-endian"),
+        Ok(TextEncoding::Utf8) => {}
+        Ok(TextEncoding::Utf8WithBom) => notes.push("begins with a byte order mark"),
+        Ok(TextEncoding::Utf16Le) => notes.push("is UTF-16, little-endian"),
+        Ok(TextEncoding::Utf16Be) => notes.push("is UTF-16, big-endian"),
         Err(_) => notes.push("has bytes that are no text, shown as \u{fffd}, so it can't be edited"),
     }
-    match Endings::of(text) {
-        Endings::CrLf => notes.push("has CRLF line endings"),
-        Endings::Mixed => notes.push("has mixed line endings"),
-        Endings::Lf | Endings::None => {}
+    match LineEndings::of(text) {
+        LineEndings::CrLf => notes.push("has CRLF line endings"),
+        LineEndings::Mixed => notes.push("has mixed line endings"),
+        LineEndings::Lf | LineEndings::None => {}
     }
     if shown.total > 0 && shown.last == shown.total && !text.ends_with('\n') {
         notes.push("has no newline at its end");
@@ -288,7 +291,7 @@ fn notes(bytes: &[u8], text: &str, shown: Shown) -> String {
 }
 
 /// A document that models read by themselves.
-fn document(name: &str, path: &Path, bytes: &[u8], context: &Context) -> Done {
+fn document(name: &str, path: &Path, bytes: &[u8], context: &ToolContext) -> ToolOutcome {
     const KIND: &str = "application/pdf";
     if bytes.len() > MAX_DOCUMENT_BYTES {
         return Err(ToolFailure(format!(
@@ -299,7 +302,7 @@ fn document(name: &str, path: &Path, bytes: &[u8], context: &Context) -> Done {
     }
     let content = context
         .blobs
-        .put_soon(bytes)
+        .put_unsynced(bytes)
         .map_err(|error| ToolFailure(format!("{name} can't be kept to be looked at: {error}.")))?;
     let part = FilePart {
         name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

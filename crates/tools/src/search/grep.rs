@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use helve_protocol::{Action, ToolClass};
+use helve_protocol::{ToolAction, ToolClass};
 use helve_workspace::{OpenedPath, open_without_links};
 use ignore::overrides::Override;
 use ignore::types::TypesBuilder;
@@ -17,24 +17,25 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::aside::aside;
-use crate::search::hits::{Found, Hits, HitsSink};
-use crate::search::missed;
+use crate::blocking::run_blocking;
+use crate::search::hits::{FileHits, FileHitsSink, GrepResults};
+use crate::search::no_match;
 use crate::search::walk::{
-    Start, Troubles, Walk, elsewhere, filter, held, is_searched, output, short, start, visit, walk,
+    SearchStart, SearchTroubles, SearchWalk, filter, is_searched, lock_ignoring_poison, output, short,
+    split_outside_glob, start, visit, walk,
 };
-use crate::{Context, Done, Hides, ToolFailure, TypedTool};
+use crate::{HiddenPathTest, ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Searches in files.
 #[derive(Clone, Debug, Default)]
-pub struct Grep {
+pub struct GrepTool {
     /// What the user ignores in all repositories, in the form of `.gitignore`.
     pub user_ignores: Option<PathBuf>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct GrepInput {
     /// The regular expression.
     pattern: String,
     /// The file or folder; the project if left out.
@@ -61,7 +62,7 @@ pub struct Input {
     #[serde(default)]
     multiline: bool,
     #[serde(default)]
-    mode: Mode,
+    mode: GrepMode,
     /// How many lines or files you get; 200 if left out.
     #[serde(default)]
     limit: Option<u32>,
@@ -69,84 +70,84 @@ pub struct Input {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub(crate) enum GrepMode {
     #[default]
     Content,
     Files,
     Count,
 }
 
-const LIMIT: u32 = 200;
-const MOST: u32 = 2_000;
-const MOST_CONTEXT: u32 = 50;
+const DEFAULT_GREP_LIMIT: u32 = 200;
+const MAX_GREP_LIMIT: u32 = 2_000;
+const MAX_GREP_CONTEXT_LINES: u32 = 50;
 /// What a single line, or a file whose matches may go over lines, may take of memory.
-const HEAP: usize = 64 << 20;
+const MAX_SEARCH_HEAP_BYTES: usize = 64 << 20;
 
-impl TypedTool for Grep {
+impl TypedTool for GrepTool {
     const NAME: &'static str = "grep";
     const DESCRIPTION: &'static str = include_str!("grep.md");
     const CLASS: ToolClass = ToolClass::Reads;
-    type Input = Input;
+    type Input = GrepInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &GrepInput) -> String {
         format!("search for {} in {}", input.pattern, input.path.as_deref().unwrap_or("the project"))
     }
 
-    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+    fn actions(&self, input: &GrepInput, root: &Path) -> Vec<ToolAction> {
         let start = root.join(scope(input, root).path.unwrap_or_default());
-        vec![Action::Read(start), Action::Search(input.pattern.clone())]
+        vec![ToolAction::Read(start), ToolAction::Search(input.pattern.clone())]
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
-        let Scope { path, glob } = scope(&input, &context.root);
+    async fn run(&self, input: GrepInput, context: &ToolContext) -> ToolOutcome {
+        let GrepScope { path, glob } = scope(&input, &context.root);
         let start = start(context, path)?;
         let glob = glob.map(|(seen_from, glob)| {
-            let folder = if seen_from == SeenFrom::Path { &start.path } else { &start.root };
+            let folder = if seen_from == GlobBase::Path { &start.path } else { &start.root };
             (folder.clone(), glob.to_owned())
         });
-        let search = Search { start, glob, hides: context.hides.clone() };
+        let search = GrepSearch { start, glob, hides: context.hides.clone() };
         let ignores = self.user_ignores.clone();
-        aside(context, move |context| search.run(&input, ignores.as_deref(), &context.stop)).await
+        run_blocking(context, move |context| search.run(&input, ignores.as_deref(), &context.stop)).await
     }
 }
 
 /// Where it is searched, and which glob counts there.
-struct Scope<'a> {
+struct GrepScope<'a> {
     path: Option<&'a str>,
-    glob: Option<(SeenFrom, &'a str)>,
+    glob: Option<(GlobBase, &'a str)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SeenFrom {
+enum GlobBase {
     Project,
     Path,
 }
 
 /// A glob that begins in a folder outside the project (`/x/*.rs`, `../x/*.rs`) is one of that folder. Any other that begins with a
 /// slash is meant from the project, as `rg` has it.
-fn scope<'a>(input: &'a Input, root: &Path) -> Scope<'a> {
+fn scope<'a>(input: &'a GrepInput, root: &Path) -> GrepScope<'a> {
     let (path, glob) = (input.path.as_deref(), input.glob.as_deref());
     let is_outside = |folder: &str| {
         let (place, inside) = (root.join(folder), root.join(folder.trim_start_matches('/')));
         let is_absolute = !place.starts_with(root) && !inside.is_dir();
         place.is_dir() && (is_absolute || folder.starts_with("../"))
     };
-    match glob.and_then(elsewhere).filter(|(folder, _)| path.is_none() && is_outside(folder)) {
-        Some((folder, rest)) => Scope { path: Some(folder), glob: Some((SeenFrom::Path, rest)) },
-        None => Scope { path, glob: glob.map(|glob| (SeenFrom::Project, glob)) },
+    match glob.and_then(split_outside_glob).filter(|(folder, _)| path.is_none() && is_outside(folder)) {
+        Some((folder, rest)) => GrepScope { path: Some(folder), glob: Some((GlobBase::Path, rest)) },
+        None => GrepScope { path, glob: glob.map(|glob| (GlobBase::Project, glob)) },
     }
 }
 
 /// A search, and what it needs to know of where it is.
-struct Search {
-    start: Start,
+struct GrepSearch {
+    start: SearchStart,
     /// With the folder that it is seen from.
     glob: Option<(PathBuf, String)>,
-    hides: Hides,
+    hides: HiddenPathTest,
 }
 
-impl Search {
-    fn run(&self, input: &Input, ignores: Option<&Path>, stop: &CancellationToken) -> Done {
+impl GrepSearch {
+    fn run(&self, input: &GrepInput, ignores: Option<&Path>, stop: &CancellationToken) -> ToolOutcome {
         let mut walk = walk(&self.start, ignores, |_| true)?;
         let filter = self.glob.as_ref().map(|(folder, glob)| filter(folder, glob)).transpose()?;
         if let Some(filter) = &filter {
@@ -167,13 +168,13 @@ impl Search {
 
     /// Why there was no file to search.
     fn why_nothing(&self, kind: Option<&str>, filter: Option<&Override>, stop: &CancellationToken) -> String {
-        let start = missed::called(&self.start);
+        let start = no_match::search_start_name(&self.start);
         match (&self.glob, filter, kind) {
             (_, _, Some(kind)) => {
                 format!("[No file in {start} is of the type {kind}, or none that the glob names.]")
             }
             (Some((folder, glob)), Some(filter), None) => {
-                missed::why(&self.start, (folder, glob), filter, stop)
+                no_match::explain_no_match(&self.start, (folder, glob), filter, stop)
             }
             _ => format!(
                 "[No file was searched: there is none in {start} but hidden and ignored ones. Name one to search it.]"
@@ -194,16 +195,16 @@ fn no_such_type(kind: &str, types: &TypesBuilder) -> ToolFailure {
 }
 
 fn search(
-    input: &Input,
+    input: &GrepInput,
     root: &Path,
-    walk: &Walk,
-    hides: &Hides,
+    walk: &SearchWalk,
+    hides: &HiddenPathTest,
     stop: &CancellationToken,
-) -> Result<(Found, Troubles), ToolFailure> {
+) -> Result<(GrepResults, SearchTroubles), ToolFailure> {
     let matcher = matcher(input)?;
-    let limit = input.limit.unwrap_or(LIMIT).clamp(1, MOST) as usize;
-    let found = Mutex::new(Found::new(input.mode, limit));
-    let unread = Mutex::new(Troubles::default());
+    let limit = input.limit.unwrap_or(DEFAULT_GREP_LIMIT).clamp(1, MAX_GREP_LIMIT) as usize;
+    let found = Mutex::new(GrepResults::new(input.mode, limit));
+    let unread = Mutex::new(SearchTroubles::default());
     let troubles = visit(walk, stop, || {
         let mut searcher = searcher(input);
         let (found, unread, matcher) = (&found, &unread, &matcher);
@@ -212,17 +213,17 @@ fn search(
                 return WalkState::Continue;
             }
             let path = short(root, entry.path());
-            let sink = HitsSink::new(input.mode, matcher, limit);
+            let sink = FileHitsSink::new(input.mode, matcher, limit);
             match search_file(&mut searcher, &entry, sink, stop) {
                 // Whoever names a file has been asked about it.
                 Ok(hits) if hits.is_any() && entry.depth() > 0 && hides(entry.path()) => {
-                    held(unread)
+                    lock_ignoring_poison(unread)
                         .add(format!("{}: it may hold secrets; name it to search it", path.display()));
                 }
-                Ok(hits) => held(found).add(path.to_owned(), hits),
+                Ok(hits) => lock_ignoring_poison(found).add(path.to_owned(), hits),
                 // It went away, or a folder on the way to it became a link, which may have led here.
                 Err(error) if entry.depth() > 0 && is_gone(&error) => {}
-                Err(error) => held(unread).add(format!("{}: {error}", path.display())),
+                Err(error) => lock_ignoring_poison(unread).add(format!("{}: {error}", path.display())),
             }
             WalkState::Continue
         }
@@ -232,7 +233,7 @@ fn search(
     Ok((found, troubles.and(unread)))
 }
 
-fn matcher(input: &Input) -> Result<RegexMatcher, ToolFailure> {
+fn matcher(input: &GrepInput) -> Result<RegexMatcher, ToolFailure> {
     let mut builder = RegexMatcherBuilder::new();
     builder.multi_line(true).case_insensitive(input.ignore_case).ban_byte(Some(0));
     if !input.multiline {
@@ -241,7 +242,7 @@ fn matcher(input: &Input) -> Result<RegexMatcher, ToolFailure> {
     builder.build(&input.pattern).map_err(|error| wrong_pattern(input, &error))
 }
 
-fn wrong_pattern(input: &Input, error: &grep_regex::Error) -> ToolFailure {
+fn wrong_pattern(input: &GrepInput, error: &grep_regex::Error) -> ToolFailure {
     let advice = match error.kind() {
         grep_regex::ErrorKind::NotAllowed(_) => {
             "Set multiline to find what goes over several lines.".to_owned()
@@ -258,26 +259,26 @@ fn escaped(text: &str) -> String {
     text.chars().flat_map(|letter| special(letter).then_some('\\').into_iter().chain([letter])).collect()
 }
 
-fn searcher(input: &Input) -> Searcher {
+fn searcher(input: &GrepInput) -> Searcher {
     let lines = |side: Option<u32>| match input.mode {
-        Mode::Content => side.or(input.context).unwrap_or(0).min(MOST_CONTEXT) as usize,
-        Mode::Files | Mode::Count => 0,
+        GrepMode::Content => side.or(input.context).unwrap_or(0).min(MAX_GREP_CONTEXT_LINES) as usize,
+        GrepMode::Files | GrepMode::Count => 0,
     };
     SearcherBuilder::new()
-        .line_number(input.mode == Mode::Content)
+        .line_number(input.mode == GrepMode::Content)
         .multi_line(input.multiline)
         .before_context(lines(input.before))
         .after_context(lines(input.after))
-        .heap_limit(Some(HEAP))
+        .heap_limit(Some(MAX_SEARCH_HEAP_BYTES))
         .build()
 }
 
 fn search_file(
     searcher: &mut Searcher,
     entry: &DirEntry,
-    mut sink: HitsSink<'_>,
+    mut sink: FileHitsSink<'_>,
     stop: &CancellationToken,
-) -> io::Result<Hits> {
+) -> io::Result<FileHits> {
     // Whoever names a binary file wants to know whether something is in it; of others it is not asked.
     let is_named = entry.depth() == 0;
     searcher.set_binary_detection(if is_named {
@@ -288,7 +289,7 @@ fn search_file(
     let OpenedPath::File(file) = open_without_links(entry.path())? else {
         return Err(io::Error::other("it is no ordinary file"));
     };
-    let file = Stoppable { file, stop };
+    let file = StoppableFile { file, stop };
     searcher.search_reader(sink.matcher, file, &mut sink)?;
     Ok(sink.hits)
 }
@@ -298,12 +299,12 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 /// A file that has no more to say once the search is stopped.
-struct Stoppable<'a> {
+struct StoppableFile<'a> {
     file: File,
     stop: &'a CancellationToken,
 }
 
-impl Read for Stoppable<'_> {
+impl Read for StoppableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_cancelled() { Ok(0) } else { self.file.read(buffer) }
     }
@@ -313,7 +314,7 @@ impl Read for Stoppable<'_> {
 mod tests {
     use super::*;
 
-    fn input(pattern: &str) -> Input {
+    fn input(pattern: &str) -> GrepInput {
         serde_json::from_value(serde_json::json!({ "pattern": pattern })).unwrap()
     }
 

@@ -9,16 +9,16 @@ use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
 
-use crate::search::grep::Mode;
-use crate::search::walk::{BYTES, counted};
+use crate::search::grep::GrepMode;
+use crate::search::walk::{MAX_SEARCH_OUTPUT_BYTES, count_with_noun};
 
 /// What is shown of a line.
-const LINE: usize = 500;
+const MAX_HIT_LINE_BYTES: usize = 500;
 /// What is shown of it before its match.
-const LEAD: usize = 100;
+const HIT_LEAD_BYTES: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum HitLineKind {
     Match,
     Before,
     After,
@@ -28,43 +28,43 @@ enum Kind {
 }
 
 #[derive(Debug)]
-struct Line {
-    kind: Kind,
+struct HitLine {
+    kind: HitLineKind,
     text: String,
 }
 
 /// What was found in one file.
 #[derive(Debug, Default)]
-pub(crate) struct Hits {
+pub(crate) struct FileHits {
     /// Lines that match; whole matches where they may go over several lines and are only counted.
     total: u64,
     /// So much of it as can be shown.
-    lines: Vec<Line>,
+    lines: Vec<HitLine>,
     bytes: usize,
     /// There are lines that match and are not among them.
     is_cut: bool,
 }
 
-impl Hits {
+impl FileHits {
     pub(crate) fn is_any(&self) -> bool {
         self.total > 0
     }
 
-    fn push(&mut self, kind: Kind, text: String) {
+    fn push(&mut self, kind: HitLineKind, text: String) {
         self.bytes += text.len() + 1;
-        self.lines.push(Line { kind, text });
+        self.lines.push(HitLine { kind, text });
     }
 
     fn shown(&self) -> usize {
-        self.lines.iter().filter(|line| line.kind == Kind::Match).count()
+        self.lines.iter().filter(|line| line.kind == HitLineKind::Match).count()
     }
 
     /// The first matches with the lines around them.
-    fn first(&self, limit: usize) -> &[Line] {
+    fn first(&self, limit: usize) -> &[HitLine] {
         let mut matches = 0;
         let mut end = self.lines.len();
         for (at, line) in self.lines.iter().enumerate() {
-            matches += usize::from(line.kind == Kind::Match);
+            matches += usize::from(line.kind == HitLineKind::Match);
             if matches > limit {
                 end = at;
                 break;
@@ -72,34 +72,35 @@ impl Hits {
         }
         let lines = self.lines.get(..end).unwrap_or_default();
         // What leads up to a match that is not there tells nothing.
-        let kept = lines.iter().rposition(|line| !matches!(line.kind, Kind::Before | Kind::Gap));
+        let kept =
+            lines.iter().rposition(|line| !matches!(line.kind, HitLineKind::Before | HitLineKind::Gap));
         kept.and_then(|last| lines.get(..=last)).unwrap_or_default()
     }
 }
 
 /// Takes what the searcher finds in one file.
-pub(crate) struct HitsSink<'a> {
+pub(crate) struct FileHitsSink<'a> {
     pub(crate) matcher: &'a RegexMatcher,
-    pub(crate) hits: Hits,
-    mode: Mode,
+    pub(crate) hits: FileHits,
+    mode: GrepMode,
     limit: usize,
     shown: usize,
     is_binary: bool,
 }
 
-impl<'a> HitsSink<'a> {
-    pub(crate) fn new(mode: Mode, matcher: &'a RegexMatcher, limit: usize) -> HitsSink<'a> {
-        HitsSink { matcher, hits: Hits::default(), mode, limit, shown: 0, is_binary: false }
+impl<'a> FileHitsSink<'a> {
+    pub(crate) fn new(mode: GrepMode, matcher: &'a RegexMatcher, limit: usize) -> FileHitsSink<'a> {
+        FileHitsSink { matcher, hits: FileHits::default(), mode, limit, shown: 0, is_binary: false }
     }
 
     fn take_lines(&mut self, found: &SinkMatch<'_>) {
         let first = found.line_number().unwrap_or(1);
         for (number, line) in (first..).zip(found.lines()) {
             self.hits.total += 1;
-            self.hits.is_cut |= self.shown == self.limit || self.hits.bytes > BYTES;
+            self.hits.is_cut |= self.shown == self.limit || self.hits.bytes > MAX_SEARCH_OUTPUT_BYTES;
             if !self.hits.is_cut {
                 let at = self.matcher.find(line).ok().flatten().map_or(0, |found| found.start());
-                self.hits.push(Kind::Match, format!("{number}:{}", cut(line, at)));
+                self.hits.push(HitLineKind::Match, format!("{number}:{}", cut(line, at)));
                 self.shown += 1;
             }
         }
@@ -120,27 +121,27 @@ impl<'a> HitsSink<'a> {
     }
 }
 
-impl Sink for HitsSink<'_> {
+impl Sink for FileHitsSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         match self.mode {
-            Mode::Content if self.is_binary => {
+            GrepMode::Content if self.is_binary => {
                 self.hits.total += 1;
                 return Ok(false);
             }
-            Mode::Content => self.take_lines(found),
-            Mode::Count => self.hits.total += self.matches_in(searcher, found),
-            Mode::Files => self.hits.total = 1,
+            GrepMode::Content => self.take_lines(found),
+            GrepMode::Count => self.hits.total += self.matches_in(searcher, found),
+            GrepMode::Files => self.hits.total = 1,
         }
-        Ok(self.mode != Mode::Files)
+        Ok(self.mode != GrepMode::Files)
     }
 
     fn context(&mut self, _: &Searcher, found: &SinkContext<'_>) -> io::Result<bool> {
         if !self.hits.is_cut && !self.is_binary {
             let kind = match found.kind() {
-                SinkContextKind::Before => Kind::Before,
-                SinkContextKind::After | SinkContextKind::Other => Kind::After,
+                SinkContextKind::Before => HitLineKind::Before,
+                SinkContextKind::After | SinkContextKind::Other => HitLineKind::After,
             };
             let number = found.line_number().unwrap_or(1);
             self.hits.push(kind, format!("{number}-{}", cut(found.bytes(), 0)));
@@ -150,7 +151,7 @@ impl Sink for HitsSink<'_> {
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
         if !self.hits.is_cut && !self.is_binary {
-            self.hits.push(Kind::Gap, "--".to_owned());
+            self.hits.push(HitLineKind::Gap, "--".to_owned());
         }
         Ok(true)
     }
@@ -165,11 +166,11 @@ impl Sink for HitsSink<'_> {
         let Some(offset) = finish.binary_byte_offset() else { return Ok(()) };
         let is_skipped = searcher.binary_detection().quit_byte().is_some();
         match self.mode {
-            Mode::Files | Mode::Count if is_skipped => self.hits.total = 0,
-            Mode::Content if self.hits.total > 0 => {
+            GrepMode::Files | GrepMode::Count if is_skipped => self.hits.total = 0,
+            GrepMode::Content if self.hits.total > 0 => {
                 let rest = if is_skipped { "was not searched" } else { "has a match" };
                 let note = format!("[binary from about byte {offset} on, which {rest}]");
-                self.hits.push(Kind::Note, note);
+                self.hits.push(HitLineKind::Note, note);
             }
             _ => {}
         }
@@ -181,11 +182,11 @@ impl Sink for HitsSink<'_> {
 fn cut(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    if line.len() <= LINE {
+    if line.len() <= MAX_HIT_LINE_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }
-    let start = letter_at(line, at.saturating_sub(LEAD).min(line.len() - LINE));
-    let end = letter_at(line, start + LINE);
+    let start = letter_at(line, at.saturating_sub(HIT_LEAD_BYTES).min(line.len() - MAX_HIT_LINE_BYTES));
+    let end = letter_at(line, start + MAX_HIT_LINE_BYTES);
     let note = |bytes: usize, text: String| if bytes == 0 { String::new() } else { text };
     format!(
         "{}{}{}",
@@ -203,10 +204,10 @@ fn letter_at(line: &[u8], at: usize) -> usize {
 
 /// What was found in all files: the first of it in the order of paths, whichever thread came first, and how much there is.
 #[derive(Debug)]
-pub(crate) struct Found {
-    mode: Mode,
+pub(crate) struct GrepResults {
+    mode: GrepMode,
     limit: usize,
-    kept: BTreeMap<PathBuf, Hits>,
+    kept: BTreeMap<PathBuf, FileHits>,
     /// Of what is kept.
     units: usize,
     bytes: usize,
@@ -216,12 +217,21 @@ pub(crate) struct Found {
     total: u64,
 }
 
-impl Found {
-    pub(crate) fn new(mode: Mode, limit: usize) -> Found {
-        Found { mode, limit, kept: BTreeMap::new(), units: 0, bytes: 0, searched: 0, files: 0, total: 0 }
+impl GrepResults {
+    pub(crate) fn new(mode: GrepMode, limit: usize) -> GrepResults {
+        GrepResults {
+            mode,
+            limit,
+            kept: BTreeMap::new(),
+            units: 0,
+            bytes: 0,
+            searched: 0,
+            files: 0,
+            total: 0,
+        }
     }
 
-    pub(crate) fn add(&mut self, path: PathBuf, hits: Hits) {
+    pub(crate) fn add(&mut self, path: PathBuf, hits: FileHits) {
         self.searched += 1;
         if hits.total == 0 {
             return;
@@ -238,7 +248,7 @@ impl Found {
         while let Some(last) = self.kept.last_entry() {
             let units = units_of(self.mode, last.get());
             let bytes = bytes_of(last.key(), last.get());
-            if self.units - units < self.limit && self.bytes - bytes < BYTES {
+            if self.units - units < self.limit && self.bytes - bytes < MAX_SEARCH_OUTPUT_BYTES {
                 break;
             }
             OccupiedEntry::remove(last);
@@ -254,34 +264,34 @@ impl Found {
 
     /// The text for the model, and what it must know of it.
     pub(crate) fn told(&self) -> (String, Option<String>) {
-        let mut told = Told::default();
+        let mut told = GrepReport::default();
         for (path, hits) in &self.kept {
             let path = path.to_string_lossy();
             match self.mode {
-                Mode::Files => told.add_file(&path),
-                Mode::Count => told.add_file(&format!("{path}:{}", hits.total)),
-                Mode::Content => told.add_hits(&path, hits, self.limit),
+                GrepMode::Files => told.add_file(&path),
+                GrepMode::Count => told.add_file(&format!("{path}:{}", hits.total)),
+                GrepMode::Content => told.add_hits(&path, hits, self.limit),
             }
         }
         let note = self.note(&told);
         (told.text, note)
     }
 
-    fn note(&self, told: &Told) -> Option<String> {
+    fn note(&self, told: &GrepReport) -> Option<String> {
         let all = self.summary();
         match self.mode {
             _ if self.searched == 0 => None,
             _ if self.files == 0 => {
-                Some(format!("[No match in {}.]", counted(self.searched, "file", "files")))
+                Some(format!("[No match in {}.]", count_with_noun(self.searched, "file", "files")))
             }
-            Mode::Content if told.is_cut || self.kept.len() as u64 != self.files => Some(format!(
+            GrepMode::Content if told.is_cut || self.kept.len() as u64 != self.files => Some(format!(
                 "[The first {} of {all} are shown. Narrow the search, or use mode files or count.]",
                 told.lines
             )),
-            Mode::Files | Mode::Count if told.files < self.files => Some(format!(
+            GrepMode::Files | GrepMode::Count if told.files < self.files => Some(format!(
                 "[The first {} of {} are shown. Narrow the search.]",
                 told.files,
-                counted(self.files, "file", "files")
+                count_with_noun(self.files, "file", "files")
             )),
             _ => None,
         }
@@ -289,43 +299,45 @@ impl Found {
 
     /// How much there is, in a few words.
     pub(crate) fn summary(&self) -> String {
-        let files = counted(self.files, "file", "files");
+        let files = count_with_noun(self.files, "file", "files");
         match self.mode {
-            Mode::Files => files,
-            Mode::Content => format!("{} in {files}", counted(self.total, "matching line", "matching lines")),
-            Mode::Count => format!("{} in {files}", counted(self.total, "match", "matches")),
+            GrepMode::Files => files,
+            GrepMode::Content => {
+                format!("{} in {files}", count_with_noun(self.total, "matching line", "matching lines"))
+            }
+            GrepMode::Count => format!("{} in {files}", count_with_noun(self.total, "match", "matches")),
         }
     }
 }
 
 /// What the limit counts.
-fn units_of(mode: Mode, hits: &Hits) -> usize {
-    if mode == Mode::Content { hits.shown() } else { 1 }
+fn units_of(mode: GrepMode, hits: &FileHits) -> usize {
+    if mode == GrepMode::Content { hits.shown() } else { 1 }
 }
 
-fn bytes_of(path: &Path, hits: &Hits) -> usize {
+fn bytes_of(path: &Path, hits: &FileHits) -> usize {
     path.as_os_str().len() + 2 + hits.bytes
 }
 
 /// The text as it grows.
 #[derive(Default)]
-struct Told {
+struct GrepReport {
     text: String,
     lines: usize,
     files: u64,
     is_cut: bool,
 }
 
-impl Told {
+impl GrepReport {
     fn add_file(&mut self, line: &str) {
-        if self.text.len() + line.len() < BYTES {
+        if self.text.len() + line.len() < MAX_SEARCH_OUTPUT_BYTES {
             self.text.push_str(line);
             self.text.push('\n');
             self.files += 1;
         }
     }
 
-    fn add_hits(&mut self, path: &str, hits: &Hits, limit: usize) {
+    fn add_hits(&mut self, path: &str, hits: &FileHits, limit: usize) {
         let room = limit.saturating_sub(self.lines);
         let lines = hits.first(room);
         self.is_cut |= room < hits.shown() || hits.is_cut;
@@ -335,13 +347,13 @@ impl Told {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         self.text.push_str(&format!("{gap}{path}\n"));
         for line in lines {
-            if self.text.len() + line.text.len() >= BYTES {
+            if self.text.len() + line.text.len() >= MAX_SEARCH_OUTPUT_BYTES {
                 self.is_cut = true;
                 return;
             }
             self.text.push_str(&line.text);
             self.text.push('\n');
-            self.lines += usize::from(line.kind == Kind::Match);
+            self.lines += usize::from(line.kind == HitLineKind::Match);
         }
     }
 }

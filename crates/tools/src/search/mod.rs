@@ -4,5 +4,5 @@ pub(crate) mod glob;
 pub(crate) mod grep;
 mod hits;
 pub(crate) mod list;
-mod missed;
+mod no_match;
 pub(crate) mod walk;

@@ -11,24 +11,24 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
 
-use crate::files::{real_path, told};
-use crate::{Access, Context, ToolFailure};
+use crate::files::{explain_link_error, real_path};
+use crate::{FileAccess, ToolContext, ToolFailure};
 
 /// What reaches the model at most.
-pub(crate) const BYTES: usize = 48 << 10;
+pub(crate) const MAX_SEARCH_OUTPUT_BYTES: usize = 48 << 10;
 
 /// Where a search begins, and the project that it is seen from, both without links.
 #[derive(Clone, Debug)]
-pub(crate) struct Start {
+pub(crate) struct SearchStart {
     pub(crate) root: PathBuf,
     pub(crate) path: PathBuf,
     pub(crate) is_folder: bool,
 }
 
 /// Finds where a search begins.
-pub(crate) fn start(context: &Context, path: Option<&str>) -> Result<Start, ToolFailure> {
+pub(crate) fn start(context: &ToolContext, path: Option<&str>) -> Result<SearchStart, ToolFailure> {
     let name = path.unwrap_or_default();
-    let found = context.resolve(name, Access::Read).and_then(|place| Ok((place.open()?, place)));
+    let found = context.resolve(name, FileAccess::Read).and_then(|place| Ok((place.open()?, place)));
     let (opened, place) = found.map_err(|error| {
         let path = context.root.join(name);
         match error.kind() {
@@ -37,17 +37,21 @@ pub(crate) fn start(context: &Context, path: Option<&str>) -> Result<Start, Tool
             }
             ErrorKind::NotFound => ToolFailure(format!(
                 "There is no {}. List the folder above it to see what is there.",
-                shown(&context.root, &path)
+                display_path(&context.root, &path)
             )),
-            _ => ToolFailure(format!("{} can't be looked at: {}.", shown(&context.root, &path), told(error))),
+            _ => ToolFailure(format!("{} can't be looked at: {}.", display_path(&context.root, &path), explain_link_error(error))),
         }
     })?;
     let root = real_path(&context.root).unwrap_or_else(|_| context.root.clone());
-    Ok(Start { root, path: place.path().to_owned(), is_folder: matches!(opened, OpenedPath::Folder(_)) })
+    Ok(SearchStart {
+        root,
+        path: place.path().to_owned(),
+        is_folder: matches!(opened, OpenedPath::Folder(_)),
+    })
 }
 
 /// A path as the model is told it: from the project's root, if it is in there.
-pub(crate) fn shown(root: &Path, path: &Path) -> String {
+pub(crate) fn display_path(root: &Path, path: &Path) -> String {
     let short = short(root, path);
     if short.as_os_str().is_empty() { ".".to_owned() } else { short.to_string_lossy().into_owned() }
 }
@@ -57,17 +61,21 @@ pub(crate) fn short<'a>(root: &Path, path: &'a Path) -> &'a Path {
 }
 
 /// What is looked at of all that a walk meets.
-pub(crate) type Wanted = fn(&DirEntry) -> bool;
+pub(crate) type EntryFilter = fn(&DirEntry) -> bool;
 
 /// A walk, and the folders that it leaves out.
-pub(crate) struct Walk {
+pub(crate) struct SearchWalk {
     pub(crate) builder: WalkBuilder,
-    left_out: Arc<Mutex<Troubles>>,
+    left_out: Arc<Mutex<SearchTroubles>>,
 }
 
 /// A walk with the rules of `rg`, begun at a place. The user's own list of what to ignore counts in repositories only, as
 /// git has it. A folder whose rules can't be read without waiting for ever is left out.
-pub(crate) fn walk(start: &Start, user_ignores: Option<&Path>, wanted: Wanted) -> Result<Walk, ToolFailure> {
+pub(crate) fn walk(
+    start: &SearchStart,
+    user_ignores: Option<&Path>,
+    wanted: EntryFilter,
+) -> Result<SearchWalk, ToolFailure> {
     let mut builder = WalkBuilder::new(&start.path);
     // It is never asked for the user's list itself: it would read the environment.
     builder.current_dir(&start.root).git_global(false).add_custom_ignore_filename(".rgignore").threads(0);
@@ -79,10 +87,10 @@ pub(crate) fn walk(start: &Start, user_ignores: Option<&Path>, wanted: Wanted) -
     if let Some(rules) = start.path.ancestors().find_map(strange_rules) {
         return Err(ToolFailure(format!(
             "{} is no ordinary file, and what it ignores can't be known. Remove it first.",
-            shown(&start.root, &rules)
+            display_path(&start.root, &rules)
         )));
     }
-    let left_out = Arc::new(Mutex::new(Troubles::default()));
+    let left_out = Arc::new(Mutex::new(SearchTroubles::default()));
     let (noted, root) = (left_out.clone(), start.root.clone());
     builder.filter_entry(move |entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
@@ -91,11 +99,12 @@ pub(crate) fn walk(start: &Start, user_ignores: Option<&Path>, wanted: Wanted) -
         }
         let rules = if is_folder { strange_rules(entry.path()) } else { None };
         if let Some(rules) = &rules {
-            held(&noted).add(format!("{}: it is no ordinary file", shown(&root, rules)));
+            lock_ignoring_poison(&noted)
+                .add(format!("{}: it is no ordinary file", display_path(&root, rules)));
         }
         rules.is_none()
     });
-    Ok(Walk { builder, left_out })
+    Ok(SearchWalk { builder, left_out })
 }
 
 /// A file with rules in a folder that is none, or far too large: a pipe would be waited for, a device never ends.
@@ -116,7 +125,7 @@ pub(crate) fn seen_from(folder: &Path, glob: &str) -> String {
 }
 
 /// The folder of a glob that begins elsewhere (`/x/*.rs`, `../x/*.rs`), and the glob as it is written there.
-pub(crate) fn elsewhere(glob: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_outside_glob(glob: &str) -> Option<(&str, &str)> {
     let is_elsewhere = glob.starts_with('/') || glob.starts_with("../");
     let plain = glob.find(['*', '?', '[', '{']).and_then(|end| glob.get(..end)).unwrap_or(glob);
     let end = plain.rfind('/').filter(|_| is_elsewhere)?;
@@ -142,12 +151,16 @@ pub(crate) fn filter(folder: &Path, glob: &str) -> Result<Override, ToolFailure>
 }
 
 /// Shows each entry to one of several visitors, each on a thread of its own. Gives what could not be looked at.
-pub(crate) fn visit<V, M>(walk: &Walk, stop: &CancellationToken, visitor: M) -> Result<Troubles, ToolFailure>
+pub(crate) fn visit<V, M>(
+    walk: &SearchWalk,
+    stop: &CancellationToken,
+    visitor: M,
+) -> Result<SearchTroubles, ToolFailure>
 where
     V: FnMut(DirEntry) -> WalkState + Send,
     M: Fn() -> V,
 {
-    let troubles = Mutex::new(Troubles::default());
+    let troubles = Mutex::new(SearchTroubles::default());
     walk.builder.build_parallel().run(|| {
         let mut visit = visitor();
         let troubles = &troubles;
@@ -156,7 +169,7 @@ where
             Ok(entry) => visit(entry),
             Err(error) => {
                 if is_met(&error) {
-                    held(troubles).add(error.to_string());
+                    lock_ignoring_poison(troubles).add(error.to_string());
                 }
                 WalkState::Continue
             }
@@ -165,7 +178,7 @@ where
     if stop.is_cancelled() {
         return Err(ToolFailure::new("The search was stopped."));
     }
-    let left_out = std::mem::take(&mut *held(&walk.left_out));
+    let left_out = std::mem::take(&mut *lock_ignoring_poison(&walk.left_out));
     Ok(troubles.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).and(left_out))
 }
 
@@ -181,7 +194,7 @@ fn is_met(error: &ignore::Error) -> bool {
 
 /// What is at the path of an entry, if that is in the tree: a walk goes by names, so a folder that became a link meanwhile may
 /// have led it elsewhere.
-pub(crate) fn met(entry: &DirEntry) -> Option<Metadata> {
+pub(crate) fn tree_metadata(entry: &DirEntry) -> Option<Metadata> {
     metadata_without_links(entry.path()).ok()
 }
 
@@ -191,18 +204,18 @@ pub(crate) fn is_searched(entry: &DirEntry) -> bool {
 }
 
 /// What is in a lock, also after a thread has died with it: all that is kept there are counts and lists.
-pub(crate) fn held<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock_ignoring_poison<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// What could not be looked at: how much, and the first of it.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles {
+pub(crate) struct SearchTroubles {
     count: usize,
     first: Option<String>,
 }
 
-impl Troubles {
+impl SearchTroubles {
     pub(crate) fn add(&mut self, trouble: String) {
         self.count += 1;
         if self.first.as_ref().is_none_or(|first| trouble < *first) {
@@ -210,10 +223,10 @@ impl Troubles {
         }
     }
 
-    pub(crate) fn and(mut self, others: Troubles) -> Troubles {
+    pub(crate) fn and(mut self, others: SearchTroubles) -> SearchTroubles {
         let count = self.count + others.count;
         others.first.into_iter().for_each(|trouble| self.add(trouble));
-        Troubles { count, ..self }
+        SearchTroubles { count, ..self }
     }
 
     /// A line for the model, if there was any trouble.
@@ -242,6 +255,6 @@ pub(crate) fn output(
 }
 
 /// A number with its word.
-pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count_with_noun(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }

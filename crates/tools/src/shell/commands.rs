@@ -15,21 +15,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use helve_exec::{Ended, Input, Limits, Order, Output, Status, WindowSize, start};
+use helve_exec::{
+    CommandExitStatus, CommandInput, CommandLimits, CommandOutcome, CommandOutputChunk, CommandSpec,
+    WindowSize, start,
+};
 use tokio::time::timeout;
 
-use crate::shell::cleaned::Cleaner;
-use crate::shell::ending;
-use crate::shell::fence::Fence;
-use crate::shell::kept::Kept;
-use crate::shell::repositories::harmful_setting_in;
-use crate::shell::scratch::Scratch;
-use crate::shell::survey::Survey;
-use crate::{Context, ToolFailure};
+use crate::shell::bounded_output::HeadTailBuffer;
+use crate::shell::clean_output::OutputCleaner;
+use crate::shell::end_text;
+use crate::shell::repository_safety::harmful_setting_in;
+use crate::shell::sandbox_policy::SandboxPolicy;
+use crate::shell::scratch::ScratchFolder;
+use crate::shell::survey::ProjectSurvey;
+use crate::{ToolContext, ToolFailure};
 
 /// A line of its own would shift the numbers in the messages of the shell. Its arguments: the command, the folder of its
 /// sheet, the startup script or nothing.
-const FRAME: &str = concat!(
+const SHELL_FRAME_SCRIPT: &str = concat!(
     // One stream, so that what is said stands in the order in which it was said.
     r#"exec 2>&1; __helve_command=$1 __helve_sheet=$2 __helve_startup=$3; shift 3; "#,
     r#"__helve_here() { { read -r __helve_pid __helve_rest </proc/self/stat && [ "$__helve_pid" = "$$" ] "#,
@@ -43,21 +46,21 @@ const FRAME: &str = concat!(
 );
 
 /// Sources the startup script, and notes the code if that comes back.
-const TRIAL: &str = r#"__helve_sheet=$2; . "$1"; printf %s "$?" >|"$__helve_sheet/code""#;
-const TRIAL_TIME: Duration = Duration::from_secs(60);
+const STARTUP_TRIAL_SCRIPT: &str = r#"__helve_sheet=$2; . "$1"; printf %s "$?" >|"$__helve_sheet/code""#;
+const STARTUP_TRIAL_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is kept of what the startup script prints.
-const TRIAL_SAID: usize = 2 << 10;
+const MAX_STARTUP_OUTPUT_BYTES: usize = 2 << 10;
 /// A folder's path is no longer.
-const MAX_PATH: u64 = 64 << 10;
+const MAX_FOLDER_PATH_BYTES: u64 = 64 << 10;
 
 /// No file that anybody means is larger.
-const MAX_FILE_BYTES: u64 = 64 << 30;
+const MAX_COMMAND_FILE_BYTES: u64 = 64 << 30;
 
-const SIZE: WindowSize = WindowSize { rows: 40, columns: 120 };
+const COMMAND_TERMINAL_SIZE: WindowSize = WindowSize { rows: 40, columns: 120 };
 
 /// How commands are run.
 #[derive(Clone, Debug)]
-pub struct Commands {
+pub struct CommandSettings {
     /// The program that keeps a command: Helve itself.
     pub keeper: PathBuf,
     /// The shell: one that understands what `sh` does.
@@ -75,31 +78,40 @@ pub struct Commands {
     /// Where small files can be for as long as a command runs.
     pub temporary: PathBuf,
     /// What confines the commands.
-    pub fence: Option<Fence>,
+    pub fence: Option<SandboxPolicy>,
 }
 
 /// What a command is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Connection {
+pub(crate) enum CommandConnection {
     Pipes,
     Terminal,
 }
 
-impl Commands {
-    pub(crate) fn order(&self, command: &str, at: &Path, sheet: &Sheet, startup: Option<&Path>) -> Order {
+impl CommandSettings {
+    pub(crate) fn order(
+        &self,
+        command: &str,
+        at: &Path,
+        sheet: &ShellNotesFolder,
+        startup: Option<&Path>,
+    ) -> CommandSpec {
         let startup = startup.unwrap_or(Path::new("")).as_os_str();
-        self.shell(&[FRAME.as_ref(), &self.program, command.as_ref(), sheet.path().as_ref(), startup], at)
+        self.shell(
+            &[SHELL_FRAME_SCRIPT.as_ref(), &self.program, command.as_ref(), sheet.path().as_ref(), startup],
+            at,
+        )
     }
 
     /// The order, confined as this machine can, and as the call was allowed.
     pub(crate) fn confined(
         &self,
-        mut order: Order,
-        sheet: &Sheet,
+        mut order: CommandSpec,
+        sheet: &ShellNotesFolder,
         scratch: &Path,
-        survey: &Survey,
-        context: &Context,
-    ) -> Order {
+        survey: &ProjectSurvey,
+        context: &ToolContext,
+    ) -> CommandSpec {
         let fence = self.fence.as_ref();
         order.confinement = fence.and_then(|fence| fence.around(context, scratch, sheet.path(), survey));
         if let (Some(confinement), Some(fence)) = (&order.confinement, fence) {
@@ -128,7 +140,12 @@ impl Commands {
     }
 
     /// The order for a program that is run without a shell, because it is given what nobody else shall have.
-    pub(crate) fn alone(&self, words: &[String], at: &Path, context: &Context) -> Result<Order, ToolFailure> {
+    pub(crate) fn alone(
+        &self,
+        words: &[String],
+        at: &Path,
+        context: &ToolContext,
+    ) -> Result<CommandSpec, ToolFailure> {
         let fence = self.fence.as_ref();
         let Some(credential) = fence.and_then(|fence| fence.credential(context)) else {
             let program = words.first().map(String::as_str).unwrap_or_default();
@@ -156,22 +173,22 @@ impl Commands {
         let words = in_parts(words);
         let args = words.iter().skip(1).map(OsString::from).collect();
         let order = self.shell(&[], at);
-        Ok(Order { program: credential.path.clone().into(), args, ..order })
+        Ok(CommandSpec { program: credential.path.clone().into(), args, ..order })
     }
 
-    fn shell(&self, args: &[&OsStr], at: &Path) -> Order {
-        Order {
+    fn shell(&self, args: &[&OsStr], at: &Path) -> CommandSpec {
+        CommandSpec {
             program: self.program.clone(),
             args: std::iter::once("-c".as_ref()).chain(args.iter().copied()).map(OsStr::to_owned).collect(),
             cwd: at.to_owned(),
             env: self.env.clone(),
-            input: Input::Nothing,
+            input: CommandInput::Nothing,
             terminal: None,
-            limits: Limits {
+            limits: CommandLimits {
                 processes: Some(self.processes),
                 memory: self.memory,
-                file_size: Some(MAX_FILE_BYTES),
-                ..Limits::default()
+                file_size: Some(MAX_COMMAND_FILE_BYTES),
+                ..CommandLimits::default()
             },
             confinement: None,
             keeper: self.keeper.clone(),
@@ -183,17 +200,23 @@ impl Commands {
         &self,
         at: &Path,
         scratch: &Path,
-        survey: &Survey,
-        context: &Context,
-    ) -> Result<Startup, ToolFailure> {
-        let Some(script) = &self.startup else { return Ok(Startup::default()) };
-        let sheet = Sheet::new(&self.temporary)?;
-        let args = [OsStr::new(TRIAL), &self.program, script.as_os_str(), sheet.path().as_os_str()];
+        survey: &ProjectSurvey,
+        context: &ToolContext,
+    ) -> Result<StartupResult, ToolFailure> {
+        let Some(script) = &self.startup else { return Ok(StartupResult::default()) };
+        let sheet = ShellNotesFolder::new(&self.temporary)?;
+        let args =
+            [OsStr::new(STARTUP_TRIAL_SCRIPT), &self.program, script.as_os_str(), sheet.path().as_os_str()];
         let order = self.confined(self.shell(&args, at), &sheet, scratch, survey, context);
-        let mut running = start(order).await.map_err(|error| ending::not_run(&error))?;
-        let (mut cleaner, mut kept) = (Cleaner::default(), Kept::new(TRIAL_SAID, TRIAL_SAID));
-        let in_time = timeout(TRIAL_TIME, async {
-            while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
+        let mut running = start(order).await.map_err(|error| end_text::not_run(&error))?;
+        let (mut cleaner, mut kept) = (
+            OutputCleaner::default(),
+            HeadTailBuffer::new(MAX_STARTUP_OUTPUT_BYTES, MAX_STARTUP_OUTPUT_BYTES),
+        );
+        let in_time = timeout(STARTUP_TRIAL_TIMEOUT, async {
+            while let Some(CommandOutputChunk::Stdout(piece) | CommandOutputChunk::Stderr(piece)) =
+                running.next().await
+            {
                 cleaner.push(&piece, |text| kept.take(text));
             }
         });
@@ -203,14 +226,14 @@ impl Commands {
         let ended = running.wait().await;
         cleaner.flush(|text| kept.take(text));
         let (fits, how) = judge(sheet.code().as_deref(), ended);
-        let said = ending::lines(kept.into_text());
+        let said = end_text::lines(kept.into_text());
         let name = script.display();
         let note = match (said.is_empty(), how) {
             (true, None) => None,
             (false, None) => Some(format!("[the startup script {name} says:]\n{said}")),
             (_, Some(how)) => Some(format!("{said}[the startup script {name} {how}]\n")),
         };
-        Ok(Startup { script: fits.then(|| script.clone()), note })
+        Ok(StartupResult { script: fits.then(|| script.clone()), note })
     }
 }
 
@@ -225,11 +248,11 @@ fn in_parts(words: &[String]) -> Vec<String> {
 }
 
 /// Whether the script can be read by a shell that shall go on after it, and what is wrong with it.
-fn judge(code: Option<&str>, ended: Ended) -> (bool, Option<String>) {
+fn judge(code: Option<&str>, ended: CommandOutcome) -> (bool, Option<String>) {
     match (code, ended.status) {
         (Some("0"), _) => (true, None),
         (Some(code), _) => (true, Some(format!("failed with exit code {code}; commands run all the same"))),
-        (None, Status::Exited(code)) if ended.cause == helve_exec::Cause::Itself => {
+        (None, CommandExitStatus::Exited(code)) if ended.cause == helve_exec::CommandEndCause::Completed => {
             (false, Some(format!("ended its shell with exit code {code}, so commands run without it")))
         }
         (None, _) => (false, Some("did not come to its end, so commands run without it".to_owned())),
@@ -238,22 +261,22 @@ fn judge(code: Option<&str>, ended: Ended) -> (bool, Option<String>) {
 
 /// What became of the startup script.
 #[derive(Debug, Default)]
-pub(crate) struct Startup {
+pub(crate) struct StartupResult {
     /// Read by every shell.
     pub(crate) script: Option<PathBuf>,
     /// What is told about it, once.
     pub(crate) note: Option<String>,
 }
 
-impl Connection {
-    pub(crate) fn of(terminal: bool) -> Connection {
-        if terminal { Connection::Terminal } else { Connection::Pipes }
+impl CommandConnection {
+    pub(crate) fn of(terminal: bool) -> CommandConnection {
+        if terminal { CommandConnection::Terminal } else { CommandConnection::Pipes }
     }
 
     /// The order on a terminal, if that is wanted. Nobody turns the pages of a pager there.
-    pub(crate) fn of_order(self, mut order: Order) -> Order {
-        if self == Connection::Terminal {
-            order.terminal = Some(SIZE);
+    pub(crate) fn of_order(self, mut order: CommandSpec) -> CommandSpec {
+        if self == CommandConnection::Terminal {
+            order.terminal = Some(COMMAND_TERMINAL_SIZE);
             let ours = [("TERM", "xterm-256color"), ("PAGER", "cat"), ("GIT_PAGER", "cat")];
             order.env.retain(|(name, _)| !ours.iter().any(|(own, _)| name == own));
             order.env.extend(ours.map(|(name, value)| (name.into(), value.into())));
@@ -264,11 +287,11 @@ impl Connection {
 
 /// A folder where one shell leaves notes for us.
 #[derive(Debug)]
-pub(crate) struct Sheet(Scratch);
+pub(crate) struct ShellNotesFolder(ScratchFolder);
 
-impl Sheet {
-    pub(crate) fn new(temporary: &Path) -> Result<Sheet, ToolFailure> {
-        Scratch::new(temporary).map(Sheet)
+impl ShellNotesFolder {
+    pub(crate) fn new(temporary: &Path) -> Result<ShellNotesFolder, ToolFailure> {
+        ScratchFolder::new(temporary).map(ShellNotesFolder)
     }
 
     fn path(&self) -> &Path {
@@ -281,7 +304,7 @@ impl Sheet {
 
     /// Where the shell was last. A line that is not whole was cut by a kill, and means nothing.
     pub(crate) fn folder(&self) -> Option<PathBuf> {
-        let mut bytes = read_up_to(&self.path().join("folder"), MAX_PATH).ok()?;
+        let mut bytes = read_up_to(&self.path().join("folder"), MAX_FOLDER_PATH_BYTES).ok()?;
         (bytes.pop() == Some(b'\n') && bytes.first() == Some(&b'/')).then(|| OsString::from_vec(bytes).into())
     }
 }
@@ -298,9 +321,9 @@ pub(crate) fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// The folder that commands work in: where the last one went.
 #[derive(Debug, Default)]
-pub(crate) struct Folder(Mutex<Option<PathBuf>>);
+pub(crate) struct WorkingFolder(Mutex<Option<PathBuf>>);
 
-impl Folder {
+impl WorkingFolder {
     pub(crate) fn set(&self, folder: PathBuf) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
     }
@@ -331,25 +354,25 @@ fn is_there(folder: &Path, scratch: Option<&Path>) -> bool {
 }
 
 /// Takes note of where a command went, however it ends: also when nobody waits for it any more.
-pub(crate) struct Followed<'a> {
-    sheet: Option<Sheet>,
-    folder: &'a Folder,
+pub(crate) struct FolderFollower<'a> {
+    sheet: Option<ShellNotesFolder>,
+    folder: &'a WorkingFolder,
 }
 
-impl<'a> Followed<'a> {
-    pub(crate) fn new(sheet: Sheet, folder: &'a Folder) -> Followed<'a> {
-        Followed { sheet: Some(sheet), folder }
+impl<'a> FolderFollower<'a> {
+    pub(crate) fn new(sheet: ShellNotesFolder, folder: &'a WorkingFolder) -> FolderFollower<'a> {
+        FolderFollower { sheet: Some(sheet), folder }
     }
 
     /// Wherever it goes, nobody follows.
-    pub(crate) fn leave(mut self) -> Option<Sheet> {
+    pub(crate) fn leave(mut self) -> Option<ShellNotesFolder> {
         self.sheet.take()
     }
 }
 
-impl Drop for Followed<'_> {
+impl Drop for FolderFollower<'_> {
     fn drop(&mut self) {
-        if let Some(folder) = self.sheet.as_ref().and_then(Sheet::folder) {
+        if let Some(folder) = self.sheet.as_ref().and_then(ShellNotesFolder::folder) {
             self.folder.set(folder);
         }
     }

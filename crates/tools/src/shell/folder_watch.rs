@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 
 /// All programs of a user share what the system allows; this is our part of it.
-const SHARE: usize = 4;
+const WATCH_LIMIT_SHARE: usize = 4;
 const MAX_WATCHES: usize = 50_000;
-const LIMIT: &str = "/proc/sys/fs/inotify/max_user_watches";
+const WATCH_LIMIT_PATH: &str = "/proc/sys/fs/inotify/max_user_watches";
 /// If so many folders came or went, looking at all of them is faster than finding out which are still there.
-const MAX_MOVES: usize = 64;
-const BUFFER: usize = 64 << 10;
+const MAX_MOVED_FOLDERS: usize = 64;
+const WATCH_BUFFER_BYTES: usize = 64 << 10;
 
 /// File systems of this machine, on which nothing changes without the system's knowledge: ext4, XFS, Btrfs, F2FS, tmpfs, overlay,
 /// bcachefs, ZFS.
-const LOCAL: [u64; 8] =
+const LOCAL_FILE_SYSTEMS: [u64; 8] =
     [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994, 0x794c_7630, 0xca45_1a4e, 0x2fc1_2fc1];
 
 /// Folders that the system watches.
@@ -36,7 +36,7 @@ pub(crate) struct FolderWatch {
 
 /// What happened since the last time.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct FolderChanges {
     /// Folders in which something came or went, or whose rights were changed.
     pub(crate) folders: HashSet<PathBuf>,
     /// Where a folder came or went: nothing is known any more of what is at these paths, and below.
@@ -47,8 +47,12 @@ impl FolderWatch {
     /// `None` if the system can't.
     pub(crate) fn new() -> Option<FolderWatch> {
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
-        let limit: usize = fs::read_to_string(LIMIT).ok()?.trim().parse().ok()?;
-        Some(FolderWatch { queue, paths: HashMap::new(), limit: (limit / SHARE).min(MAX_WATCHES) })
+        let limit: usize = fs::read_to_string(WATCH_LIMIT_PATH).ok()?.trim().parse().ok()?;
+        Some(FolderWatch {
+            queue,
+            paths: HashMap::new(),
+            limit: (limit / WATCH_LIMIT_SHARE).min(MAX_WATCHES),
+        })
     }
 
     /// Watches a folder from now on. False if that can't be had.
@@ -72,10 +76,10 @@ impl FolderWatch {
     }
 
     /// What happened. `None` if it was too much, or something that nobody can tell.
-    pub(crate) fn changes(&mut self) -> Option<Changes> {
-        let mut changes = Changes::default();
+    pub(crate) fn changes(&mut self) -> Option<FolderChanges> {
+        let mut changes = FolderChanges::default();
         let mut is_all = true;
-        let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
+        let mut buffer = vec![MaybeUninit::uninit(); WATCH_BUFFER_BYTES];
         let mut events = Reader::new(&self.queue, &mut buffer);
         // To the end in any case: what is told once is not told again.
         while let Ok(event) = events.next() {
@@ -89,11 +93,11 @@ impl FolderWatch {
                 note(&mut changes, folder, inside, what);
             }
         }
-        (is_all && changes.moved.len() <= MAX_MOVES).then_some(changes)
+        (is_all && changes.moved.len() <= MAX_MOVED_FOLDERS).then_some(changes)
     }
 }
 
-fn note(changes: &mut Changes, folder: &Path, inside: Option<PathBuf>, what: ReadFlags) {
+fn note(changes: &mut FolderChanges, folder: &Path, inside: Option<PathBuf>, what: ReadFlags) {
     let is_gone = what.intersects(ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF);
     match inside {
         // The rights of a file say nothing about the folder.
@@ -114,7 +118,9 @@ fn note(changes: &mut Changes, folder: &Path, inside: Option<PathBuf>, what: Rea
 /// Whether all that changes in a folder is known to the system.
 pub(crate) fn is_local(folder: &Path) -> bool {
     let kind = rustix::fs::statfs(folder).map(|facts| facts.f_type);
-    kind.is_ok_and(|kind| LOCAL.iter().any(|local| u64::try_from(kind).is_ok_and(|kind| kind == *local)))
+    kind.is_ok_and(|kind| {
+        LOCAL_FILE_SYSTEMS.iter().any(|local| u64::try_from(kind).is_ok_and(|kind| kind == *local))
+    })
 }
 
 #[cfg(test)]
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn too_much_is_not_told_in_part() {
         let (folder, mut watch) = watched();
-        for number in 0..=MAX_MOVES {
+        for number in 0..=MAX_MOVED_FOLDERS {
             fs::create_dir(folder.path().join(format!("a/{number}"))).unwrap();
         }
         assert!(watch.changes().is_none());

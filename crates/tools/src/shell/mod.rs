@@ -1,15 +1,15 @@
 //! `shell`
 
-pub(crate) mod cleaned;
+pub(crate) mod bounded_output;
+pub(crate) mod clean_output;
 pub(crate) mod commands;
-pub(crate) mod ending;
-pub(crate) mod fence;
+pub(crate) mod end_text;
 pub(crate) mod folder_watch;
-pub(crate) mod guarded;
+pub(crate) mod forbidden_paths;
 pub(crate) mod jobs;
-pub(crate) mod kept;
-pub(crate) mod private;
-pub(crate) mod repositories;
+pub(crate) mod project_storage;
+pub(crate) mod repository_safety;
+pub(crate) mod sandbox_policy;
 pub(crate) mod scratch;
 pub(crate) mod shell_input;
 pub(crate) mod shell_kill;
@@ -20,44 +20,49 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use helve_exec::{Cause, Confinement, Ended, Input as Typed, Network, Order, Output, Running, Status};
-use helve_protocol::{Action, ToolClass, ToolOutput};
+use helve_exec::{
+    CommandEndCause, CommandExitStatus, CommandInput as Typed, CommandOutcome, CommandOutputChunk,
+    CommandSpec, Confinement, NetworkAccess, RunningCommand,
+};
+use helve_protocol::{ToolAction, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::OnceCell;
 
-use crate::shell::cleaned::{Cleaner, Letters};
-use crate::shell::commands::{Commands, Connection, Folder, Followed, Sheet, Startup};
-use crate::shell::guarded::{Forbidden, Guard, is_granted_near, put_away};
-use crate::shell::jobs::{Adopted, Jobs};
-use crate::shell::kept::{Kept, Shown, shown};
-use crate::shell::private::Temporary;
-use crate::shell::repositories::is_harmless;
-use crate::shell::scratch::{Scratch, sweep};
+use crate::shell::bounded_output::{HeadTailBuffer, ShownOutput, cut_middle};
+use crate::shell::clean_output::{OutputCleaner, Utf8Decoder};
+use crate::shell::commands::{
+    CommandConnection, CommandSettings, FolderFollower, ShellNotesFolder, StartupResult, WorkingFolder,
+};
+use crate::shell::forbidden_paths::{ForbiddenPathGuard, ForbiddenPaths, is_granted_near, put_away};
+use crate::shell::jobs::{AdoptedCommand, BackgroundJobs};
+use crate::shell::project_storage::ProjectTemporaryFolder;
+use crate::shell::repository_safety::is_harmless;
+use crate::shell::scratch::{ScratchFolder, sweep};
 use crate::shell::shell_output::report;
-use crate::shell::survey::Survey;
-use crate::{Context, Done, Live, ToolFailure, TypedTool};
+use crate::shell::survey::ProjectSurvey;
+use crate::{LiveOutput, ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Runs commands, one after the other, each where the last one went; or in the background.
 #[derive(Debug)]
-pub struct Shell {
-    commands: Commands,
-    jobs: Arc<Jobs>,
-    folder: Folder,
-    startup: OnceCell<Startup>,
+pub struct ShellTool {
+    commands: CommandSettings,
+    jobs: Arc<BackgroundJobs>,
+    folder: WorkingFolder,
+    startup: OnceCell<StartupResult>,
     /// What the commands have as `/tmp`, together.
     scratch: OnceCell<SharedScratch>,
     /// What jobs must not make.
-    forbidden: Forbidden,
+    forbidden: ForbiddenPaths,
     /// What commands must not see or change.
-    survey: Survey,
+    survey: ProjectSurvey,
     /// Folders that were made so that jobs can't make them.
     made: Mutex<Vec<PathBuf>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct ShellCommandInput {
     /// The command.
     command: String,
     /// How many seconds it may take; 120 if left out. Not for the background.
@@ -78,37 +83,37 @@ pub struct Input {
     credentials: bool,
 }
 
-const TIMEOUT: u32 = 120;
-const LONGEST: u32 = 3_600;
+const DEFAULT_TIMEOUT_SECONDS: u32 = 120;
+const MAX_TIMEOUT_SECONDS: u32 = 3_600;
 /// What is kept of the beginning and of the end of the output.
-const HALF: usize = 8 << 20;
+const MAX_OUTPUT_HALF_BYTES: usize = 8 << 20;
 /// How long a job has to say its first words.
-const FIRST_WORDS: Duration = Duration::from_secs(1);
+const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-impl TypedTool for Shell {
+impl TypedTool for ShellTool {
     const NAME: &'static str = "shell";
     const DESCRIPTION: &'static str = include_str!("shell.md");
     const CLASS: ToolClass = ToolClass::Changes;
-    type Input = Input;
+    type Input = ShellCommandInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &ShellCommandInput) -> String {
         let background = if input.background { " in the background" } else { "" };
         format!("run {}{background}", input.command)
     }
 
-    fn actions(&self, input: &Input, root: &Path) -> Vec<Action> {
+    fn actions(&self, input: &ShellCommandInput, root: &Path) -> Vec<ToolAction> {
         let (command, folder) =
             (input.command.clone(), self.folder.now(root, self.scratch.get().map(SharedScratch::path)));
-        vec![Action::Run { command, folder, network: input.network, credentials: input.credentials }]
+        vec![ToolAction::Run { command, folder, network: input.network, credentials: input.credentials }]
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: ShellCommandInput, context: &ToolContext) -> ToolOutcome {
         let scratch = self.scratch().await?;
         let (notes, script) = self.prepared(scratch, context).await?;
         let (at, gone) = self.folder.get(&context.root, scratch);
         let mut told = notes;
         told.push_str(&back_from(gone));
-        let sheet = Sheet::new(&self.commands.temporary)?;
+        let sheet = ShellNotesFolder::new(&self.commands.temporary)?;
         if input.background {
             self.take_own_places(context);
         }
@@ -117,11 +122,11 @@ impl TypedTool for Shell {
             None => self.commands.order(&input.command, &at, &sheet, script.as_deref()),
         };
         let order = self.commands.confined(order, &sheet, scratch, &self.survey, context);
-        let order = Connection::of(input.terminal).of_order(order);
+        let order = CommandConnection::of(input.terminal).of_order(order);
         let guard = self.guard(&order, context);
         let unfinished = unfinished(&context.root);
         if input.background {
-            let mut order = Order { input: Typed::Open, ..order };
+            let mut order = CommandSpec { input: Typed::Open, ..order };
             // A job may run for hours: the commands beside it are to keep what they put into caches.
             if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
                 layers.is_kept = false;
@@ -129,19 +134,19 @@ impl TypedTool for Shell {
             return self.in_background(input.command, order, sheet, told, context).await;
         }
         let confinement = order.confinement.clone();
-        let seconds = input.timeout.unwrap_or(TIMEOUT).min(LONGEST);
-        let followed = Followed::new(sheet, &self.folder);
+        let seconds = input.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS).min(MAX_TIMEOUT_SECONDS);
+        let followed = FolderFollower::new(sheet, &self.folder);
         let time = Duration::from_secs(seconds.into());
-        let running = self.jobs.begin(order).await.map_err(|error| ending::not_run(&error))?;
-        let (heard, end) = hear(running, time, context).await;
-        let Shown { text, whole } = shown(heard.into_whole(), &*context.blobs);
-        told.push_str(&ending::lines(text));
+        let running = self.jobs.begin(order).await.map_err(|error| end_text::not_run(&error))?;
+        let (heard, end) = listen_to_end(running, time, context).await;
+        let ShownOutput { text, whole } = cut_middle(heard.into_whole(), &*context.blobs);
+        told.push_str(&end_text::lines(text));
         let (is_well, how) = match end {
-            End::Away(running) => {
-                let job = self.jobs.adopt(Adopted {
+            ShellRunEnd::MovedToBackground(running) => {
+                let job = self.jobs.adopt(AdoptedCommand {
                     command: input.command,
                     has_terminal: input.terminal,
-                    is_confined: confinement.is_some_and(|it| it.network == Network::Off),
+                    is_confined: confinement.is_some_and(|it| it.network == NetworkAccess::Off),
                     running: *running,
                     sheet: followed.leave(),
                 });
@@ -149,15 +154,22 @@ impl TypedTool for Shell {
                 let display = Some(format!("goes on as job {}", job.number));
                 return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
             }
-            End::Late => (
+            ShellRunEnd::TimedOut => (
                 false,
                 format!(
                     "[stopped after {seconds} s, with everything that it had started; give it more `timeout`, or run it in the `background`]\n"
                 ),
             ),
-            End::Itself(ended) => {
-                let is_well = matches!(ended, Ended { status: Status::Exited(0), cause: Cause::Itself, .. });
-                (is_well, format!("[{}]\n{}", ending::words(ended), ending::remarks(ended)))
+            ShellRunEnd::CommandEnded(ended) => {
+                let is_well = matches!(
+                    ended,
+                    CommandOutcome {
+                        status: CommandExitStatus::Exited(0),
+                        cause: CommandEndCause::Completed,
+                        ..
+                    }
+                );
+                (is_well, format!("[{}]\n{}", end_text::describe_end(ended), end_text::remarks(ended)))
             }
         };
         drop(followed);
@@ -168,7 +180,7 @@ impl TypedTool for Shell {
         if let Some(confinement) = confinement.filter(|_| !is_well) {
             told.push_str(why_confined(&told, &confinement));
             told.push_str(match context.granted.credentials {
-                None if confinement.network == Network::On => why_refused(&told),
+                None if confinement.network == NetworkAccess::On => why_refused(&told),
                 Some(_) => why_not_started(&told),
                 None => "",
             });
@@ -183,16 +195,16 @@ impl TypedTool for Shell {
     }
 }
 
-impl Shell {
-    pub fn new(commands: Commands, jobs: Arc<Jobs>) -> Shell {
-        Shell {
+impl ShellTool {
+    pub fn new(commands: CommandSettings, jobs: Arc<BackgroundJobs>) -> ShellTool {
+        ShellTool {
             commands,
             jobs,
-            folder: Folder::default(),
+            folder: WorkingFolder::default(),
             startup: OnceCell::new(),
             scratch: OnceCell::new(),
-            forbidden: Forbidden::default(),
-            survey: Survey::default(),
+            forbidden: ForbiddenPaths::default(),
+            survey: ProjectSurvey::default(),
             made: Mutex::default(),
         }
     }
@@ -202,7 +214,7 @@ impl Shell {
         let make = async || {
             sweep(&self.commands.temporary);
             let Some(fence) = &self.commands.fence else {
-                return Scratch::new(&self.commands.temporary).map(SharedScratch::OfSession);
+                return ScratchFolder::new(&self.commands.temporary).map(SharedScratch::OfSession);
             };
             fence.private.sweep();
             fence.private.temporary().map(SharedScratch::OfProject)
@@ -211,7 +223,7 @@ impl Shell {
     }
 
     /// What a confined command must leave as it is: what decides about it, and can't be protected.
-    fn guard(&self, order: &Order, context: &Context) -> Guard<'_> {
+    fn guard(&self, order: &CommandSpec, context: &ToolContext) -> ForbiddenPathGuard<'_> {
         let fence = self.commands.fence.as_ref().filter(|_| order.confinement.is_some());
         let paths = fence.map(|fence| fence.unprotected(context, &self.survey)).unwrap_or_default();
         self.forbidden.during(paths, &context.granted.writes)
@@ -219,7 +231,7 @@ impl Shell {
 
     /// What a job could make and nobody would notice is made before, so that it can be protected. It goes with the session, if
     /// nothing was put into it.
-    fn take_own_places(&self, context: &Context) {
+    fn take_own_places(&self, context: &ToolContext) {
         let Some(fence) = self.commands.fence.as_ref() else { return };
         let folders = std::iter::once(&context.root).chain(&context.added);
         let places = folders.flat_map(|folder| fence.protected.iter().map(|name| folder.join(name)));
@@ -228,7 +240,7 @@ impl Shell {
     }
 
     /// A repository that a command made, and that would run something, is put aside.
-    fn put_new_repositories_aside(&self, is_confined: bool, context: &Context) -> Vec<PathBuf> {
+    fn put_new_repositories_aside(&self, is_confined: bool, context: &ToolContext) -> Vec<PathBuf> {
         let Some(fence) = self.commands.fence.as_ref().filter(|_| is_confined) else { return Vec::new() };
         let is_alone = !self.jobs.all().iter().any(|job| job.ended().is_none());
         let new = self.survey.after(&fence.measure(context), is_alone);
@@ -242,7 +254,7 @@ impl Shell {
     async fn prepared(
         &self,
         scratch: &Path,
-        context: &Context,
+        context: &ToolContext,
     ) -> Result<(String, Option<PathBuf>), ToolFailure> {
         let is_first = !self.startup.initialized();
         let startup = self
@@ -256,13 +268,13 @@ impl Shell {
     async fn in_background(
         &self,
         command: String,
-        order: Order,
-        sheet: Sheet,
+        order: CommandSpec,
+        sheet: ShellNotesFolder,
         told: String,
-        context: &Context,
-    ) -> Done {
+        context: &ToolContext,
+    ) -> ToolOutcome {
         let job = self.jobs.start(command, order, sheet).await?;
-        job.settle(FIRST_WORDS).await;
+        job.settle(FIRST_OUTPUT_TIMEOUT).await;
         let output = report(&job, context);
         Ok(ToolOutput { text: format!("{told}{}", output.text), ..output })
     }
@@ -287,8 +299,8 @@ impl Shell {
 /// What commands have as `/tmp`, together.
 #[derive(Debug)]
 enum SharedScratch {
-    OfSession(Scratch),
-    OfProject(Temporary),
+    OfSession(ScratchFolder),
+    OfProject(ProjectTemporaryFolder),
 }
 
 impl SharedScratch {
@@ -318,10 +330,13 @@ fn words_about(aside: &[PathBuf]) -> String {
 }
 
 /// What git goes on with when it is told to: steps of it may run commands.
-const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+const UNFINISHED_GIT_FOLDERS: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
 fn unfinished(root: &Path) -> Vec<&'static str> {
-    UNFINISHED.into_iter().filter(|name| root.join(".git").join(name).symlink_metadata().is_ok()).collect()
+    UNFINISHED_GIT_FOLDERS
+        .into_iter()
+        .filter(|name| root.join(".git").join(name).symlink_metadata().is_ok())
+        .collect()
 }
 
 /// What is told when a command left something that git goes on with.
@@ -341,7 +356,7 @@ fn words_about_unfinished(before: &[&str], root: &Path) -> String {
 }
 
 /// What programs say that miss the network, or a place to write.
-const NO_NETWORK: [&str; 9] = [
+const NO_NETWORK_MESSAGES: [&str; 9] = [
     "resolve host",
     "name resolution",
     "Network is unreachable",
@@ -352,16 +367,16 @@ const NO_NETWORK: [&str; 9] = [
     "no such host",
     "Name or service not known",
 ];
-const NO_WRITING: [&str; 2] = ["Read-only file system", "EROFS"];
+const READ_ONLY_MESSAGES: [&str; 2] = ["Read-only file system", "EROFS"];
 
 /// What the model is told when a command may have failed because it is confined.
 fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
     let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
-    if confinement.network == Network::Off && says(&NO_NETWORK) {
+    if confinement.network == NetworkAccess::Off && says(&NO_NETWORK_MESSAGES) {
         "[it had no network; with `network` set, the user can allow it]\n"
-    } else if confinement.network == Network::Off && says(&["Connection refused", "ECONNREFUSED"]) {
+    } else if confinement.network == NetworkAccess::Off && says(&["Connection refused", "ECONNREFUSED"]) {
         "[without `network` it reaches only servers that run in the `background` without `network`]\n"
-    } else if says(&NO_WRITING) {
+    } else if says(&READ_ONLY_MESSAGES) {
         "[it can write only in the project and in /tmp]\n"
     } else {
         ""
@@ -369,7 +384,7 @@ fn why_confined(said: &str, confinement: &Confinement) -> &'static str {
 }
 
 /// What programs say that a server does not know the user.
-const NOT_KNOWN: [&str; 15] = [
+const NO_CREDENTIALS_MESSAGES: [&str; 15] = [
     "E401",
     "401 Unauthorized",
     "401 Client Error",
@@ -390,7 +405,7 @@ const NOT_KNOWN: [&str; 15] = [
 
 /// What the model is told when a command may have failed because it had no credentials.
 fn why_refused(said: &str) -> &'static str {
-    match NOT_KNOWN.iter().any(|sign| said.contains(sign)) {
+    match NO_CREDENTIALS_MESSAGES.iter().any(|sign| said.contains(sign)) {
         true => {
             "[it had none of the user's credentials; if it needs them, set `credentials` for one plain command that runs nothing of the \
              project's, and build without them: `git fetch`, `git submodule update --init`, `npm ci --ignore-scripts`, \
@@ -415,7 +430,7 @@ fn why_not_started(said: &str) -> &'static str {
 }
 
 /// Whatever a job made at last.
-impl Drop for Shell {
+impl Drop for ShellTool {
     fn drop(&mut self) {
         self.forbidden.put_aside();
         let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -430,22 +445,26 @@ fn real(path: &Path) -> PathBuf {
 
 /// How it came to an end.
 #[derive(Debug)]
-enum End {
-    Itself(Ended),
+enum ShellRunEnd {
+    CommandEnded(CommandOutcome),
     /// Its time was over.
-    Late,
+    TimedOut,
     /// It goes on, and somebody does not want to wait for it.
-    Away(Box<Running>),
+    MovedToBackground(Box<RunningCommand>),
 }
 
 /// Hears a command to its end, or as long as it may run.
-async fn hear(mut running: Running, time: Duration, context: &Context) -> (Kept, End) {
-    let mut ear = Ear::new(&context.live);
+async fn listen_to_end(
+    mut running: RunningCommand,
+    time: Duration,
+    context: &ToolContext,
+) -> (HeadTailBuffer, ShellRunEnd) {
+    let mut ear = OutputListener::new(&context.live);
     let is_late = tokio::select! {
         () = ear.listen(&mut running) => false,
         () = tokio::time::sleep(time) => true,
         () = context.stop.cancelled() => false,
-        () = context.background.notified() => return (ear.kept(), End::Away(Box::new(running))),
+        () = context.background.notified() => return (ear.kept(), ShellRunEnd::MovedToBackground(Box::new(running))),
     };
     if is_late || context.stop.is_cancelled() {
         running.stop();
@@ -453,25 +472,32 @@ async fn hear(mut running: Running, time: Duration, context: &Context) -> (Kept,
         ear.listen(&mut running).await;
     }
     let ended = running.wait().await;
-    let end = if is_late { End::Late } else { End::Itself(ended) };
+    let end = if is_late { ShellRunEnd::TimedOut } else { ShellRunEnd::CommandEnded(ended) };
     (ear.kept(), end)
 }
 
 /// Hears what a command says: as it is for people who look on, and cleaned for the model.
-struct Ear<'a> {
-    live: &'a Live,
-    letters: Letters,
-    cleaner: Cleaner,
-    kept: Kept,
+struct OutputListener<'a> {
+    live: &'a LiveOutput,
+    letters: Utf8Decoder,
+    cleaner: OutputCleaner,
+    kept: HeadTailBuffer,
 }
 
-impl Ear<'_> {
-    fn new(live: &Live) -> Ear<'_> {
-        Ear { live, letters: Letters::default(), cleaner: Cleaner::default(), kept: Kept::new(HALF, HALF) }
+impl OutputListener<'_> {
+    fn new(live: &LiveOutput) -> OutputListener<'_> {
+        OutputListener {
+            live,
+            letters: Utf8Decoder::default(),
+            cleaner: OutputCleaner::default(),
+            kept: HeadTailBuffer::new(MAX_OUTPUT_HALF_BYTES, MAX_OUTPUT_HALF_BYTES),
+        }
     }
 
-    async fn listen(&mut self, running: &mut Running) {
-        while let Some(Output::Stdout(piece) | Output::Stderr(piece)) = running.next().await {
+    async fn listen(&mut self, running: &mut RunningCommand) {
+        while let Some(CommandOutputChunk::Stdout(piece) | CommandOutputChunk::Stderr(piece)) =
+            running.next().await
+        {
             let mut live = String::with_capacity(piece.len());
             self.letters.push(&piece, |text| live.push_str(text));
             self.live.show(&live);
@@ -479,7 +505,7 @@ impl Ear<'_> {
         }
     }
 
-    fn kept(mut self) -> Kept {
+    fn kept(mut self) -> HeadTailBuffer {
         self.cleaner.flush(|text| self.kept.take(text));
         self.kept
     }

@@ -11,33 +11,36 @@ use tempfile::TempDir;
 use crate::ToolFailure;
 
 /// Whatever has such a name is swept, so nobody else may call anything so.
-const PREFIX: &str = ".helve-scratch-";
+const SCRATCH_FOLDER_PREFIX: &str = ".helve-scratch-";
 /// So many are looked at.
-const MOST: usize = 1_000;
-const ATTEMPTS: usize = 5;
+const MAX_SWEPT_FOLDERS: usize = 1_000;
+const SCRATCH_FOLDER_ATTEMPTS: usize = 5;
 
 /// A folder of this process. It is locked as long as the process lives, so that others know.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchFolder {
     folder: TempDir,
     _lock: Option<File>,
 }
 
-impl Scratch {
-    pub(crate) fn new(temporary: &Path) -> Result<Scratch, ToolFailure> {
+impl ScratchFolder {
+    pub(crate) fn new(temporary: &Path) -> Result<ScratchFolder, ToolFailure> {
         let cannot = |error: io::Error| {
             let place = temporary.display();
             ToolFailure(format!("The command was not run: no folder can be made in {place}: {error}."))
         };
-        for _ in 0..ATTEMPTS {
-            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(temporary).map_err(cannot)?;
+        for _ in 0..SCRATCH_FOLDER_ATTEMPTS {
+            let folder = tempfile::Builder::new()
+                .prefix(SCRATCH_FOLDER_PREFIX)
+                .tempdir_in(temporary)
+                .map_err(cannot)?;
             // Whoever sweeps may have come between: then it is theirs, or gone.
             let Ok(lock) = File::open(folder.path()) else { continue };
             match lock.try_lock() {
-                Ok(()) if folder.path().exists() => return Ok(Scratch { folder, _lock: Some(lock) }),
+                Ok(()) if folder.path().exists() => return Ok(ScratchFolder { folder, _lock: Some(lock) }),
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
                 // Where nothing can be locked, nothing is swept.
-                Err(TryLockError::Error(_)) => return Ok(Scratch { folder, _lock: None }),
+                Err(TryLockError::Error(_)) => return Ok(ScratchFolder { folder, _lock: None }),
             }
         }
         Err(cannot(io::Error::other("others take each away")))
@@ -53,8 +56,9 @@ pub(crate) fn sweep(temporary: &Path) {
     let temporary = temporary.to_owned();
     let _ = thread::Builder::new().name("sweep".to_owned()).spawn(move || {
         let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
-        let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-        for entry in ours.take(MOST) {
+        let ours =
+            entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(SCRATCH_FOLDER_PREFIX));
+        for entry in ours.take(MAX_SWEPT_FOLDERS) {
             let _ = remove_if_left(&entry.path());
         }
     });
@@ -79,8 +83,8 @@ mod tests {
     #[test]
     fn what_the_dead_left_is_removed_and_nothing_else() {
         let base = tempfile::tempdir().unwrap();
-        let living = Scratch::new(base.path()).unwrap();
-        let dead = Scratch::new(base.path()).unwrap().folder.keep();
+        let living = ScratchFolder::new(base.path()).unwrap();
+        let dead = ScratchFolder::new(base.path()).unwrap().folder.keep();
         fs::write(dead.join("left"), "x").unwrap();
         for path in [living.path(), &dead] {
             remove_if_left(path).unwrap();
@@ -93,7 +97,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let theirs = base.path().join("helve-clone");
         fs::create_dir(&theirs).unwrap();
-        let dead = Scratch::new(base.path()).unwrap().folder.keep();
+        let dead = ScratchFolder::new(base.path()).unwrap().folder.keep();
         sweep(base.path());
         while dead.exists() {
             thread::yield_now();
@@ -113,7 +117,7 @@ mod tests {
                 }
             });
             while !sweeper.is_finished() {
-                let made = Scratch::new(base.path());
+                let made = ScratchFolder::new(base.path());
                 assert!(made.is_err() || made.is_ok_and(|made| made.path().exists()));
             }
         });

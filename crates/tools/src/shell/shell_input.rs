@@ -4,30 +4,30 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_exec::InputError;
-use helve_protocol::{Action, ToolClass};
+use helve_exec::CommandInputError;
+use helve_protocol::{ToolAction, ToolClass};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::shell::jobs::{Job, Jobs};
+use crate::shell::jobs::{BackgroundJob, BackgroundJobs};
 use crate::shell::shell_output::report;
-use crate::{Context, Done, ToolFailure, TypedTool};
+use crate::{ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Types into jobs.
 #[derive(Clone, Debug, Default)]
-pub struct ShellInput {
-    pub jobs: Arc<Jobs>,
+pub struct ShellInputTool {
+    pub jobs: Arc<BackgroundJobs>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct ShellInputInput {
     job: u32,
     #[serde(default)]
     text: String,
     /// Then a key; on a terminal only.
     #[serde(default)]
-    key: Option<Key>,
+    key: Option<JobInputKey>,
     /// Then Enter.
     #[serde(default)]
     enter: bool,
@@ -38,7 +38,7 @@ pub struct Input {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Key {
+enum JobInputKey {
     CtrlC,
     CtrlD,
     CtrlZ,
@@ -52,25 +52,25 @@ enum Key {
 }
 
 /// How long it has to say something to it.
-const REACTION: Duration = Duration::from_secs(1);
+const INPUT_REACTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-impl TypedTool for ShellInput {
+impl TypedTool for ShellInputTool {
     const NAME: &'static str = "shell_input";
     const DESCRIPTION: &'static str = include_str!("shell_input.md");
     const CLASS: ToolClass = ToolClass::Changes;
-    type Input = Input;
+    type Input = ShellInputInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &ShellInputInput) -> String {
         let key = input.key.map(|key| format!(" {key:?}")).unwrap_or_default();
         format!("type into job {}: {}{key}", input.job, input.text)
     }
 
-    fn actions(&self, input: &Input, _: &Path) -> Vec<Action> {
+    fn actions(&self, input: &ShellInputInput, _: &Path) -> Vec<ToolAction> {
         let is_confined = self.jobs.find(input.job).is_ok_and(|job| job.is_confined);
-        vec![Action::Other { what: self.intent(input), is_confined }]
+        vec![ToolAction::Other { what: self.intent(input), is_confined }]
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: ShellInputInput, context: &ToolContext) -> ToolOutcome {
         let job = self.jobs.find(input.job)?;
         let bytes = typed(&input, &job)?;
         if !bytes.is_empty() {
@@ -79,12 +79,12 @@ impl TypedTool for ShellInput {
         if input.end {
             job.end_input().await;
         }
-        job.settle(REACTION).await;
+        job.settle(INPUT_REACTION_TIMEOUT).await;
         Ok(report(&job, context))
     }
 }
 
-fn typed(input: &Input, job: &Job) -> Result<Vec<u8>, ToolFailure> {
+fn typed(input: &ShellInputInput, job: &BackgroundJob) -> Result<Vec<u8>, ToolFailure> {
     let mut bytes = input.text.clone().into_bytes();
     if let Some(key) = input.key {
         if !job.has_terminal {
@@ -101,27 +101,27 @@ fn typed(input: &Input, job: &Job) -> Result<Vec<u8>, ToolFailure> {
     Ok(bytes)
 }
 
-impl Key {
+impl JobInputKey {
     fn bytes(self) -> &'static [u8] {
         match self {
-            Key::CtrlC => b"\x03",
-            Key::CtrlD => b"\x04",
-            Key::CtrlZ => b"\x1a",
-            Key::Escape => b"\x1b",
-            Key::Tab => b"\t",
-            Key::Backspace => b"\x7f",
-            Key::Up => b"\x1b[A",
-            Key::Down => b"\x1b[B",
-            Key::Right => b"\x1b[C",
-            Key::Left => b"\x1b[D",
+            JobInputKey::CtrlC => b"\x03",
+            JobInputKey::CtrlD => b"\x04",
+            JobInputKey::CtrlZ => b"\x1a",
+            JobInputKey::Escape => b"\x1b",
+            JobInputKey::Tab => b"\t",
+            JobInputKey::Backspace => b"\x7f",
+            JobInputKey::Up => b"\x1b[A",
+            JobInputKey::Down => b"\x1b[B",
+            JobInputKey::Right => b"\x1b[C",
+            JobInputKey::Left => b"\x1b[D",
         }
     }
 }
 
-fn refused(job: &Job, error: InputError) -> ToolFailure {
+fn refused(job: &BackgroundJob, error: CommandInputError) -> ToolFailure {
     let next = match error {
-        InputError::Closed => "Look at it with shell_output.",
-        InputError::Full => "Wait until it reads, with shell_output.",
+        CommandInputError::Closed => "Look at it with shell_output.",
+        CommandInputError::Full => "Wait until it reads, with shell_output.",
     };
     ToolFailure(format!("Job {} can't be typed to: {error}. {next}", job.number))
 }

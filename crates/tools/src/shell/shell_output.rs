@@ -4,24 +4,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_protocol::{Action, ToolClass, ToolOutput};
+use helve_protocol::{ToolAction, ToolClass, ToolOutput};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::shell::ending;
-use crate::shell::jobs::{Job, Jobs};
-use crate::shell::kept::{Shown, shown};
-use crate::{Context, Done, TypedTool};
+use crate::shell::bounded_output::{ShownOutput, cut_middle};
+use crate::shell::end_text;
+use crate::shell::jobs::{BackgroundJob, BackgroundJobs};
+use crate::{ToolContext, ToolOutcome, TypedTool};
 
 /// Tells what jobs say.
 #[derive(Clone, Debug, Default)]
-pub struct ShellOutput {
-    pub jobs: Arc<Jobs>,
+pub struct ShellOutputTool {
+    pub jobs: Arc<BackgroundJobs>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Input {
+pub struct ShellOutputInput {
     /// Its number; all jobs are listed if left out.
     #[serde(default)]
     job: Option<u32>,
@@ -30,60 +30,60 @@ pub struct Input {
     wait: Option<u32>,
 }
 
-const LONGEST: u32 = 600;
-const LETTERS_OF_COMMAND: usize = 100;
+const MAX_JOB_WAIT_SECONDS: u32 = 600;
+const MAX_LISTED_COMMAND_CHARS: usize = 100;
 
-impl TypedTool for ShellOutput {
+impl TypedTool for ShellOutputTool {
     const NAME: &'static str = "shell_output";
     const DESCRIPTION: &'static str = include_str!("shell_output.md");
     const CLASS: ToolClass = ToolClass::Reads;
     const POLLS: bool = true;
-    type Input = Input;
+    type Input = ShellOutputInput;
 
-    fn intent(&self, input: &Input) -> String {
+    fn intent(&self, input: &ShellOutputInput) -> String {
         match input.job {
             Some(job) => format!("look at job {job}"),
             None => "list the jobs".to_owned(),
         }
     }
 
-    fn actions(&self, _: &Input, _: &Path) -> Vec<Action> {
+    fn actions(&self, _: &ShellOutputInput, _: &Path) -> Vec<ToolAction> {
         Vec::new()
     }
 
-    async fn run(&self, input: Input, context: &Context) -> Done {
+    async fn run(&self, input: ShellOutputInput, context: &ToolContext) -> ToolOutcome {
         let Some(number) = input.job else {
             return Ok(ToolOutput { text: list(&self.jobs.all()), ..ToolOutput::default() });
         };
         let job = self.jobs.find(number)?;
-        let seconds = input.wait.unwrap_or(0).min(LONGEST);
+        let seconds = input.wait.unwrap_or(0).min(MAX_JOB_WAIT_SECONDS);
         job.wait_for_news(Duration::from_secs(seconds.into())).await;
         Ok(report(&job, context))
     }
 }
 
-fn list(jobs: &[Arc<Job>]) -> String {
+fn list(jobs: &[Arc<BackgroundJob>]) -> String {
     if jobs.is_empty() {
         return "[no jobs]".to_owned();
     }
-    let line = |job: &Arc<Job>| {
+    let line = |job: &Arc<BackgroundJob>| {
         let news = if job.has_news() { ", new output" } else { "" };
-        let command: String = job.command.chars().take(LETTERS_OF_COMMAND).collect();
+        let command: String = job.command.chars().take(MAX_LISTED_COMMAND_CHARS).collect();
         format!("[job {}: {}{news}] {}", job.number, state(job), command.replace('\n', " "))
     };
     jobs.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn state(job: &Job) -> String {
-    job.ended().map_or_else(|| "running".to_owned(), ending::words)
+fn state(job: &BackgroundJob) -> String {
+    job.ended().map_or_else(|| "running".to_owned(), end_text::describe_end)
 }
 
 /// What is new of a job, and how it stands.
-pub(crate) fn report(job: &Job, context: &Context) -> ToolOutput {
+pub(crate) fn report(job: &BackgroundJob, context: &ToolContext) -> ToolOutput {
     // First: what it says between the two is told next time.
     let state = state(job);
-    let Shown { text, whole } = shown(job.take_news(), &*context.blobs);
-    let text = format!("{}[job {}: {state}]", ending::lines(text), job.number);
+    let ShownOutput { text, whole } = cut_middle(job.take_news(), &*context.blobs);
+    let text = format!("{}[job {}: {state}]", end_text::lines(text), job.number);
     let display = Some(format!("job {}: {state}", job.number));
     ToolOutput { text, display, whole, ..ToolOutput::default() }
 }

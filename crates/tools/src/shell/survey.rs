@@ -15,27 +15,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha1::{Digest, Sha1};
 
 use crate::shell::commands::read_up_to;
-use crate::shell::folder_watch::{Changes, FolderWatch, is_local};
+use crate::shell::folder_watch::{FolderChanges, FolderWatch, is_local};
 
 /// An index of git's is not read beyond this, nor a file that says where it is.
-const MAX_INDEX: u64 = 256 << 20;
-const MAX_LINK: u64 = 4 << 10;
+const MAX_GIT_INDEX_BYTES: u64 = 256 << 20;
+const MAX_GIT_LINK_BYTES: u64 = 4 << 10;
 /// A larger file is a secret by its name, whether it is tracked or not.
-const MAX_SECRET: u64 = 1 << 20;
+const MAX_TRACKED_SECRET_BYTES: u64 = 1 << 20;
 /// Nobody has so many files by such names; more are guesses.
-const MAX_TRACKED: usize = 2_000;
+const MAX_TRACKED_SECRETS: usize = 2_000;
 /// A name that nobody gives to a file: what holds for it holds for all of a folder.
 const ANY_NAME: &str = "\u{1}any";
 /// Folders with what others wrote: keys in them are examples and certificates.
-const DEPENDENCIES: [&str; 8] =
+const DEPENDENCY_FOLDERS: [&str; 8] =
     ["node_modules", "site-packages", "dist-packages", "vendor", "target", ".venv", "venv", "third_party"];
-const EXAMPLES: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".crt"];
+const EXAMPLE_KEY_SUFFIXES: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".crt"];
 /// Outside the project so many files and folders are looked through for what a rule denies.
-const MAX_ELSEWHERE: usize = 20_000;
+const MAX_OUTSIDE_ENTRIES: usize = 20_000;
 
 /// Which paths rules deny.
 #[derive(Clone, Default)]
-pub struct Denied {
+pub struct DeniedPaths {
     pub reads: Option<PathTest>,
     pub writes: Option<PathTest>,
     /// Folders outside the project where something may be denied.
@@ -48,7 +48,7 @@ pub type PathTest = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What is found, for one command.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Masks {
+pub(crate) struct PathMasks {
     /// They look empty, and can't be moved.
     pub(crate) hidden: Vec<PathBuf>,
     /// They can't be changed.
@@ -59,19 +59,19 @@ pub(crate) struct Masks {
 
 /// What is known of the files of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Survey(Mutex<Option<State>>);
+pub(crate) struct ProjectSurvey(Mutex<Option<SurveyState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct SurveyState {
     key: String,
     roots: Vec<PathBuf>,
     /// Each folder as it was when it was read.
-    folders: HashMap<PathBuf, Known>,
+    folders: HashMap<PathBuf, KnownFolder>,
     /// What tells which of them were changed.
     watch: Option<FolderWatch>,
     /// File systems on which it tells everything.
     local: HashSet<u64>,
-    found: Found,
+    found: SurveyFindings,
     /// What git tracked when the session began, of files by the names of secrets.
     tracked: HashSet<PathBuf>,
     /// Files by the names of secrets that commands made themselves.
@@ -79,7 +79,7 @@ struct State {
 }
 
 #[derive(Debug, Default)]
-struct Found {
+struct SurveyFindings {
     secrets: BTreeSet<PathBuf>,
     denied_reads: BTreeSet<PathBuf>,
     denied_writes: BTreeSet<PathBuf>,
@@ -88,25 +88,25 @@ struct Found {
 
 /// A folder that was read.
 #[derive(Debug)]
-struct Known {
-    times: Times,
+struct KnownFolder {
+    times: FolderTimes,
     /// Whether the system tells when it is changed.
     is_watched: bool,
 }
 
 /// When a folder was last changed. The second can't be set by anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Times {
+struct FolderTimes {
     modified: (i64, i64),
     changed: (i64, i64),
     /// The file system on which it is.
     device: u64,
 }
 
-impl Times {
-    fn of(folder: &Path) -> Option<Times> {
+impl FolderTimes {
+    fn of(folder: &Path) -> Option<FolderTimes> {
         let facts = fs::symlink_metadata(folder).ok().filter(fs::Metadata::is_dir)?;
-        Some(Times {
+        Some(FolderTimes {
             modified: (facts.mtime(), facts.mtime_nsec()),
             changed: (facts.ctime(), facts.ctime_nsec()),
             device: facts.dev(),
@@ -115,16 +115,16 @@ impl Times {
 }
 
 /// What decides about a file.
-pub(crate) struct Measure<'a> {
+pub(crate) struct SecretCriteria<'a> {
     pub(crate) is_secret: fn(&str) -> bool,
-    pub(crate) denied: &'a Denied,
+    pub(crate) denied: &'a DeniedPaths,
 }
 
-impl Survey {
+impl ProjectSurvey {
     /// What commands must not see or change now.
-    pub(crate) fn masks(&self, roots: &[PathBuf], measure: &Measure<'_>) -> Masks {
+    pub(crate) fn masks(&self, roots: &[PathBuf], measure: &SecretCriteria<'_>) -> PathMasks {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |state: &&mut State| state.key == measure.denied.key && state.roots == roots;
+        let is_same = |state: &&mut SurveyState| state.key == measure.denied.key && state.roots == roots;
         match state.as_mut().filter(is_same) {
             Some(state) => {
                 // What came since the last command is not a command's work.
@@ -132,8 +132,11 @@ impl Survey {
             }
             None => {
                 let before = state.take();
-                let mut first =
-                    State { key: measure.denied.key.clone(), roots: roots.to_vec(), ..State::default() };
+                let mut first = SurveyState {
+                    key: measure.denied.key.clone(),
+                    roots: roots.to_vec(),
+                    ..SurveyState::default()
+                };
                 match before {
                     // Only the rules are others: what the session saw at its start stays.
                     Some(before) => (first.tracked, first.made) = (before.tracked, before.made),
@@ -146,7 +149,7 @@ impl Survey {
                 *state = Some(first);
             }
         }
-        state.as_ref().map(State::masks).unwrap_or_default()
+        state.as_ref().map(SurveyState::masks).unwrap_or_default()
     }
 
     /// The repositories that are known.
@@ -156,7 +159,7 @@ impl Survey {
     }
 
     /// Looks at what a command changed. Gives the repositories that were not there before.
-    pub(crate) fn after(&self, measure: &Measure<'_>, is_alone: bool) -> Vec<PathBuf> {
+    pub(crate) fn after(&self, measure: &SecretCriteria<'_>, is_alone: bool) -> Vec<PathBuf> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = state.as_mut() else { return Vec::new() };
         let (secrets, repositories) = (state.found.secrets.clone(), state.found.repositories.clone());
@@ -171,11 +174,11 @@ impl Survey {
     }
 }
 
-impl State {
-    fn masks(&self) -> Masks {
-        let Found { secrets, denied_reads, denied_writes, repositories } = &self.found;
+impl SurveyState {
+    fn masks(&self) -> PathMasks {
+        let SurveyFindings { secrets, denied_reads, denied_writes, repositories } = &self.found;
         let hidden: Vec<PathBuf> = secrets.union(denied_reads).cloned().collect();
-        Masks {
+        PathMasks {
             // What can't be moved away keeps its mask.
             protected: hidden.iter().chain(denied_writes).cloned().collect(),
             hidden,
@@ -183,10 +186,10 @@ impl State {
         }
     }
 
-    fn begin(&mut self, measure: &Measure<'_>) {
+    fn begin(&mut self, measure: &SecretCriteria<'_>) {
         self.watch = FolderWatch::new();
         let local = self.roots.iter().filter(|root| is_local(root));
-        self.local = local.filter_map(|root| Some(Times::of(root)?.device)).collect();
+        self.local = local.filter_map(|root| Some(FolderTimes::of(root)?.device)).collect();
         for root in self.roots.clone() {
             self.read(root, measure, usize::MAX);
         }
@@ -194,7 +197,7 @@ impl State {
             if self.notes(&folder, measure) {
                 continue;
             }
-            let left = self.read(folder.clone(), measure, MAX_ELSEWHERE);
+            let left = self.read(folder.clone(), measure, MAX_OUTSIDE_ENTRIES);
             if left == 0 {
                 // It can't be known what else is there.
                 self.found.denied_reads.insert(folder);
@@ -204,7 +207,7 @@ impl State {
     }
 
     /// Reads the folders again that were changed, and drops what is gone.
-    fn refresh(&mut self, measure: &Measure<'_>) {
+    fn refresh(&mut self, measure: &SecretCriteria<'_>) {
         let changed = self.changed();
         if changed.is_empty() {
             return;
@@ -213,7 +216,7 @@ impl State {
             self.folders.remove(folder);
         }
         let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
-        let Found { secrets, denied_reads, denied_writes, repositories } = &mut self.found;
+        let SurveyFindings { secrets, denied_reads, denied_writes, repositories } = &mut self.found;
         [secrets, denied_reads, denied_writes, repositories]
             .into_iter()
             .for_each(|paths| paths.retain(is_there));
@@ -225,12 +228,12 @@ impl State {
     /// The folders that were changed, or are gone.
     fn changed(&mut self) -> Vec<PathBuf> {
         let told = self.watch.as_mut().and_then(FolderWatch::changes);
-        if let Some(Changes { moved, .. }) = told.as_ref().filter(|told| !told.moved.is_empty()) {
+        if let Some(FolderChanges { moved, .. }) = told.as_ref().filter(|told| !told.moved.is_empty()) {
             self.folders.retain(|folder, _| !moved.iter().any(|moved| folder.starts_with(moved)));
         }
-        let is_changed = |folder: &Path, known: &Known| match &told {
+        let is_changed = |folder: &Path, known: &KnownFolder| match &told {
             Some(told) if known.is_watched => told.folders.contains(folder),
-            _ => Times::of(folder) != Some(known.times),
+            _ => FolderTimes::of(folder) != Some(known.times),
         };
         let changed = self.folders.iter().filter(|(folder, known)| is_changed(folder, known));
         // A root that was away is looked through when it is back.
@@ -239,11 +242,11 @@ impl State {
     }
 
     /// Reads a folder and all below it that are not known yet. Gives how many more files could have been looked at.
-    fn read(&mut self, folder: PathBuf, measure: &Measure<'_>, mut left: usize) -> usize {
+    fn read(&mut self, folder: PathBuf, measure: &SecretCriteria<'_>, mut left: usize) -> usize {
         let mut open = vec![folder];
         while let Some(folder) = open.pop() {
             // Before it is read: what changes meanwhile is seen the next time.
-            let Some(times) = Times::of(&folder) else { continue };
+            let Some(times) = FolderTimes::of(&folder) else { continue };
             if self.folders.get(&folder).is_some_and(|known| known.times == times) {
                 continue;
             }
@@ -276,7 +279,7 @@ impl State {
             if has_head && has_objects && !self.roots.contains(&folder) {
                 self.found.repositories.insert(folder.clone());
             }
-            self.folders.insert(folder, Known { times, is_watched });
+            self.folders.insert(folder, KnownFolder { times, is_watched });
         }
         left
     }
@@ -284,12 +287,12 @@ impl State {
     /// Whether a folder, or one around it in the project, holds what others wrote.
     fn is_of_others(&self, folder: &Path) -> bool {
         let inside = self.roots.iter().find_map(|root| folder.strip_prefix(root).ok()).unwrap_or(folder);
-        inside.iter().any(|name| DEPENDENCIES.iter().any(|own| name == *own))
+        inside.iter().any(|name| DEPENDENCY_FOLDERS.iter().any(|own| name == *own))
     }
 
     /// Notes what a rule denies. True if that is all of a place, so that nobody looks into it.
-    fn notes(&mut self, path: &Path, measure: &Measure<'_>) -> bool {
-        let Denied { reads, writes, .. } = measure.denied;
+    fn notes(&mut self, path: &Path, measure: &SecretCriteria<'_>) -> bool {
+        let DeniedPaths { reads, writes, .. } = measure.denied;
         let denies = |test: &Option<PathTest>| {
             test.as_ref().is_some_and(|test| test(path) || path.is_dir() && test(&path.join(ANY_NAME)))
         };
@@ -303,9 +306,9 @@ impl State {
         false
     }
 
-    fn is_secret(&self, path: &Path, name: &OsStr, is_of_others: bool, measure: &Measure<'_>) -> bool {
+    fn is_secret(&self, path: &Path, name: &OsStr, is_of_others: bool, measure: &SecretCriteria<'_>) -> bool {
         let Some(name) = name.to_str() else { return false };
-        let is_example = || is_of_others && EXAMPLES.iter().any(|end| name.ends_with(end));
+        let is_example = || is_of_others && EXAMPLE_KEY_SUFFIXES.iter().any(|end| name.ends_with(end));
         (measure.is_secret)(name)
             && !is_example()
             && !self.tracked.contains(path)
@@ -315,15 +318,16 @@ impl State {
     /// A file that must not be read, or changed, may have another name: then that is under the same rule.
     fn find_other_names(&mut self) {
         let hidden: Vec<&PathBuf> = self.found.secrets.union(&self.found.denied_reads).collect();
-        let hidden: HashSet<Identity> = hidden.into_iter().flat_map(|path| self.identities(path)).collect();
-        let kept: HashSet<Identity> =
+        let hidden: HashSet<FileIdentity> =
+            hidden.into_iter().flat_map(|path| self.identities(path)).collect();
+        let kept: HashSet<FileIdentity> =
             self.found.denied_writes.iter().filter_map(|path| identity(path)).collect();
         if hidden.is_empty() && kept.is_empty() {
             return;
         }
         let entries =
             self.folders.keys().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
-        let named: Vec<(PathBuf, Identity)> = entries
+        let named: Vec<(PathBuf, FileIdentity)> = entries
             .map(|entry| entry.path())
             .filter_map(|path| Some((path.clone(), identity(&path)?)))
             .collect();
@@ -338,13 +342,13 @@ impl State {
 
     /// The files with several names at a path, or in the folder that is there. Nobody has looked into a folder that is
     /// denied as a whole.
-    fn identities(&self, path: &Path) -> Vec<Identity> {
+    fn identities(&self, path: &Path) -> Vec<FileIdentity> {
         let is_ours = self.roots.iter().any(|root| path.starts_with(root));
-        let mut left = if is_ours { usize::MAX } else { MAX_ELSEWHERE };
+        let mut left = if is_ours { usize::MAX } else { MAX_OUTSIDE_ENTRIES };
         let (mut found, mut open) = (Vec::new(), vec![path.to_owned()]);
         while let Some(path) = open.pop() {
             found.extend(identity(&path));
-            if Times::of(&path).is_none() {
+            if FolderTimes::of(&path).is_none() {
                 continue;
             }
             for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
@@ -358,10 +362,10 @@ impl State {
 }
 
 /// What a file is, whatever it is called.
-type Identity = (u64, u64);
+type FileIdentity = (u64, u64);
 
 /// The identity of a file that has more than one name.
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileIdentity> {
     let facts = path.symlink_metadata().ok().filter(|facts| facts.is_file() && facts.nlink() > 1)?;
     Some((facts.dev(), facts.ino()))
 }
@@ -370,12 +374,12 @@ fn identity(path: &Path) -> Option<Identity> {
 /// them as they are. What only the index says counts for nothing, because commands write it: it must know what is in the
 /// file, which nobody knows who can't read it.
 fn tracked(root: &Path, is_secret: fn(&str) -> bool) -> Vec<PathBuf> {
-    let index = read_up_to(&git_folder(root).join("index"), MAX_INDEX).unwrap_or_default();
-    let may_count = |entry: &Entry<'_>| {
+    let index = read_up_to(&git_folder(root).join("index"), MAX_GIT_INDEX_BYTES).unwrap_or_default();
+    let may_count = |entry: &IndexedFile<'_>| {
         let name = entry.name.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         str::from_utf8(name).is_ok_and(is_secret)
     };
-    let entries = entries_in(&index).into_iter().filter(may_count).take(MAX_TRACKED);
+    let entries = entries_in(&index).into_iter().filter(may_count).take(MAX_TRACKED_SECRETS);
     let named = entries.map(|entry| (root.join(OsStr::from_bytes(entry.name)), entry));
     named.filter(|(path, entry)| entry.is_of(path)).map(|(path, _)| path).collect()
 }
@@ -383,7 +387,7 @@ fn tracked(root: &Path, is_secret: fn(&str) -> bool) -> Vec<PathBuf> {
 /// Where the index of a project is. Of a worktree it is elsewhere.
 fn git_folder(root: &Path) -> PathBuf {
     let git = root.join(".git");
-    let link = read_up_to(&git, MAX_LINK).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let link = read_up_to(&git, MAX_GIT_LINK_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     match link.as_deref().and_then(|link| link.strip_prefix("gitdir: ")) {
         Some(to) => root.join(to.trim_end()),
         None => git,
@@ -391,16 +395,16 @@ fn git_folder(root: &Path) -> PathBuf {
 }
 
 /// What an index of git's says of a file.
-struct Entry<'a> {
+struct IndexedFile<'a> {
     name: &'a [u8],
     /// Of what is in it.
     hash: [u8; 20],
 }
 
-impl Entry<'_> {
+impl IndexedFile<'_> {
     /// Whether there is in a file what git saw. A link is never one: what it leads to is another file.
     fn is_of(&self, path: &Path) -> bool {
-        let Ok(bytes) = read_up_to(path, MAX_SECRET) else { return false };
+        let Ok(bytes) = read_up_to(path, MAX_TRACKED_SECRET_BYTES) else { return false };
         let mut hash = Sha1::new_with_prefix(format!("blob {}\0", bytes.len()));
         hash.update(&bytes);
         hash.finalize().as_slice() == self.hash
@@ -408,7 +412,7 @@ impl Entry<'_> {
 }
 
 /// The entries of an index of git's, as far as it can be read. One whose names are packed has none: then more is masked.
-fn entries_in(index: &[u8]) -> Vec<Entry<'_>> {
+fn entries_in(index: &[u8]) -> Vec<IndexedFile<'_>> {
     /// What stands before the name of an entry, and what more if its flags say so.
     const BEFORE: usize = 62;
     /// Where the hash is.
@@ -432,7 +436,7 @@ fn entries_in(index: &[u8]) -> Vec<Entry<'_>> {
         // A file has a name: what follows is nothing, however much of it is claimed.
         let Some(name) = name.filter(|name| !name.is_empty()) else { break };
         let Some(hash) = rest.get(HASH..).and_then(|rest| rest.first_chunk()) else { break };
-        entries.push(Entry { name, hash: *hash });
+        entries.push(IndexedFile { name, hash: *hash });
         // Entries are filled up with zeros to a multiple of eight, at least with one.
         let Some(after) = rest.get((start + name.len()) / 8 * 8 + 8..) else { break };
         rest = after;
@@ -448,8 +452,8 @@ mod tests {
         name == ".env" || name.ends_with(".pem")
     }
 
-    fn measure(denied: &Denied) -> Measure<'_> {
-        Measure { is_secret: is_env, denied }
+    fn measure(denied: &DeniedPaths) -> SecretCriteria<'_> {
+        SecretCriteria { is_secret: is_env, denied }
     }
 
     fn write(root: &Path, names: &[&str]) {
@@ -472,7 +476,7 @@ mod tests {
         for number in 0..4_000 {
             fs::write(root.join(format!("src/{number}")), "").unwrap();
         }
-        let (survey, denied) = (Survey::default(), Denied::default());
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
         let masks = survey.masks(&[root.to_owned()], &measure(&denied));
         assert_eq!(below(root, &masks.hidden), [".env", "a/b/c/d/e/f/.env", "own.pem", "vendor/.env"]);
     }
@@ -490,14 +494,14 @@ mod tests {
             return;
         }
         assert!(git(&["add", "-f", "conf/.env"]));
-        let (survey, denied) = (Survey::default(), Denied::default());
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
         let masked = || below(root, &survey.masks(&[root.to_owned()], &measure(&denied)).hidden);
         assert_eq!(masked(), [".env"]);
         // A command says that git tracks it.
         assert!(git(&["add", "-f", ".env"]));
         assert_eq!(masked(), [".env"]);
         // Also in a session before this one: it is not the file that git saw.
-        let before = Survey::default();
+        let before = ProjectSurvey::default();
         let hash = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
         fs::write(root.join("planted.pem"), "key").unwrap();
         assert!(git(&["update-index", "--add", "--cacheinfo", &format!("100644,{hash},planted.pem")]));
@@ -509,7 +513,8 @@ mod tests {
         let file = fs::OpenOptions::new().write(true).open(root.join("conf/.env")).unwrap();
         std::io::Write::write_all(&mut &file, b"y").unwrap();
         file.set_modified(times).unwrap();
-        let found = below(root, &Survey::default().masks(&[root.to_owned()], &measure(&denied)).hidden);
+        let found =
+            below(root, &ProjectSurvey::default().masks(&[root.to_owned()], &measure(&denied)).hidden);
         assert_eq!(found, ["conf/.env"]);
         // And what is moved is found where it went.
         fs::create_dir(root.join("vendor")).unwrap();
@@ -563,13 +568,13 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path().join("root");
             write(&root, &["a/b/.env", "b/a/x", "b/b/a/.env"]);
-            let (survey, denied, roots) = (Survey::default(), Denied::default(), [root.clone()]);
+            let (survey, denied, roots) = (ProjectSurvey::default(), DeniedPaths::default(), [root.clone()]);
             survey.masks(&roots, &measure(&denied));
             for deed in deeds.iter().chain([&Deed::Look]) {
                 perform(&root, deed);
                 if matches!(deed, Deed::Look) {
                     let known = survey.masks(&roots, &measure(&denied)).hidden;
-                    let fresh = Survey::default().masks(&roots, &measure(&denied)).hidden;
+                    let fresh = ProjectSurvey::default().masks(&roots, &measure(&denied)).hidden;
                     proptest::prop_assert_eq!(below(&root, &known), below(&root, &fresh));
                 }
             }
@@ -590,7 +595,7 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         write(&root, &["shared/settings", "other"]);
         std::os::unix::fs::symlink("shared/settings", root.join(".env")).unwrap();
-        let (survey, denied) = (Survey::default(), Denied::default());
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
         let masked = || below(&root, &survey.masks(std::slice::from_ref(&root), &measure(&denied)).hidden);
         assert_eq!(masked(), [".env", "shared/settings"]);
         fs::rename(root.join(".env"), root.join("was")).unwrap();
@@ -602,7 +607,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("vendor/project");
         write(&root, &["server.pem", "vendor/ca.pem"]);
-        let (survey, denied) = (Survey::default(), Denied::default());
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
         let masks = survey.masks(std::slice::from_ref(&root), &measure(&denied));
         assert_eq!(below(&root, &masks.hidden), ["server.pem"]);
     }
@@ -612,7 +617,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("project");
         write(&root, &[".env", "a/.env"]);
-        let (survey, denied) = (Survey::default(), Denied::default());
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
         let masked = || survey.masks(std::slice::from_ref(&root), &measure(&denied)).hidden.len();
         assert_eq!(masked(), 2);
         fs::rename(&root, folder.path().join("away")).unwrap();
@@ -627,15 +632,15 @@ mod tests {
         let root = folder.path().to_owned();
         write(&root, &["secret.txt", "private/a", "private/b/c", "keep/a", "other"]);
         let (reads, writes) = (root.clone(), root.clone());
-        let denied = Denied {
+        let denied = DeniedPaths {
             reads: Some(Arc::new(move |path| {
                 path == reads.join("secret.txt")
                     || path.starts_with(reads.join("private")) && path != reads.join("private")
             })),
             writes: Some(Arc::new(move |path| path.starts_with(writes.join("keep/")))),
-            ..Denied::default()
+            ..DeniedPaths::default()
         };
-        let masks = Survey::default().masks(std::slice::from_ref(&root), &measure(&denied));
+        let masks = ProjectSurvey::default().masks(std::slice::from_ref(&root), &measure(&denied));
         assert_eq!(below(&root, &masks.hidden), ["private", "secret.txt"]);
         let mut protected = below(&root, &masks.protected);
         protected.sort();
@@ -648,8 +653,8 @@ mod tests {
         let root = folder.path();
         write(root, &[".env", "src/a"]);
         fs::hard_link(root.join(".env"), root.join("src/copy")).unwrap();
-        let denied = Denied::default();
-        let masks = Survey::default().masks(&[root.to_owned()], &measure(&denied));
+        let denied = DeniedPaths::default();
+        let masks = ProjectSurvey::default().masks(&[root.to_owned()], &measure(&denied));
         assert_eq!(below(root, &masks.hidden), [".env", "src/copy"]);
     }
 
@@ -661,12 +666,12 @@ mod tests {
         fs::hard_link(root.join("private/sub/a"), root.join("read")).unwrap();
         fs::hard_link(root.join("keep/a"), root.join("written")).unwrap();
         let (private, keep) = (root.join("private"), root.join("keep"));
-        let denied = Denied {
+        let denied = DeniedPaths {
             reads: Some(Arc::new(move |path| path.starts_with(&private))),
             writes: Some(Arc::new(move |path| path.starts_with(&keep))),
-            ..Denied::default()
+            ..DeniedPaths::default()
         };
-        let masks = Survey::default().masks(std::slice::from_ref(&root), &measure(&denied));
+        let masks = ProjectSurvey::default().masks(std::slice::from_ref(&root), &measure(&denied));
         assert_eq!(below(&root, &masks.hidden), ["private", "read"]);
         let protected = below(&root, &masks.protected);
         assert_eq!(protected, ["private", "read", "keep", "keep/a", "written"]);
@@ -677,7 +682,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         write(root, &[".git/config", "a"]);
-        let (survey, denied) = (Survey::default(), Denied::default());
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
         let roots = [root.to_owned()];
         assert_eq!(below(root, &survey.masks(&roots, &measure(&denied)).repositories), [".git"]);
         write(root, &["sub/deep/.git/config", ".env", "bare/HEAD", "bare/objects/x"]);

@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 /// How a host is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+pub(crate) enum HostAccess {
     /// Whatever its name means, only public addresses are connected to.
     Public,
     /// The user allowed it, wherever it is.
@@ -18,21 +18,21 @@ pub(crate) enum Access {
 
 /// Why an address is not fetched, with what to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refused(pub(crate) String);
+pub(crate) struct AddressRefusal(pub(crate) String);
 
 /// The hosts that may be anywhere: `host`, `*.domain`, each with or without `:port`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Allowed(Vec<Pattern>);
+pub(crate) struct AllowedHosts(Vec<HostPattern>);
 
 #[derive(Clone, Debug)]
-struct Pattern {
+struct HostPattern {
     host: String,
     port: Option<u16>,
 }
 
-impl Allowed {
-    pub(crate) fn new(patterns: &[String]) -> Allowed {
-        Allowed(patterns.iter().map(|pattern| Pattern::read(pattern)).collect())
+impl AllowedHosts {
+    pub(crate) fn new(patterns: &[String]) -> AllowedHosts {
+        AllowedHosts(patterns.iter().map(|pattern| HostPattern::read(pattern)).collect())
     }
 
     fn covers(&self, host: &str, port: Option<u16>) -> bool {
@@ -40,14 +40,14 @@ impl Allowed {
     }
 }
 
-impl Pattern {
-    fn read(text: &str) -> Pattern {
+impl HostPattern {
+    fn read(text: &str) -> HostPattern {
         let text = text.trim().to_ascii_lowercase();
         let split = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
         // The colons of an IPv6 address are not followed by a port, unless it stands in brackets.
         let with_port = split.filter(|(host, _)| !host.contains(':') || host.ends_with(']'));
         let (host, port) = with_port.map_or((text.as_str(), None), |(host, port)| (host, Some(port)));
-        Pattern { host: plain(host).to_owned(), port }
+        HostPattern { host: plain(host).to_owned(), port }
     }
 
     fn covers(&self, host: &str, port: Option<u16>) -> bool {
@@ -66,29 +66,29 @@ fn plain(host: &str) -> &str {
 }
 
 /// Whether an address may be fetched, as far as it can be told before its host is looked up.
-pub(crate) fn admit(url: &Url, allowed: &Allowed) -> Result<Access, Refused> {
+pub(crate) fn admit(url: &Url, allowed: &AllowedHosts) -> Result<HostAccess, AddressRefusal> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Refused(format!("Only http and https can be fetched, not {}:.", url.scheme())));
+        return Err(AddressRefusal(format!("Only http and https can be fetched, not {}:.", url.scheme())));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Refused("The address holds a name or a password. Leave them out.".to_owned()));
+        return Err(AddressRefusal("The address holds a name or a password. Leave them out.".to_owned()));
     }
-    let Some(host) = url.host() else { return Err(Refused("The address names no host.".to_owned())) };
+    let Some(host) = url.host() else { return Err(AddressRefusal("The address names no host.".to_owned())) };
     let name = host.to_string();
     let name = plain(&name);
     if allowed.covers(name, url.port_or_known_default()) {
-        return Ok(Access::Any);
+        return Ok(HostAccess::Any);
     }
     let is_inside = match host {
         Host::Ipv4(address) => !is_public(address.into()),
         Host::Ipv6(address) => !is_public(address.into()),
         Host::Domain(_) => is_local_name(name),
     };
-    if is_inside { Err(inside(name)) } else { Ok(Access::Public) }
+    if is_inside { Err(inside(name)) } else { Ok(HostAccess::Public) }
 }
 
-pub(crate) fn inside(host: &str) -> Refused {
-    Refused(format!(
+pub(crate) fn inside(host: &str) -> AddressRefusal {
+    AddressRefusal(format!(
         "{host} is on this machine or in its own network, which is not fetched. If it must be, ask the person to add it to \
          the setting web.allow."
     ))
@@ -144,16 +144,16 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 
 /// Looks names up, and gives only the public addresses on. They are the ones that are connected to: whoever answers
 /// otherwise the next time gains nothing.
-pub(crate) struct PublicOnly;
+pub(crate) struct PublicResolver;
 
-impl Resolve for PublicOnly {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
             let public: Vec<SocketAddr> =
                 found.iter().copied().filter(|address| is_public(address.ip())).collect();
             if public.is_empty() && !found.is_empty() {
-                return Err(Box::new(Inside) as Box<dyn Error + Send + Sync>);
+                return Err(Box::new(NoPublicAddress) as Box<dyn Error + Send + Sync>);
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })
@@ -162,15 +162,15 @@ impl Resolve for PublicOnly {
 
 /// A name that means only addresses of the own network.
 #[derive(Debug)]
-pub(crate) struct Inside;
+pub(crate) struct NoPublicAddress;
 
-impl fmt::Display for Inside {
+impl fmt::Display for NoPublicAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name has no public address")
     }
 }
 
-impl Error for Inside {}
+impl Error for NoPublicAddress {}
 
 #[cfg(test)]
 mod tests {
@@ -178,9 +178,9 @@ mod tests {
 
     use super::*;
 
-    fn admitted(url: &str, allowed: &[&str]) -> Result<Access, Refused> {
+    fn admitted(url: &str, allowed: &[&str]) -> Result<HostAccess, AddressRefusal> {
         let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-        admit(&Url::parse(url).unwrap(), &Allowed::new(&allowed))
+        admit(&Url::parse(url).unwrap(), &AllowedHosts::new(&allowed))
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
             assert!(admitted(url, &[]).unwrap_err().0.contains("web.allow"), "{url}");
         }
         for url in ["https://example.com/", "http://1.1.1.1:81/", "https://local.example.com/"] {
-            assert_eq!(admitted(url, &[]), Ok(Access::Public), "{url}");
+            assert_eq!(admitted(url, &[]), Ok(HostAccess::Public), "{url}");
         }
         for url in
             ["ftp://example.com/", "file:///etc/passwd", "data:text/plain,x", "http://me:pw@example.com/"]
@@ -236,14 +236,14 @@ mod tests {
             ("http://127.0.0.1/", "", false),
         ];
         for (url, pattern, is_allowed) in cases {
-            assert_eq!(admitted(url, &[pattern]) == Ok(Access::Any), is_allowed, "{url} {pattern}");
+            assert_eq!(admitted(url, &[pattern]) == Ok(HostAccess::Any), is_allowed, "{url} {pattern}");
         }
     }
 
     #[tokio::test]
     async fn a_name_that_means_this_machine_is_not_connected_to() {
-        let refused = PublicOnly.resolve("localhost".parse().unwrap()).await.err().unwrap();
-        assert!(refused.is::<Inside>(), "{refused}");
+        let refused = PublicResolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        assert!(refused.is::<NoPublicAddress>(), "{refused}");
     }
 
     proptest! {
@@ -278,7 +278,7 @@ mod tests {
         #[test]
         fn any_pattern_and_address_are_taken(pattern in "[a-z0-9.:*\\[\\]]{0,20}", host in "[a-z0-9.:\\[\\]]{1,20}") {
             if let Ok(url) = Url::parse(&format!("http://{host}/")) {
-                let _ = admit(&url, &Allowed::new(&[pattern]));
+                let _ = admit(&url, &AllowedHosts::new(&[pattern]));
             }
         }
     }

@@ -3,7 +3,7 @@
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 
 /// So far a page is searched for a word about its encoding.
-const SEARCHED: usize = 1_024;
+const CHARSET_SEARCH_BYTES: usize = 1_024;
 
 /// The text: by its byte order mark, else by what the server says, else by what the page says or how it looks.
 pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
@@ -34,7 +34,8 @@ fn of_wide_letters(bytes: &[u8]) -> Option<&'static Encoding> {
 }
 
 fn named_in_page(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = String::from_utf8_lossy(bytes.get(..SEARCHED).unwrap_or(bytes)).to_ascii_lowercase();
+    let head =
+        String::from_utf8_lossy(bytes.get(..CHARSET_SEARCH_BYTES).unwrap_or(bytes)).to_ascii_lowercase();
     let named = head.split("<meta").skip(1).find_map(|meta| named_in(meta.split('>').next()?))?;
     // Whoever could read that page so far is not reading letters of two bytes.
     Some(if named == UTF_16LE || named == UTF_16BE { UTF_8 } else { named })

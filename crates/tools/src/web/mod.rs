@@ -1,10 +1,10 @@
 //! Fetching pages, and reading them.
 
 mod address;
+mod attribute_limit;
 mod charset;
-mod fetching;
-mod markup;
+mod fetcher;
+mod html_tree;
 mod page;
 mod printing;
-mod thinned;
 pub(crate) mod web_fetch;

@@ -12,24 +12,24 @@ use markup5ever_rcdom::NodeData;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::web::markup;
+use crate::web::html_tree;
 use crate::web::printing;
 
 /// A page that people read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Page {
+pub(crate) struct WebPage {
     /// In one line; empty if it has none.
     pub(crate) title: String,
     pub(crate) text: String,
 }
 
 /// What is no text, or is on every page of a site.
-const DROPPED: [&str; 17] = [
+const DROPPED_TAGS: [&str; 17] = [
     "base", "canvas", "embed", "iframe", "input", "link", "math", "meta", "nav", "object", "script",
     "select", "style", "svg", "template", "textarea", "title",
 ];
 /// What stands for itself, so that two of them are never one.
-const BLOCKS: [&str; 66] = [
+const BLOCK_TAGS: [&str; 66] = [
     "address",
     "article",
     "aside",
@@ -98,24 +98,24 @@ const BLOCKS: [&str; 66] = [
     "ul",
 ];
 /// What is printed with more white space or marks before each line.
-const INDENTED: [&str; 4] = ["blockquote", "dl", "ol", "ul"];
+const INDENTED_TAGS: [&str; 4] = ["blockquote", "dl", "ol", "ul"];
 /// Deeper than this, and after so many elements, only the words are kept.
-const MAX_DEPTH: usize = 100;
-const MAX_INDENTED: usize = 12;
-const MAX_ELEMENTS: usize = 60_000;
+const MAX_PAGE_DEPTH: usize = 100;
+const MAX_INDENT_DEPTH: usize = 12;
+const MAX_PAGE_ELEMENTS: usize = 60_000;
 /// A longer link is no link that anybody follows, and all links together may take so much.
 const MAX_LINK_BYTES: usize = 2_000;
-const MAX_BYTES_OF_LINKS: usize = 8 << 20;
-const MAX_TITLE_LETTERS: usize = 200;
+const MAX_LINKS_TOTAL_BYTES: usize = 8 << 20;
+const MAX_PAGE_TITLE_CHARS: usize = 200;
 
 /// Reads a page that came from an address; nothing if it was stopped.
-pub(crate) fn read(html: &str, address: &Url, stop: &CancellationToken) -> Option<Page> {
-    let document = markup::parse(html, stop)?;
-    let mut pruning = Pruning {
+pub(crate) fn read(html: &str, address: &Url, stop: &CancellationToken) -> Option<WebPage> {
+    let document = html_tree::parse(html, stop)?;
+    let mut pruning = PagePruner {
         base: address.clone(),
         title: None,
-        elements_left: MAX_ELEMENTS,
-        link_bytes_left: MAX_BYTES_OF_LINKS,
+        elements_left: MAX_PAGE_ELEMENTS,
+        link_bytes_left: MAX_LINKS_TOTAL_BYTES,
     };
     pruning.prune(&document);
     join_alike(&document);
@@ -134,11 +134,11 @@ pub(crate) fn read(html: &str, address: &Url, stop: &CancellationToken) -> Optio
         .add_handler(vec!["pre"], printing::code_block)
         .build();
     let text = printer.tree_to_markdown(&document);
-    Some(Page { title: pruning.title.unwrap_or_default(), text })
+    Some(WebPage { title: pruning.title.unwrap_or_default(), text })
 }
 
 /// Makes a tree fit to be printed.
-struct Pruning {
+struct PagePruner {
     /// What links are relative to.
     base: Url,
     title: Option<String>,
@@ -171,7 +171,7 @@ fn takes_in(one: &Node, other: &Node) -> bool {
         return false;
     };
     let tag: &str = &name.local;
-    if name != next || tag == "a" || BLOCKS.contains(&tag) || attrs != others {
+    if name != next || tag == "a" || BLOCK_TAGS.contains(&tag) || attrs != others {
         return false;
     }
     let (Some(one), Some(other)) = (only_child(one), only_child(other)) else { return false };
@@ -193,15 +193,15 @@ fn only_child(node: &Node) -> Option<Rc<Node>> {
 
 /// Where a node is in its tree.
 #[derive(Clone, Copy, Default)]
-struct Level {
+struct NodeLevel {
     depth: usize,
     indented: usize,
 }
 
-impl Pruning {
+impl PagePruner {
     /// Not by recursion, which a deep page would turn into a crash.
     fn prune(&mut self, document: &Rc<Node>) {
-        let mut waiting = vec![(document.clone(), Level::default())];
+        let mut waiting = vec![(document.clone(), NodeLevel::default())];
         while let Some((node, level)) = waiting.pop() {
             let children = std::mem::take(&mut *node.children.borrow_mut());
             let kept: Vec<Rc<Node>> =
@@ -215,7 +215,7 @@ impl Pruning {
     }
 
     /// A node as it is printed, if it is.
-    fn kept(&mut self, node: Rc<Node>, level: Level) -> Option<Rc<Node>> {
+    fn kept(&mut self, node: Rc<Node>, level: NodeLevel) -> Option<Rc<Node>> {
         let NodeData::Element { name, attrs, .. } = &node.data else {
             return matches!(node.data, NodeData::Text { .. }).then_some(node);
         };
@@ -226,10 +226,10 @@ impl Pruning {
             _ => {}
         }
         let is_hidden = attrs.borrow().iter().any(|attr| &*attr.name.local == "hidden");
-        if DROPPED.contains(&tag) || is_hidden {
+        if DROPPED_TAGS.contains(&tag) || is_hidden {
             return None;
         }
-        if self.elements_left == 0 || level.depth >= MAX_DEPTH || level.indented >= MAX_INDENTED {
+        if self.elements_left == 0 || level.depth >= MAX_PAGE_DEPTH || level.indented >= MAX_INDENT_DEPTH {
             let contents = StrTendril::from(words(&node)).into();
             return Some(Node::new(NodeData::Text { contents }));
         }
@@ -266,10 +266,10 @@ impl Pruning {
     }
 }
 
-impl Level {
-    fn below(self, node: &Rc<Node>) -> Level {
-        let is_indented = tag(node).is_some_and(|tag| INDENTED.contains(&tag));
-        Level { depth: self.depth + 1, indented: self.indented + usize::from(is_indented) }
+impl NodeLevel {
+    fn below(self, node: &Rc<Node>) -> NodeLevel {
+        let is_indented = tag(node).is_some_and(|tag| INDENTED_TAGS.contains(&tag));
+        NodeLevel { depth: self.depth + 1, indented: self.indented + usize::from(is_indented) }
     }
 }
 
@@ -290,14 +290,14 @@ pub(crate) fn words(node: &Rc<Node>) -> String {
         }
         let children = node.children.borrow();
         let shown =
-            children.iter().rev().filter(|child| tag(child).is_none_or(|tag| !DROPPED.contains(&tag)));
+            children.iter().rev().filter(|child| tag(child).is_none_or(|tag| !DROPPED_TAGS.contains(&tag)));
         waiting.extend(shown.cloned());
     }
     all
 }
 
 fn short(title: &str) -> String {
-    one_line(title).chars().take(MAX_TITLE_LETTERS).collect()
+    one_line(title).chars().take(MAX_PAGE_TITLE_CHARS).collect()
 }
 
 pub(crate) fn one_line(text: &str) -> String {
@@ -310,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    fn page(html: &str) -> Page {
+    fn page(html: &str) -> WebPage {
         let address = Url::parse("https://example.com/docs/page.html?q=1#here").unwrap();
         read(html, &address, &CancellationToken::new()).unwrap()
     }
@@ -379,7 +379,7 @@ mod tests {
     #[test]
     fn what_is_alike_is_joined() {
         assert_eq!(page("<b>a</b><b>b</b><i>c</i><b>d</b>").text, "**ab***c***d**");
-        let document = markup::parse(&"<x>y</x>".repeat(50_000), &CancellationToken::new()).unwrap();
+        let document = html_tree::parse(&"<x>y</x>".repeat(50_000), &CancellationToken::new()).unwrap();
         join_alike(&document);
         let last = |node: &Rc<Node>| node.children.borrow().last().cloned();
         let path: Vec<Rc<Node>> = std::iter::successors(Some(document), last).collect();
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(many.matches('x').count(), 60_000);
         let base = format!("<base href='https://e.test/{}/'>", "l".repeat(1_900));
         let links = page(&(base + &"<a href=x>y</a>".repeat(20_000))).text;
-        assert!(links.len() < MAX_BYTES_OF_LINKS + (1 << 20), "{}", links.len());
+        assert!(links.len() < MAX_LINKS_TOTAL_BYTES + (1 << 20), "{}", links.len());
         let lines = format!("{}{}", "<ul><li>".repeat(500), "<br>z".repeat(10_000));
         assert!(page(&lines).text.len() < 1 << 20);
     }

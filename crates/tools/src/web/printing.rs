@@ -9,7 +9,7 @@ use markup5ever_rcdom::NodeData;
 use crate::web::page::{one_line, tag, words};
 
 /// A longer word is no name of a language.
-const MAX_LANGUAGE_LETTERS: usize = 30;
+const MAX_LANGUAGE_CHARS: usize = 30;
 
 /// Code between fences, as it stands. A fence is longer than any in the code.
 pub(crate) fn code_block(_: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
@@ -47,7 +47,7 @@ fn language(classes: &str) -> Option<String> {
     let prefixed = |class: &str| {
         let name = class.strip_prefix("language-").or_else(|| class.strip_prefix("lang-"))?;
         let is_plain = name.chars().all(|letter| letter.is_ascii_alphanumeric() || "+#._-".contains(letter));
-        (is_plain && name.len() <= MAX_LANGUAGE_LETTERS).then(|| name.to_owned())
+        (is_plain && name.len() <= MAX_LANGUAGE_CHARS).then(|| name.to_owned())
     };
     classes.split_ascii_whitespace().find_map(prefixed)
 }

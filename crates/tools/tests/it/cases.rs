@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use helve_testkit::skip;
-use helve_tools::editing::{Edit, FileResult, Found, apply_patch, parse_patch, replace};
+use helve_tools::editing::{PatchTarget, PatchedFile, TextReplacement, apply_patch, parse_patch, replace};
 use helve_workspace::TextFile;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ struct Case {
     path: String,
     before: String,
     after: String,
-    edits: Vec<Edit>,
+    edits: Vec<TextReplacement>,
     unified_patch: String,
     apply_patch: String,
 }
@@ -26,7 +26,7 @@ struct Variant {
     kind: String,
     before: String,
     after: String,
-    edits: Vec<Edit>,
+    edits: Vec<TextReplacement>,
     expect: Expect,
 }
 
@@ -56,17 +56,17 @@ fn read<T: DeserializeOwned>(test: &str, name: &str) -> Vec<T> {
 }
 
 /// The bytes of a file after its edits, or why it stays as it is.
-fn edited(before: &str, edits: &[Edit]) -> Result<Vec<u8>, String> {
+fn edited(before: &str, edits: &[TextReplacement]) -> Result<Vec<u8>, String> {
     let file = TextFile::read(before.as_bytes()).unwrap();
     let replaced = replace(&file.text, edits).map_err(|refused| refused.to_string())?;
     Ok(file.with(replaced.text).to_bytes())
 }
 
-fn look(files: &BTreeMap<String, String>, path: &str) -> Found {
+fn look(files: &BTreeMap<String, String>, path: &str) -> PatchTarget {
     match files.get(path) {
-        Some(text) => Found::Text(text.clone()),
-        None if files.keys().any(|file| file.starts_with(&format!("{path}/"))) => Found::Folder,
-        None => Found::Missing,
+        Some(text) => PatchTarget::Text(text.clone()),
+        None if files.keys().any(|file| file.starts_with(&format!("{path}/"))) => PatchTarget::Folder,
+        None => PatchTarget::Missing,
     }
 }
 
@@ -74,7 +74,7 @@ fn patched(files: &BTreeMap<String, String>, patch: &str) -> Result<BTreeMap<Str
     let patch = parse_patch(patch).map_err(|error| error.to_string())?;
     let results = apply_patch(&patch, |path| look(files, path)).map_err(|error| error.to_string())?;
     let mut files = files.clone();
-    for FileResult { path, text, .. } in results {
+    for PatchedFile { path, text, .. } in results {
         match text {
             Some(text) => files.insert(path, text),
             None => files.remove(&path),
@@ -235,7 +235,7 @@ mod with_tools {
     fn scenarios_end_as_expected_on_disk() {
         let scenarios: Vec<Scenario> = read("scenarios_on_disk", "apply_patch_scenarios.jsonl");
         let wrong = |scenario: &Scenario| {
-            let world = World::with(helve_tools::Files::by_hand());
+            let world = World::with(helve_tools::SessionFiles::for_person());
             for (path, content) in &scenario.input {
                 world.put(path, content);
             }
@@ -245,7 +245,7 @@ mod with_tools {
         report("scenarios on disk", scenarios.len(), &scenarios.iter().filter_map(wrong).collect::<Vec<_>>());
     }
 
-    fn json_of(edits: &[Edit]) -> serde_json::Value {
+    fn json_of(edits: &[TextReplacement]) -> serde_json::Value {
         edits.iter().map(|edit| json!({ "old": edit.old, "new": edit.new, "all": edit.all })).collect()
     }
 }

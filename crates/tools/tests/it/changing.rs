@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use helve_tools::Files;
-use helve_workspace::{Encoding, TextFile};
+use helve_tools::SessionFiles;
+use helve_workspace::{TextEncoding, TextFile};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn what_was_read_in_part_is_not_replaced() {
 
 #[test]
 fn a_person_replaces_what_they_like() {
-    let world = World::with(Files::by_hand());
+    let world = World::with(SessionFiles::for_person());
     world.put("f", "mine\n");
     world.write("f", "yours\n").unwrap();
     assert_eq!(world.text("f"), "yours\n");
@@ -365,7 +365,7 @@ fn what_is_no_text_or_read_only_is_left_alone() {
 
 #[test]
 fn the_whole_file_may_be_another_and_its_form_stays() {
-    let utf16 = |text: &str| TextFile { text: text.to_owned(), encoding: Encoding::Utf16Be }.to_bytes();
+    let utf16 = |text: &str| TextFile { text: text.to_owned(), encoding: TextEncoding::Utf16Be }.to_bytes();
     let world = known(utf16("é\r\nb\r\n"));
     world.write("f", "é\nnew\nb\n").unwrap();
     assert_eq!(world.bytes("f"), utf16("é\r\nnew\r\nb\r\n"));
@@ -378,12 +378,12 @@ fn the_whole_file_may_be_another_and_its_form_stays() {
     assert_eq!(world.text("f"), "\u{feff}c\r\nd\r\n");
 }
 
-fn encodings() -> impl Strategy<Value = Encoding> {
+fn encodings() -> impl Strategy<Value = TextEncoding> {
     prop_oneof![
-        Just(Encoding::Utf8),
-        Just(Encoding::Utf8WithMark),
-        Just(Encoding::Utf16Le),
-        Just(Encoding::Utf16Be)
+        Just(TextEncoding::Utf8),
+        Just(TextEncoding::Utf8WithBom),
+        Just(TextEncoding::Utf16Le),
+        Just(TextEncoding::Utf16Be)
     ]
 }
 
@@ -554,7 +554,7 @@ fn what_was_there_is_synced_before_it_is_changed() {
         /// What the file said when everything was synced.
         seen: std::sync::Mutex<Vec<String>>,
     }
-    impl helve_protocol::Blobs for Witness {
+    impl helve_protocol::BlobStore for Witness {
         fn put(&self, content: &[u8]) -> Result<helve_protocol::BlobId, helve_protocol::BlobError> {
             self.kept.lock().unwrap().push(content.to_vec());
             Ok(helve_protocol::BlobId::from_hash(*blake3::hash(content).as_bytes()))
@@ -568,23 +568,23 @@ fn what_was_there_is_synced_before_it_is_changed() {
             Ok(())
         }
     }
-    let mut world = World::with(Files::by_hand());
+    let mut world = World::with(SessionFiles::for_person());
     world.put("f", "before");
     let blobs = std::sync::Arc::new(Witness {
         file: world.path("f"),
         kept: Default::default(),
         seen: Default::default(),
     });
-    let workspace = helve_workspace::Workspace::new(helve_workspace::Setup {
-        root: helve_workspace::Root::named(&world.context.root).unwrap(),
+    let workspace = helve_workspace::Workspace::new(helve_workspace::WorkspaceSetup {
+        root: helve_workspace::WorkspaceRoot::named(&world.context.root).unwrap(),
         blobs: blobs.clone(),
         clock: std::sync::Arc::new(Noon),
         git: None,
-        limits: helve_workspace::Limits::default(),
+        limits: helve_workspace::WorkspaceLimits::default(),
         notes: None,
     });
     world.context.ground =
-        helve_tools::Ground::new(vec![std::sync::Arc::new(std::sync::Mutex::new(workspace))]);
+        helve_tools::WorkspaceGuard::new(vec![std::sync::Arc::new(std::sync::Mutex::new(workspace))]);
     world.write("f", "after").unwrap();
     assert_eq!(
         (world.text("f").as_str(), blobs.seen.lock().unwrap().as_slice()),
@@ -606,7 +606,7 @@ fn what_is_called_off_changes_nothing_and_what_has_begun_ends() {
     assert!(world.context.ground.call_off());
     assert!(world.write("f", "b").unwrap_err().contains("stopped"));
     assert_eq!(world.text("f"), "a");
-    world.context.ground = helve_tools::Ground::default();
+    world.context.ground = helve_tools::WorkspaceGuard::default();
     world.write("f", "b").unwrap();
     assert!(!world.context.ground.call_off());
 }

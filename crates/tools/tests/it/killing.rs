@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use helve_tools::{ApplyPatch, Files, Write};
+use helve_tools::{ApplyPatchTool, SessionFiles, WriteTool};
 use serde_json::json;
 
 use crate::world::{World, context, run};
@@ -19,8 +19,8 @@ fn content(number: usize) -> String {
 }
 
 /// Changes all of several files, again and again.
-fn patch_on_and_on(context: &helve_tools::Context) {
-    let tool = ApplyPatch { files: Files::by_hand().into() };
+fn patch_on_and_on(context: &helve_tools::ToolContext) {
+    let tool = ApplyPatchTool { files: SessionFiles::for_person().into() };
     for number in 0.. {
         let update = |name: &str| {
             let [old, new] = [line(number), line(number + 1)];
@@ -49,7 +49,7 @@ fn child_process() {
     if std::env::var_os(PATCHES).is_some() {
         return patch_on_and_on(&context);
     }
-    let tool = Write { files: Files::by_hand().into() };
+    let tool = WriteTool { files: SessionFiles::for_person().into() };
     for number in 0.. {
         run(&tool, json!({ "path": "f", "content": content(number) }), &context).unwrap();
     }
@@ -80,7 +80,7 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
         assert_eq!(text, format!("{first}\n").repeat(LINES), "a mixture, or a part");
         leftovers += usize::from(new.exists());
         // What one left the next clears away.
-        let by_hand = Write { files: Files::by_hand().into() };
+        let by_hand = WriteTool { files: SessionFiles::for_person().into() };
         run(&by_hand, json!({ "path": "f", "content": content(0) }), &world.context).unwrap();
         assert_eq!(world.all().into_keys().collect::<Vec<_>>(), ["f"]);
     }

@@ -1,6 +1,6 @@
 //! `notebook_edit` on real files.
 
-use helve_tools::Files;
+use helve_tools::SessionFiles;
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -154,7 +154,7 @@ fn numbers_mean_the_cells_that_were_seen() {
 
 #[test]
 fn a_person_need_not_read_and_encodings_survive() {
-    let world = World::with(Files::by_hand());
+    let world = World::with(SessionFiles::for_person());
     world.put("n.ipynb", format!("\u{feff}{}", NOTEBOOK.replace('\n', "\r\n")));
     world.cell(replace(3, "a\nb")).unwrap();
     let text = world.text("n.ipynb");

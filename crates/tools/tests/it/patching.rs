@@ -1,15 +1,15 @@
 //! Patches: both forms, every refusal, and there and back again.
 
-use helve_tools::editing::{FileResult, Found, PatchProblem, Rung, apply_patch, parse_patch};
+use helve_tools::editing::{MatchRung, PatchProblem, PatchTarget, PatchedFile, apply_patch, parse_patch};
 use proptest::prelude::*;
 use similar::TextDiff;
 
 use crate::world::World;
 
-fn apply(files: &[(&str, &str)], patch: &str) -> Result<Vec<FileResult>, PatchProblem> {
+fn apply(files: &[(&str, &str)], patch: &str) -> Result<Vec<PatchedFile>, PatchProblem> {
     let find = |path: &str| {
         let found = files.iter().find(|(name, _)| *name == path);
-        found.map_or(Found::Missing, |(_, text)| Found::Text((*text).to_owned()))
+        found.map_or(PatchTarget::Missing, |(_, text)| PatchTarget::Text((*text).to_owned()))
     };
     let patch = parse_patch(patch).map_err(|error| error.problem)?;
     apply_patch(&patch, find).map_err(|error| error.problem)
@@ -68,10 +68,10 @@ fn it_is_told_how_tolerant_a_match_was() {
         let patch = format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n");
         apply(&[("f", text)], &patch).unwrap().remove(0).rung
     };
-    assert_eq!(rung("a\nb\n", "@@\n-a\n+c\n"), Rung::Exact);
-    assert_eq!(rung("a  \nb\n", "@@\n a\n-b\n+c\n"), Rung::TrailingSpace);
-    assert_eq!(rung("“a”\nb\n", "@@\n \"a\"\n-b\n+c\n"), Rung::Unicode);
-    assert_eq!(rung("“a”\n  bcd\n", "@@\n-\"a\"\n@@\n-bcd\n+c\n"), Rung::Indentation);
+    assert_eq!(rung("a\nb\n", "@@\n-a\n+c\n"), MatchRung::Exact);
+    assert_eq!(rung("a  \nb\n", "@@\n a\n-b\n+c\n"), MatchRung::TrailingSpace);
+    assert_eq!(rung("“a”\nb\n", "@@\n \"a\"\n-b\n+c\n"), MatchRung::Unicode);
+    assert_eq!(rung("“a”\n  bcd\n", "@@\n-\"a\"\n@@\n-bcd\n+c\n"), MatchRung::Indentation);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_hunk_that_fits_nowhere_is_refused_with_the_nearest_lines() {
     )
     .unwrap();
     let text = "fn f() {\nlet a = 1;\nlet b = 4;\n}\n";
-    let error = apply_patch(&patch, |_| Found::Text(text.to_owned())).unwrap_err();
+    let error = apply_patch(&patch, |_| PatchTarget::Text(text.to_owned())).unwrap_err();
     assert_eq!(error.line, 3);
     assert!(error.to_string().contains("     3\tlet b = 4;"), "{error}");
     let error = enveloped("a\nb\n", "@@ zebra\n-b\n+c\n").unwrap_err();
@@ -208,7 +208,7 @@ fn operations_build_on_each_other() {
 #[test]
 fn what_is_no_text_is_not_edited() {
     let patch = parse_patch("*** Begin Patch\n*** Update File: f\n@@\n-a\n+b\n*** End Patch").unwrap();
-    let error = apply_patch(&patch, |_| Found::NotText("it is an image".to_owned())).unwrap_err();
+    let error = apply_patch(&patch, |_| PatchTarget::NotText("it is an image".to_owned())).unwrap_err();
     assert_eq!(error.to_string(), "line 2 of the patch: f can't be edited: it is an image");
 }
 
@@ -271,7 +271,7 @@ proptest! {
     #[test]
     fn the_parser_never_panics(patch in r"(\*\*\* (Begin Patch|End Patch|Add File: f|Update File: f|Delete File: f|Move to: g|End of File)?|@@( -?[0-9]{0,2},?[0-9]? \+1 @@)?|--- (a/f|/dev/null)|\+\+\+ b/f|diff --git a/f b/f|[ +\-\\]?[ab]{0,2}|(\r?\n)){0,40}") {
         if let Ok(patch) = parse_patch(&patch) {
-            let _ = apply_patch(&patch, |_| Found::Text("a\nb\r\nab".to_owned()));
+            let _ = apply_patch(&patch, |_| PatchTarget::Text("a\nb\r\nab".to_owned()));
         }
     }
 
@@ -285,7 +285,7 @@ proptest! {
 
 #[test]
 fn names_in_quotes_are_read_as_git_writes_them() {
-    let world = World::with(helve_tools::Files::by_hand());
+    let world = World::with(helve_tools::SessionFiles::for_person());
     world.put("é\t.txt", "a\n");
     world.put("old", "b\n");
     let patch = concat!(

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use helve_workspace::{Encoding, TextFile};
+use helve_workspace::{TextEncoding, TextFile};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -40,11 +40,11 @@ fn what_is_long_is_cut_with_a_note() {
 fn every_encoding_is_shown_as_text() {
     let world = World::new();
     let file = |encoding| TextFile { text: "é\r\nb\r\n".to_owned(), encoding }.to_bytes();
-    world.put("utf16", file(Encoding::Utf16Le));
+    world.put("utf16", file(TextEncoding::Utf16Le));
     let shown = world.read("utf16").unwrap();
     let note = "[The file is UTF-16, little-endian, has CRLF line endings.]\n";
     assert_eq!(shown, format!("     1\té\n     2\tb\n{note}"));
-    world.put("bom", file(Encoding::Utf8WithMark));
+    world.put("bom", file(TextEncoding::Utf8WithBom));
     assert!(world.read("bom").unwrap().starts_with("     1\té\n     2\tb\n[The file begins with"));
     world.put("latin", b"caf\xe9\n");
     assert!(world.read("latin").unwrap().contains("caf\u{fffd}"));

@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::thread;
 
-use helve_tools::Remember;
+use helve_tools::RememberTool;
 use serde_json::json;
 
 use crate::world::{World, run};
 
-fn tool(world: &World) -> Remember {
-    Remember { project: world.path(".helve/memory.md"), user: world.outside("config/memory.md") }
+fn tool(world: &World) -> RememberTool {
+    RememberTool { project: world.path(".helve/memory.md"), user: world.outside("config/memory.md") }
 }
 
 fn remember(world: &World, text: &str) -> Result<String, String> {

@@ -2,68 +2,71 @@
 
 use std::time::{Duration, Instant};
 
-use helve_tools::editing::{Edit, Hint, Refusal, Replaced, Rung, replace};
-use helve_workspace::{Encoding, TextFile};
+use helve_tools::editing::{EditProblem, EditedText, MatchRung, MismatchHint, TextReplacement, replace};
+use helve_workspace::{TextEncoding, TextFile};
 use proptest::prelude::*;
 
-fn edit(old: &str, new: &str) -> Edit {
-    Edit { old: old.to_owned(), new: new.to_owned(), all: false }
+fn edit(old: &str, new: &str) -> TextReplacement {
+    TextReplacement { old: old.to_owned(), new: new.to_owned(), all: false }
 }
 
-fn made(text: &str, old: &str, new: &str) -> (Rung, String) {
-    let Replaced { text, applied } =
+fn made(text: &str, old: &str, new: &str) -> (MatchRung, String) {
+    let EditedText { text, applied } =
         replace(text, &[edit(old, new)]).unwrap_or_else(|refused| panic!("{refused}"));
     (applied[0].rung, text)
 }
 
-fn refused(text: &str, old: &str, new: &str) -> Refusal {
+fn refused(text: &str, old: &str, new: &str) -> EditProblem {
     replace(text, &[edit(old, new)]).unwrap_err().reason
 }
 
 #[track_caller]
 fn is_not_found(text: &str, old: &str, new: &str) {
-    assert!(matches!(refused(text, old, new), Refusal::NotFound { .. }));
+    assert!(matches!(refused(text, old, new), EditProblem::NotFound { .. }));
 }
 
-fn to(rung: Rung, text: &str) -> (Rung, String) {
+fn to(rung: MatchRung, text: &str) -> (MatchRung, String) {
     (rung, text.to_owned())
 }
 
 #[test]
 fn exact_text_is_replaced_exactly() {
-    assert_eq!(made("a b c", "b", "x\ny"), to(Rung::Exact, "a x\ny c"));
-    assert_eq!(made("a\nb\n", "a\n", ""), to(Rung::Exact, "b\n"));
-    assert_eq!(made("a\nb\n", "\nb", "\r\nb"), to(Rung::Exact, "a\r\nb\n"));
+    assert_eq!(made("a b c", "b", "x\ny"), to(MatchRung::Exact, "a x\ny c"));
+    assert_eq!(made("a\nb\n", "a\n", ""), to(MatchRung::Exact, "b\n"));
+    assert_eq!(made("a\nb\n", "\nb", "\r\nb"), to(MatchRung::Exact, "a\r\nb\n"));
 }
 
 #[test]
 fn new_lines_end_as_those_around_them() {
-    assert_eq!(made("a\r\nb\r\n", "b", "b\nc"), to(Rung::Exact, "a\r\nb\r\nc\r\n"));
-    assert_eq!(made("a\r\nb", "b", "b\nc"), to(Rung::Exact, "a\r\nb\r\nc"));
-    assert_eq!(made("a\r\nb\r\nc\n", "a\nb\n", "a\nx\nb\n"), to(Rung::LineEndings, "a\r\nx\r\nb\r\nc\n"));
-    assert_eq!(made("a\r\nb\nc\r\n", "a\nb\nc", "a\nB\nc"), to(Rung::LineEndings, "a\r\nB\nc\r\n"));
-    assert_eq!(made("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n"), to(Rung::LineEndings, "a\nc\n"));
+    assert_eq!(made("a\r\nb\r\n", "b", "b\nc"), to(MatchRung::Exact, "a\r\nb\r\nc\r\n"));
+    assert_eq!(made("a\r\nb", "b", "b\nc"), to(MatchRung::Exact, "a\r\nb\r\nc"));
+    assert_eq!(
+        made("a\r\nb\r\nc\n", "a\nb\n", "a\nx\nb\n"),
+        to(MatchRung::LineEndings, "a\r\nx\r\nb\r\nc\n")
+    );
+    assert_eq!(made("a\r\nb\nc\r\n", "a\nb\nc", "a\nB\nc"), to(MatchRung::LineEndings, "a\r\nB\nc\r\n"));
+    assert_eq!(made("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n"), to(MatchRung::LineEndings, "a\nc\n"));
 }
 
 #[test]
 fn a_line_break_is_never_torn() {
-    assert_eq!(made("a\r\nb\r\n", "\nb", "x\nb"), to(Rung::LineEndings, "ax\r\nb\r\n"));
+    assert_eq!(made("a\r\nb\r\n", "\nb", "x\nb"), to(MatchRung::LineEndings, "ax\r\nb\r\n"));
 }
 
 #[test]
 fn typographic_letters_are_found_and_kept() {
-    assert_eq!(made("x = “a” — b;", "\"a\" - b", "\"a\" - c"), to(Rung::Unicode, "x = “a” — c;"));
+    assert_eq!(made("x = “a” — b;", "\"a\" - b", "\"a\" - c"), to(MatchRung::Unicode, "x = “a” — c;"));
     assert_eq!(
         made("un\u{a0}deux\ntrois\n", "un deux\ntrois", "un deux\nquatre"),
-        to(Rung::Unicode, "un\u{a0}deux\nquatre\n")
+        to(MatchRung::Unicode, "un\u{a0}deux\nquatre\n")
     );
 }
 
 #[test]
 fn space_at_the_end_of_lines_is_found_and_kept() {
-    assert_eq!(made("a  \nb\nc\n", "a\nb\n", "a\nB\n"), to(Rung::TrailingSpace, "a  \nB\nc\n"));
-    assert_eq!(made("a\nb\nc\n", "a   \nb\n", "a\nB\n"), to(Rung::TrailingSpace, "a\nB\nc\n"));
-    assert_eq!(made("a\nb", "a\nb\n", "a\nc\n"), to(Rung::TrailingSpace, "a\nc"));
+    assert_eq!(made("a  \nb\nc\n", "a\nb\n", "a\nB\n"), to(MatchRung::TrailingSpace, "a  \nB\nc\n"));
+    assert_eq!(made("a\nb\nc\n", "a   \nb\n", "a\nB\n"), to(MatchRung::TrailingSpace, "a\nB\nc\n"));
+    assert_eq!(made("a\nb", "a\nb\n", "a\nc\n"), to(MatchRung::TrailingSpace, "a\nc"));
 }
 
 #[test]
@@ -77,10 +80,10 @@ fn indentation_is_shifted() {
     let text = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n";
     let (old, new) = ("def g(self):\n    return 2\n", "def g(self):\n    if x:\n        return 3\n");
     let after = text.replace("        return 2\n", "        if x:\n            return 3\n");
-    assert_eq!(made(text, old, new), to(Rung::Indentation, &after));
+    assert_eq!(made(text, old, new), to(MatchRung::Indentation, &after));
     let tabs = text.replace("    ", "\t");
     let (old, new) = ("    def g(self):\n        return 2\n", "    def g(self):\n        return 3\n");
-    assert_eq!(made(&tabs, old, new), to(Rung::Indentation, &tabs.replace("return 2", "return 3")));
+    assert_eq!(made(&tabs, old, new), to(MatchRung::Indentation, &tabs.replace("return 2", "return 3")));
 }
 
 #[test]
@@ -92,7 +95,7 @@ fn indentation_that_is_not_shifted_alike_is_refused() {
 #[test]
 fn the_same_lines_at_two_depths_are_ambiguous() {
     let refusal = refused("if a:\n    work()\nif b:\n        work()\n", "  work()\n", "  rest()\n");
-    let Refusal::Ambiguous(places) = refusal else { panic!("{refusal:?}") };
+    let EditProblem::Ambiguous(places) = refusal else { panic!("{refusal:?}") };
     assert_eq!(places.iter().map(|near| near.line).collect::<Vec<_>>(), [2, 4]);
 }
 
@@ -104,7 +107,7 @@ fn a_slip_in_a_line_that_is_kept_is_left_as_it_is() {
     let new = old.replace("    sum\n", "    sum + 1\n");
     assert_eq!(
         made(FUNCTION, &old, &new),
-        to(Rung::Anchors, &FUNCTION.replace("    sum\n", "    sum + 1\n"))
+        to(MatchRung::Anchors, &FUNCTION.replace("    sum\n", "    sum + 1\n"))
     );
 }
 
@@ -141,14 +144,14 @@ fn a_slip_does_not_come_into_the_file() {
 
 #[test]
 fn what_differs_in_line_endings_alone_is_ambiguous() {
-    assert!(matches!(refused("x\r\nx\n", "x\n", "y\n"), Refusal::Ambiguous(_)));
-    assert_eq!(made("x\r\nx", "x\n", "y\n"), to(Rung::LineEndings, "y\r\nx"));
+    assert!(matches!(refused("x\r\nx\n", "x\n", "y\n"), EditProblem::Ambiguous(_)));
+    assert_eq!(made("x\r\nx", "x\n", "y\n"), to(MatchRung::LineEndings, "y\r\nx"));
 }
 
 #[test]
 fn the_mark_that_a_file_begins_with_is_no_part_of_its_text() {
-    assert_eq!(made("a\nb\n", "\u{feff}a\n", "\u{feff}c\n"), to(Rung::Exact, "c\nb\n"));
-    assert_eq!(made("a\nb\n", "\u{feff}a\n", "c\n"), to(Rung::Exact, "c\nb\n"));
+    assert_eq!(made("a\nb\n", "\u{feff}a\n", "\u{feff}c\n"), to(MatchRung::Exact, "c\nb\n"));
+    assert_eq!(made("a\nb\n", "\u{feff}a\n", "c\n"), to(MatchRung::Exact, "c\nb\n"));
 }
 
 #[test]
@@ -162,30 +165,30 @@ fn two_places_that_a_slip_could_mean_are_refused() {
 fn ambiguity_is_refused_with_the_places() {
     let refusal = refused("a = 1\nb = 2\na = 1\n", "a = 1", "a = 2");
     let words = refusal.to_string();
-    let Refusal::Ambiguous(places) = refusal else { panic!("{refusal:?}") };
+    let EditProblem::Ambiguous(places) = refusal else { panic!("{refusal:?}") };
     assert_eq!(places.iter().map(|near| near.line).collect::<Vec<_>>(), [1, 3]);
     assert!(words.ends_with("     1\ta = 1\n     3\ta = 1"), "{words}");
-    assert!(matches!(refused("aaa", "aa", "b"), Refusal::Ambiguous(_)));
+    assert!(matches!(refused("aaa", "aa", "b"), EditProblem::Ambiguous(_)));
 }
 
 #[test]
 fn what_is_not_there_is_refused_with_what_is() {
-    let Refusal::NotFound { nearest, hint } = refused(FUNCTION, "let sum = prices.len();", "x") else {
+    let EditProblem::NotFound { nearest, hint } = refused(FUNCTION, "let sum = prices.len();", "x") else {
         panic!()
     };
     assert!(nearest.iter().any(|near| near.line == 3 && near.text == "    let sum = prices.iter().sum();"));
     assert_eq!(hint, None);
-    let Refusal::NotFound { hint, .. } = refused("b = 2;\n", "a = 1;", "b = 2;") else { panic!() };
-    assert_eq!(hint, Some(Hint::AlreadyThere(1)));
-    let Refusal::NotFound { hint, .. } = refused("a\nb\n", "     1\ta\n     2\tb", "c") else { panic!() };
-    assert_eq!(hint, Some(Hint::LineNumbers));
+    let EditProblem::NotFound { hint, .. } = refused("b = 2;\n", "a = 1;", "b = 2;") else { panic!() };
+    assert_eq!(hint, Some(MismatchHint::AlreadyThere(1)));
+    let EditProblem::NotFound { hint, .. } = refused("a\nb\n", "     1\ta\n     2\tb", "c") else { panic!() };
+    assert_eq!(hint, Some(MismatchHint::LineNumbers));
 }
 
 #[test]
 fn edits_that_say_nothing_are_refused() {
-    assert_eq!(refused("a", "", "b"), Refusal::EmptyOld);
-    assert_eq!(refused("a", "a", "a"), Refusal::Same);
-    assert_eq!(refused("a\nb\n", "a  \nb\n", "a\nb\n"), Refusal::NoEffect);
+    assert_eq!(refused("a", "", "b"), EditProblem::EmptyOld);
+    assert_eq!(refused("a", "a", "a"), EditProblem::Same);
+    assert_eq!(refused("a\nb\n", "a  \nb\n", "a\nb\n"), EditProblem::NoEffect);
     is_not_found("\n\n\n", "   \n", "x\n");
     is_not_found("f() {\n}\n", "        }\n", "        };\n");
 }
@@ -202,7 +205,7 @@ fn edits_come_one_after_another_and_all_or_nothing() {
 #[test]
 fn all_means_every_place() {
     let all = |text: &str, old: &str, new: &str| {
-        replace(text, &[Edit { all: true, ..edit(old, new) }])
+        replace(text, &[TextReplacement { all: true, ..edit(old, new) }])
             .map(|replaced| (replaced.text, replaced.applied[0].clone()))
     };
     let (text, applied) = all("a\r\nb\r\na\nb\n", "a\nb\n", "a\nc\n").unwrap();
@@ -227,7 +230,7 @@ fn ten_megabytes_are_no_trouble() {
     is_not_found(&"}\n".repeat(500_000), &("}\n".repeat(5_000) + "end x"), "x");
     is_not_found(&one_line, "x = 2; y", "x");
     let seen = made(&text, "compute(177777) }", "x }");
-    assert_eq!(seen.0, Rung::Exact);
+    assert_eq!(seen.0, MatchRung::Exact);
     assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", begin.elapsed());
     eprintln!("five edits in ten megabytes: {:?}", begin.elapsed());
 }
@@ -243,12 +246,12 @@ fn endings() -> impl Strategy<Value = Vec<&'static str>> {
     prop_oneof![Just(vec!["\n"; 12]), Just(vec!["\r\n"; 12]), prop::collection::vec(ending, 12)]
 }
 
-fn encodings() -> impl Strategy<Value = Encoding> {
+fn encodings() -> impl Strategy<Value = TextEncoding> {
     prop_oneof![
-        Just(Encoding::Utf8),
-        Just(Encoding::Utf8WithMark),
-        Just(Encoding::Utf16Le),
-        Just(Encoding::Utf16Be)
+        Just(TextEncoding::Utf8),
+        Just(TextEncoding::Utf8WithBom),
+        Just(TextEncoding::Utf16Le),
+        Just(TextEncoding::Utf16Be)
     ]
 }
 
@@ -311,6 +314,6 @@ proptest! {
 
     #[test]
     fn nothing_panics(text in "([ab \t“]|\r|\n|\r\n){0,30}", old in "([ab \t\"]|\r|\n|\r\n){0,8}", new in "([ab ]|\n){0,4}", all: bool) {
-        let _ = replace(&text, &[Edit { old, new, all }]);
+        let _ = replace(&text, &[TextReplacement { old, new, all }]);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use helve_tools::Files;
+use helve_tools::SessionFiles;
 
 use crate::world::World;
 
@@ -25,7 +25,7 @@ fn what_is_saved_in_place_at_the_moment_of_the_exchange_is_not_lost() {
     let text = |user: usize| format!("saved {user}.\n{}word\n", "a line in between\n".repeat(200));
     let (mut lost, mut edited) = (0, 0);
     for round in 1..=ROUNDS {
-        let world = World::with(Files::by_hand());
+        let world = World::with(SessionFiles::for_person());
         world.put("f", text(0));
         let start = Barrier::new(2);
         thread::scope(|scope| {
@@ -49,7 +49,7 @@ fn what_is_saved_in_place_at_the_moment_of_the_exchange_is_not_lost() {
 /// A program that keeps a file open and goes on writing would write into what nobody sees any more.
 #[test]
 fn a_file_that_somebody_keeps_open_to_write_is_not_replaced() {
-    let world = World::with(Files::by_hand());
+    let world = World::with(SessionFiles::for_person());
     world.put("log", "one\nword\n");
     let mut log = File::options().append(true).open(world.path("log")).unwrap();
     let error = world.edit("log", "word", "our word").unwrap_err();

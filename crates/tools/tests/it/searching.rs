@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use helve_protocol::ToolOutput;
-use helve_testkit::{NoBlobs, id, skip};
-use helve_tools::{Context, Glob, Grep, List, Tool, ToolFailure};
+use helve_testkit::{NoBlobs, sample_id, skip};
+use helve_tools::{GlobTool, GrepTool, ListTool, Tool, ToolContext, ToolFailure};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn context(root: &Path) -> Context {
-    Context::alone(root.to_owned(), id(1), Arc::new(NoBlobs))
+fn context(root: &Path) -> ToolContext {
+    ToolContext::alone(root.to_owned(), sample_id(1), Arc::new(NoBlobs))
 }
 
-fn run_in(context: &Context, tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolFailure> {
+fn run_in(context: &ToolContext, tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(tool.run(input, context))
 }
@@ -235,11 +235,11 @@ fn grep_finds_what_rg_finds() {
         let mut input = input.clone();
         input["limit"] = json!(2_000);
         let say = |mode: &[&str]| rg(root, &[mode, &["-H"], args].concat()).unwrap();
-        assert_same(&found(root, &Grep::default(), input.clone()), &say(&["--heading", "-n"]), &input);
+        assert_same(&found(root, &GrepTool::default(), input.clone()), &say(&["--heading", "-n"]), &input);
         input["mode"] = json!("files");
-        assert_same(&found(root, &Grep::default(), input.clone()), &say(&["-l"]), &input);
+        assert_same(&found(root, &GrepTool::default(), input.clone()), &say(&["-l"]), &input);
         input["mode"] = json!("count");
-        assert_same(&found(root, &Grep::default(), input.clone()), &say(&["-c"]), &input);
+        assert_same(&found(root, &GrepTool::default(), input.clone()), &say(&["-c"]), &input);
     }
 }
 
@@ -272,14 +272,14 @@ fn glob_finds_what_rg_finds() {
     ];
     let sorted = |text: String| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
     for (pattern, path) in table {
-        let ours = found(root, &Glob::default(), json!({ "pattern": pattern, "path": path }));
+        let ours = found(root, &GlobTool::default(), json!({ "pattern": pattern, "path": path }));
         let ours =
             sorted(ours.lines().filter(|line| !line.starts_with("[No file")).collect::<Vec<_>>().join("\n"));
         let theirs = sorted(rg(&root.join(path), &["--files", "-g", pattern]).unwrap());
         let theirs = theirs.iter().map(|file| Path::new(path).join(file).display().to_string()).collect();
         assert_eq!(ours, theirs, "{pattern} in {path:?}");
     }
-    let all = sorted(found(root, &Glob::default(), json!({ "pattern": "**/*" })));
+    let all = sorted(found(root, &GlobTool::default(), json!({ "pattern": "**/*" })));
     assert_eq!(
         all,
         sorted(rg(root, &["--files"]).unwrap()),
@@ -295,7 +295,7 @@ fn the_most_recently_changed_come_first_and_the_rest_is_counted() {
         let age = Duration::from_secs(1_000_000 + number * 7_919 % 620);
         fs::File::create(path).unwrap().set_modified(SystemTime::UNIX_EPOCH + age).unwrap();
     }
-    let text = found(folder.path(), &Glob::default(), json!({ "pattern": "*.txt" }));
+    let text = found(folder.path(), &GlobTool::default(), json!({ "pattern": "*.txt" }));
     let (files, note) = text.trim_end().rsplit_once('\n').unwrap();
     assert!(note.starts_with("[120 of 620 files"), "{note}");
     let ages = files.lines().map(|file| {
@@ -311,7 +311,7 @@ fn what_does_not_fit_is_counted() {
     for file in ["a", "b", "c"] {
         put(folder.path(), file, "x\ny\nx\nz\nz\nz\nx\n");
     }
-    let show = |input: Value| found(folder.path(), &Grep::default(), input);
+    let show = |input: Value| found(folder.path(), &GrepTool::default(), input);
     let text = show(json!({ "pattern": "x", "limit": 4, "context": 1 }));
     assert_eq!(
         text,
@@ -341,11 +341,11 @@ fn globs_may_begin_with_a_dot_or_the_root() {
             Some(path) => json!({ "pattern": pattern, "path": path }),
             None => json!({ "pattern": pattern }),
         };
-        found(&root, &Glob::default(), input).lines().map(str::to_owned).collect::<BTreeSet<_>>()
+        found(&root, &GlobTool::default(), input).lines().map(str::to_owned).collect::<BTreeSet<_>>()
     };
     let grep = |glob: &str| {
         let input = json!({ "pattern": "needle", "glob": glob, "mode": "files" });
-        found(&root, &Grep::default(), input).lines().map(str::to_owned).collect::<BTreeSet<_>>()
+        found(&root, &GrepTool::default(), input).lines().map(str::to_owned).collect::<BTreeSet<_>>()
     };
     let set = |files: &[&str]| files.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
     let whole = |place: &Path, glob: &str| place.join(glob).display().to_string();
@@ -380,8 +380,8 @@ fn why_nothing_was_found_is_told() {
     put(root, "src/a.rs", "needle\n");
     put(root, "out/made/b.js", "needle\n");
     put(root, ".ignore", "out/\n");
-    let glob = |pattern: &str| found(root, &Glob::default(), json!({ "pattern": pattern }));
-    let grep = |glob: &str| found(root, &Grep::default(), json!({ "pattern": "needle", "glob": glob }));
+    let glob = |pattern: &str| found(root, &GlobTool::default(), json!({ "pattern": pattern }));
+    let grep = |glob: &str| found(root, &GrepTool::default(), json!({ "pattern": "needle", "glob": glob }));
     for told in [&glob as &dyn Fn(&str) -> String, &grep] {
         assert_eq!(told("scr/**/*.rs"), "[No file matches: there is no folder scr.]");
         assert_eq!(told("./src/*.py"), "[No file in the project matches.]");
@@ -394,11 +394,11 @@ fn why_nothing_was_found_is_told() {
         assert_eq!(told("*.js"), hidden);
     }
     let given = json!({ "pattern": "*.js", "path": "out/made" });
-    assert_eq!(found(root, &Glob::default(), given).trim_end(), "out/made/b.js");
-    let typed = found(root, &Grep::default(), json!({ "pattern": "x", "type": "py" }));
+    assert_eq!(found(root, &GlobTool::default(), given).trim_end(), "out/made/b.js");
+    let typed = found(root, &GrepTool::default(), json!({ "pattern": "x", "type": "py" }));
     assert!(typed.starts_with("[No file in the project is of the type py"), "{typed}");
     let empty = tempfile::tempdir().unwrap();
-    let nothing = found(empty.path(), &Grep::default(), json!({ "pattern": "x" }));
+    let nothing = found(empty.path(), &GrepTool::default(), json!({ "pattern": "x" }));
     assert!(nothing.starts_with("[No file was searched: there is none in the project"), "{nothing}");
 }
 
@@ -406,18 +406,20 @@ fn why_nothing_was_found_is_told() {
 fn a_mistake_is_told_with_what_to_do() {
     let folder = project();
     let refused = |tool: &dyn Tool, input: Value| refused(folder.path(), tool, input);
-    assert!(refused(&Grep::default(), json!({ "pattern": "main(" })).contains(r"write it as main\("));
-    assert!(refused(&Grep::default(), json!({ "pattern": "x", "type": "tsx" })).contains("the type ts"));
-    assert!(refused(&Grep::default(), json!({ "pattern": "x", "glob": "a[" })).contains("The glob is wrong"));
-    assert!(refused(&Glob::default(), json!({ "pattern": "{a" })).contains("The glob is wrong"));
-    for tool in [&Grep::default() as &dyn Tool, &Glob::default(), &List::default()] {
+    assert!(refused(&GrepTool::default(), json!({ "pattern": "main(" })).contains(r"write it as main\("));
+    assert!(refused(&GrepTool::default(), json!({ "pattern": "x", "type": "tsx" })).contains("the type ts"));
+    assert!(
+        refused(&GrepTool::default(), json!({ "pattern": "x", "glob": "a[" })).contains("The glob is wrong")
+    );
+    assert!(refused(&GlobTool::default(), json!({ "pattern": "{a" })).contains("The glob is wrong"));
+    for tool in [&GrepTool::default() as &dyn Tool, &GlobTool::default(), &ListTool::default()] {
         let mut input = json!({ "path": "src/none" });
         if tool.name() != "list" {
             input["pattern"] = json!("x");
         }
         assert!(refused(tool, input).starts_with("There is no src/none."));
     }
-    assert!(refused(&List::default(), json!({ "path": "Makefile" })).contains("Use `read`"));
+    assert!(refused(&ListTool::default(), json!({ "path": "Makefile" })).contains("Use `read`"));
 }
 
 #[test]
@@ -427,7 +429,7 @@ fn what_the_user_ignores_everywhere_is_ignored_in_repositories() {
     put(root, "mine", "*.swp\n");
     put(root, "p/a.swp", "x\n");
     put(root, "p/b.txt", "x\n");
-    let tool = Grep { user_ignores: Some(root.join("mine")) };
+    let tool = GrepTool { user_ignores: Some(root.join("mine")) };
     let files = || found(&root.join("p"), &tool, json!({ "pattern": "x", "mode": "files" }));
     assert_eq!(files(), "a.swp\nb.txt\n");
     fs::create_dir(root.join("p/.git")).unwrap();
@@ -451,7 +453,8 @@ fn a_search_stops_in_the_middle_of_a_file() {
         stop.cancel();
         told.recv_timeout(Duration::from_secs(2))
     });
-    let failure = run_in(&context, &Grep::default(), json!({ "pattern": "x", "path": "huge" })).unwrap_err();
+    let failure =
+        run_in(&context, &GrepTool::default(), json!({ "pattern": "x", "path": "huge" })).unwrap_err();
     let _ = tell.send(());
     assert_eq!(failure.0, "The search was stopped.");
     stopper.join().unwrap().unwrap();
@@ -472,18 +475,20 @@ fn a_tree_shows_what_is_there_and_names_what_is_ignored() {
     let link = if cfg!(unix) { "c -> b.txt\n" } else { "" };
     let ignored = "[Ignored: src/a.log, target/]";
     assert_eq!(
-        found(root, &List::default(), json!({})),
+        found(root, &ListTool::default(), json!({})),
         format!(
             ".github/\n  ci.yml\n.gitignore\nb.txt\n{link}src/\n  deep/\n    er/\n      x.rs\n  lib.rs\n{ignored}"
         )
     );
     assert_eq!(
-        found(root, &List::default(), json!({ "depth": 2 })),
+        found(root, &ListTool::default(), json!({ "depth": 2 })),
         format!(".github/\n  ci.yml\n.gitignore\nb.txt\n{link}src/\n  deep/ [1 file]\n  lib.rs\n{ignored}")
     );
-    assert_eq!(found(root, &List::default(), json!({ "path": "src/deep" })), "er/\n  x.rs\n");
+    assert_eq!(found(root, &ListTool::default(), json!({ "path": "src/deep" })), "er/\n  x.rs\n");
     fs::create_dir(root.join("empty")).unwrap();
-    assert!(found(root, &List::default(), json!({ "path": "empty" })).starts_with("[Nothing is in there"));
+    assert!(
+        found(root, &ListTool::default(), json!({ "path": "empty" })).starts_with("[Nothing is in there")
+    );
 }
 
 #[test]
@@ -493,12 +498,12 @@ fn a_large_tree_is_told_from_above() {
         put(folder.path(), &format!("many/{number:03}"), "");
         put(folder.path(), &format!("some/{}/{number}", number % 50), "");
     }
-    let text = found(folder.path(), &List::default(), json!({}));
+    let text = found(folder.path(), &ListTool::default(), json!({}));
     assert!(text.lines().count() <= 402, "{text}");
     assert!(text.contains("many/\n  000\n") && text.contains("  199\n  [100 more]\nsome/\n"), "{text}");
     assert!(text.contains("  9/ [6 files]\n"), "the last of the folders does not fit: {text}");
     assert!(
-        found(folder.path(), &List::default(), json!({ "depth": 1 }))
+        found(folder.path(), &ListTool::default(), json!({ "depth": 1 }))
             .contains("many/ [300 files]\nsome/ [300 files]\n")
     );
 }
@@ -587,7 +592,7 @@ proptest! {
             let folder = folders.iter().fold(root.to_owned(), |path, name| path.join(name));
             let _ = fs::write(folder.join(".ignore"), rules.join("\n"));
         }
-        let ours = found(root, &Grep::default(), json!({ "pattern": pattern }));
+        let ours = found(root, &GrepTool::default(), json!({ "pattern": pattern }));
         let ours = ours.split("[No ").next().unwrap();
         prop_assert_eq!(ours, searched(root, &pattern), "{}", pattern);
 
@@ -595,7 +600,7 @@ proptest! {
         walked(root, root, &mut all);
         let all: BTreeSet<String> =
             all.iter().map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect();
-        let ours = found(root, &Glob::default(), json!({ "pattern": "**/*" }));
+        let ours = found(root, &GlobTool::default(), json!({ "pattern": "**/*" }));
         let ours: BTreeSet<String> = ours.lines().filter(|line| !line.starts_with('[')).map(str::to_owned).collect();
         prop_assert_eq!(ours, all);
     }
@@ -606,10 +611,10 @@ proptest! {
         put(folder.path(), "a/b.rs", "some text\n");
         let context = context(folder.path());
         let input = json!({ "pattern": pattern, "glob": glob, "multiline": is_multiline });
-        let told = run_in(&context, &Grep::default(), input).map_or_else(|failure| failure.0, |output| output.text);
+        let told = run_in(&context, &GrepTool::default(), input).map_or_else(|failure| failure.0, |output| output.text);
         prop_assert!(!told.is_empty());
         let input = json!({ "pattern": glob });
-        let told = run_in(&context, &Glob::default(), input).map_or_else(|failure| failure.0, |output| output.text);
+        let told = run_in(&context, &GlobTool::default(), input).map_or_else(|failure| failure.0, |output| output.text);
         prop_assert!(!told.is_empty());
     }
 }
@@ -622,7 +627,7 @@ fn a_glob_with_a_slash_before_it_is_of_the_top_of_the_project() {
     for name in ["a.rs", "deep/a.rs"] {
         fs::write(folder.path().join(name), "").unwrap();
     }
-    let found = found(folder.path(), &Glob::default(), json!({ "pattern": "/a.rs" }));
+    let found = found(folder.path(), &GlobTool::default(), json!({ "pattern": "/a.rs" }));
     assert!(found.starts_with("a.rs") && !found.contains("deep"), "{found}");
 }
 
@@ -640,10 +645,10 @@ fn rules_that_are_no_file_hold_nothing_up() {
     };
     pipe("a/.gitignore");
     std::os::unix::fs::symlink("/dev/zero", root.join("b/.ignore")).unwrap();
-    let text = found(&root, &Grep::default(), json!({ "pattern": "word" }));
+    let text = found(&root, &GrepTool::default(), json!({ "pattern": "word" }));
     assert!(text.contains("c/h.txt") && !text.contains("f.txt") && !text.contains("g.txt"), "{text}");
     assert!(text.contains("2 places were not looked at"), "{text}");
     pipe(".ignore");
-    let error = refused(&root, &Glob::default(), json!({ "pattern": "*.txt" }));
+    let error = refused(&root, &GlobTool::default(), json!({ "pattern": "*.txt" }));
     assert!(error.contains(".ignore is no ordinary file"), "{error}");
 }

@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use helve_protocol::{CallId, ToolOutput};
-use helve_testkit::id;
-use helve_tools::{Commands, Context, Jobs, Live, Read, Shell, ShellInput, ShellKill, ShellOutput, Tool};
+use helve_testkit::sample_id;
+use helve_tools::{
+    BackgroundJobs, CommandSettings, LiveOutput, ReadTool, ShellInputTool, ShellKillTool, ShellOutputTool,
+    ShellTool, Tool, ToolContext,
+};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -22,9 +25,9 @@ const LONG: Duration = Duration::from_secs(120);
 pub(crate) struct House {
     folder: tempfile::TempDir,
     mark: Mark,
-    pub(crate) context: Context,
-    shell: Shell,
-    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) context: ToolContext,
+    shell: ShellTool,
+    pub(crate) jobs: Arc<BackgroundJobs>,
 }
 
 impl House {
@@ -33,7 +36,7 @@ impl House {
     }
 
     /// The shell as it is wanted.
-    pub(crate) fn with(change: impl FnOnce(&mut Commands)) -> House {
+    pub(crate) fn with(change: impl FnOnce(&mut CommandSettings)) -> House {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mark =
             format!("HELVE_SHELL_MARK={}-{}.", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -43,7 +46,7 @@ impl House {
         let temporary = folder.path().join("temporary");
         fs::create_dir(&temporary).unwrap();
         let (name, value) = mark.split_once('=').unwrap();
-        let mut commands = Commands {
+        let mut commands = CommandSettings {
             withheld: Vec::new(),
             keeper: keeper(),
             program: "bash".into(),
@@ -55,11 +58,11 @@ impl House {
             fence: None,
         };
         change(&mut commands);
-        let jobs = Arc::new(Jobs::default());
+        let jobs = Arc::new(BackgroundJobs::default());
         House {
             context: context(&root),
             folder,
-            shell: Shell::new(commands, jobs.clone()),
+            shell: ShellTool::new(commands, jobs.clone()),
             jobs,
             mark: Mark(mark),
         }
@@ -95,17 +98,17 @@ impl House {
     }
 
     pub(crate) async fn look(&self, input: Value) -> Result<String, String> {
-        let tool = ShellOutput { jobs: self.jobs.clone() };
+        let tool = ShellOutputTool { jobs: self.jobs.clone() };
         self.call(&tool, input).await.map(|output| output.text)
     }
 
     pub(crate) async fn type_in(&self, input: Value) -> Result<String, String> {
-        let tool = ShellInput { jobs: self.jobs.clone() };
+        let tool = ShellInputTool { jobs: self.jobs.clone() };
         self.call(&tool, input).await.map(|output| output.text)
     }
 
     pub(crate) async fn kill(&self, job: u32) -> Result<String, String> {
-        let tool = ShellKill { jobs: self.jobs.clone() };
+        let tool = ShellKillTool { jobs: self.jobs.clone() };
         self.call(&tool, json!({ "job": job })).await.map(|output| output.text)
     }
 
@@ -314,7 +317,7 @@ async fn a_startup_script_that_fails_is_told_and_commands_run() {
 async fn people_see_it_as_it_is_and_the_model_cleaned() {
     let mut house = House::new();
     let (sender, mut shown) = mpsc::channel::<(CallId, String)>(64);
-    house.context.live = Live::new(id(1), sender);
+    house.context.live = LiveOutput::new(sample_id(1), sender);
     let told = house.run("printf '\\033[31m10%%\\r99%%\\033[0m\\ndone\\n'").await;
     assert_eq!(told, "99%\ndone\n[exit code 0]");
     let mut live = String::new();
@@ -335,7 +338,7 @@ async fn long_output_is_cut_and_can_be_read_on() {
     assert_eq!(path, format!("output:{}", output.whole.unwrap()));
     assert!(output.text.contains(&format!("\n{}\n[", offset - 1)), "the note says where to read on");
     assert!(output.text.ends_with("\n100000\n[exit code 0]"));
-    let read = Read::default();
+    let read = ReadTool::default();
     let part = house.call(&read, json!({ "path": path, "offset": offset, "limit": 2 })).await.unwrap().text;
     assert!(
         part.starts_with(&format!("{offset:>6}\t{offset}\n{:>6}\t{}\n[", offset + 1, offset + 1)),

@@ -7,15 +7,15 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use helve_protocol::ToolOutput;
 use helve_testkit::skip;
-use helve_tools::{Tool, WebFetch};
+use helve_tools::{Tool, WebFetchTool};
 use serde_json::json;
 
 use crate::site::{Site, redirect, response, wait_for_end};
 use crate::world::{World, run};
 
-fn tool(allowed: &[&str]) -> WebFetch {
+fn tool(allowed: &[&str]) -> WebFetchTool {
     let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-    WebFetch::new("helve/test", &allowed)
+    WebFetchTool::new("helve/test", &allowed)
 }
 
 fn fetch(world: &World, url: &str) -> Result<ToolOutput, String> {

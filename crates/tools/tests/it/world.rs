@@ -5,15 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use helve_protocol::{BlobError, BlobId, Blobs, ToolOutput};
-use helve_testkit::id;
-use helve_tools::{ApplyPatch, Context, Edit, Files, NotebookEdit, Read, Tool, Write};
+use helve_protocol::{BlobError, BlobId, BlobStore, ToolOutput};
+use helve_testkit::sample_id;
+use helve_tools::{
+    ApplyPatchTool, EditTool, NotebookEditTool, ReadTool, SessionFiles, Tool, ToolContext, WriteTool,
+};
 use serde_json::{Value, json};
 
 #[derive(Default)]
 struct Kept(Mutex<HashMap<BlobId, Vec<u8>>>);
 
-impl Blobs for Kept {
+impl BlobStore for Kept {
     fn put(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         let id = BlobId::from_hash(*blake3::hash(content).as_bytes());
         self.0.lock().unwrap().insert(id, content.to_vec());
@@ -28,16 +30,16 @@ impl Blobs for Kept {
 
 pub(crate) struct World {
     folder: tempfile::TempDir,
-    files: Arc<Files>,
-    pub(crate) context: Context,
+    files: Arc<SessionFiles>,
+    pub(crate) context: ToolContext,
 }
 
 impl World {
     pub(crate) fn new() -> World {
-        World::with(Files::default())
+        World::with(SessionFiles::default())
     }
 
-    pub(crate) fn with(files: Files) -> World {
+    pub(crate) fn with(files: SessionFiles) -> World {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("project");
         fs::create_dir(&root).unwrap();
@@ -90,7 +92,7 @@ impl World {
     }
 
     pub(crate) fn look(&self, input: Value) -> Result<ToolOutput, String> {
-        self.run(&Read { files: self.files.clone() }, input)
+        self.run(&ReadTool { files: self.files.clone() }, input)
     }
 
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
@@ -98,11 +100,11 @@ impl World {
     }
 
     pub(crate) fn write(&self, name: &str, content: &str) -> Result<ToolOutput, String> {
-        self.run(&Write { files: self.files.clone() }, json!({ "path": name, "content": content }))
+        self.run(&WriteTool { files: self.files.clone() }, json!({ "path": name, "content": content }))
     }
 
     pub(crate) fn edits(&self, name: &str, edits: Value) -> Result<ToolOutput, String> {
-        self.run(&Edit { files: self.files.clone() }, json!({ "path": name, "edits": edits }))
+        self.run(&EditTool { files: self.files.clone() }, json!({ "path": name, "edits": edits }))
     }
 
     pub(crate) fn edit(&self, name: &str, old: &str, new: &str) -> Result<ToolOutput, String> {
@@ -110,19 +112,19 @@ impl World {
     }
 
     pub(crate) fn patch(&self, patch: &str) -> Result<ToolOutput, String> {
-        self.run(&ApplyPatch { files: self.files.clone() }, json!({ "patch": patch }))
+        self.run(&ApplyPatchTool { files: self.files.clone() }, json!({ "patch": patch }))
     }
 
     pub(crate) fn cell(&self, input: Value) -> Result<ToolOutput, String> {
-        self.run(&NotebookEdit { files: self.files.clone() }, input)
+        self.run(&NotebookEditTool { files: self.files.clone() }, input)
     }
 }
 
-pub(crate) fn context(root: &Path) -> Context {
-    Context::alone(root.to_owned(), id(1), Arc::new(Kept::default()))
+pub(crate) fn context(root: &Path) -> ToolContext {
+    ToolContext::alone(root.to_owned(), sample_id(1), Arc::new(Kept::default()))
 }
 
-pub(crate) fn run(tool: &dyn Tool, input: Value, context: &Context) -> Result<ToolOutput, String> {
+pub(crate) fn run(tool: &dyn Tool, input: Value, context: &ToolContext) -> Result<ToolOutput, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(tool.run(input, context)).map_err(|failure| failure.0)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use helve_protocol::*;
-use helve_testkit::{every_kind, id};
-use helve_tui::{Opened, WRITING};
+use helve_testkit::{sample_event_bodies, sample_id};
+use helve_tui::{SessionOverview, TYPING_GUARD_TIME};
 use proptest::prelude::*;
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyModifiers};
 
@@ -89,11 +89,11 @@ impl Waiting {
 
     fn ask(&mut self, rules: bool, diff: bool, desk: &mut Desk) {
         self.drawn += 1;
-        let approval = id(10_000 + self.drawn);
+        let approval = sample_id(10_000 + self.drawn);
         self.approvals.insert(approval);
         desk.tell(ApprovalRequested {
             approval,
-            call: id(20_000 + self.drawn),
+            call: sample_id(20_000 + self.drawn),
             effects: vec!["run rm -rf /".to_owned(); 3],
             reason: "nobody allowed it".to_owned(),
             diff: diff.then(|| "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n".to_owned()),
@@ -103,7 +103,7 @@ impl Waiting {
 
     fn question(&mut self, options: usize, desk: &mut Desk) {
         self.drawn += 1;
-        let call = id(30_000 + self.drawn);
+        let call = sample_id(30_000 + self.drawn);
         self.questions.insert(call);
         let options = (0..options).map(|number| format!("option {number}")).collect();
         desk.tell(QuestionAsked { call, text: "which?".to_owned(), options });
@@ -112,7 +112,7 @@ impl Waiting {
     fn settle(&mut self, number: usize, desk: &mut Desk) {
         if let Some(approval) = self.approvals.iter().nth(number).copied() {
             self.approvals.remove(&approval);
-            desk.tell(ApprovalResolved { approval, answer: Answer::Once });
+            desk.tell(ApprovalResolved { approval, answer: ApprovalAnswer::Once });
         } else if let Some(call) = self.questions.pop_first() {
             desk.tell(QuestionAnswered { call, answer: None });
         }
@@ -122,11 +122,11 @@ impl Waiting {
     fn follow(&mut self, desk: &mut Desk) {
         for order in std::mem::take(&mut desk.orders) {
             match order {
-                Command::Decide { approval, answer } => {
+                SessionCommand::Decide { approval, answer } => {
                     assert!(self.approvals.remove(&approval), "{approval} was answered and did not wait");
                     desk.tell(ApprovalResolved { approval, answer });
                 }
-                Command::Answer { call, text } => {
+                SessionCommand::Answer { call, text } => {
                     assert!(self.questions.remove(&call), "{call} was answered and did not wait");
                     desk.tell(QuestionAnswered { call, answer: text });
                 }
@@ -144,12 +144,12 @@ fn perform(deed: Deed, desk: &mut Desk, waiting: &mut Waiting) {
         Deed::Pass(millis) => desk.pass(Duration::from_millis(millis)),
         Deed::Text(text) => desk.tell(TextDelta { index: 0, text }),
         Deed::Thought(text) => desk.tell(ThinkingDelta { index: 0, text }),
-        Deed::Output(text) => desk.tell(ToolOutputDelta { call: id(4), text }),
+        Deed::Output(text) => desk.tell(ToolOutputDelta { call: sample_id(4), text }),
         Deed::Other(number) => {
-            let kinds: Vec<Body> = every_kind()
+            let kinds: Vec<EventBody> = sample_event_bodies()
                 .into_iter()
                 .filter(|body| !body.kind().starts_with("approval") && !body.kind().starts_with("question"))
-                .filter(|body| !matches!(body, Body::TurnEnded(_)))
+                .filter(|body| !matches!(body, EventBody::TurnEnded(_)))
                 .collect();
             desk.tell(kinds[number % kinds.len()].clone());
         }
@@ -158,7 +158,7 @@ fn perform(deed: Deed, desk: &mut Desk, waiting: &mut Waiting) {
         Deed::Settle(number) => waiting.settle(number, desk),
         Deed::EndTurn => {
             *waiting = Waiting { drawn: waiting.drawn, ..Waiting::default() };
-            desk.tell(TurnEnded { outcome: Outcome::EndTurn, metrics: TurnMetrics::default() });
+            desk.tell(TurnEnded { outcome: TurnOutcome::EndTurn, metrics: TurnMetrics::default() });
         }
         Deed::Draw => desk.draw(),
     }
@@ -170,12 +170,12 @@ fn answer_all(desk: &mut Desk, waiting: &mut Waiting) {
         if waiting.is_empty() {
             return;
         }
-        desk.pass(WRITING);
+        desk.pass(TYPING_GUARD_TIME);
         // Whatever is open on the full screen is closed; what is written is sent.
         for code in [KeyCode::Char('q'), KeyCode::Enter, KeyCode::Char('y'), KeyCode::Enter] {
             desk.key(code, KeyModifiers::NONE);
             waiting.follow(desk);
-            desk.pass(WRITING);
+            desk.pass(TYPING_GUARD_TIME);
         }
         desk.key(KeyCode::Char('o'), KeyModifiers::CONTROL);
         desk.draw();
@@ -193,7 +193,7 @@ proptest! {
 
     #[test]
     fn nothing_breaks_and_no_question_is_lost(deeds in prop::collection::vec(deed(), 0..150)) {
-        let mut desk = Desk::new(Opened::default());
+        let mut desk = Desk::new(SessionOverview::default());
         let mut waiting = Waiting::default();
         for deed in deeds {
             perform(deed, &mut desk, &mut waiting);

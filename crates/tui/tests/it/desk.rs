@@ -7,10 +7,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_protocol::{Body, Command};
-use helve_testkit::{Session, id};
-use helve_tui::{App, Facts, Look, Opened, Order, Told};
-use helve_widgets::{Options, Screen};
+use helve_protocol::{EventBody, SessionCommand};
+use helve_testkit::{SampleSession, sample_id};
+use helve_tui::{App, AppContext, AppOptions, SessionMessage, SessionOverview, UiRequest};
+use helve_widgets::{ScreenOptions, TerminalScreen};
 use ratatui::crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Size;
 
@@ -33,33 +33,33 @@ type Window = Box<dyn FnMut() -> Size>;
 
 pub(crate) struct Desk {
     pub(crate) app: App,
-    screen: Screen<Wire, Window>,
+    screen: TerminalScreen<Wire, Window>,
     seen: Rc<RefCell<vt100::Parser>>,
     size: Rc<Cell<Size>>,
-    session: Session,
+    session: SampleSession,
     now: Instant,
     /// What the interface asked of the session.
-    pub(crate) orders: Vec<Command>,
+    pub(crate) orders: Vec<SessionCommand>,
 }
 
 impl Desk {
-    pub(crate) fn new(opened: Opened) -> Desk {
+    pub(crate) fn new(opened: SessionOverview) -> Desk {
         let size = Rc::new(Cell::new(Size::new(80, 24)));
         let seen = Rc::new(RefCell::new(vt100::Parser::new(24, 80, 10_000)));
         let window: Window = {
             let size = size.clone();
             Box::new(move || size.get())
         };
-        let mut screen = Screen::new(Wire(seen.clone()), window, Options::default());
+        let mut screen = TerminalScreen::new(Wire(seen.clone()), window, ScreenOptions::default());
         screen.enter().unwrap();
-        let facts = Facts { version: "0".to_owned(), project: "/p".to_owned(), ..Facts::default() };
-        let app = App::new(facts, Look::default(), opened);
+        let facts = AppContext { version: "0".to_owned(), project: "/p".to_owned(), ..AppContext::default() };
+        let app = App::new(facts, AppOptions::default(), opened);
         let mut desk = Desk {
             app,
             screen,
             seen,
             size,
-            session: Session::new(id(1)),
+            session: SampleSession::new(sample_id(1)),
             now: Instant::now(),
             orders: Vec::new(),
         };
@@ -72,9 +72,9 @@ impl Desk {
         self.app.tick(self.now);
     }
 
-    pub(crate) fn tell(&mut self, body: impl Into<Body>) {
+    pub(crate) fn tell(&mut self, body: impl Into<EventBody>) {
         let event = self.session.event(body);
-        self.app.told(&Told::Event(Arc::new(event)), self.now);
+        self.app.told(&SessionMessage::Event(Arc::new(event)), self.now);
         self.collect();
     }
 
@@ -101,10 +101,10 @@ impl Desk {
     }
 
     fn collect(&mut self) {
-        let orders = self.app.take_orders().into_iter();
+        let orders = self.app.take_requests().into_iter();
         self.orders.extend(orders.filter_map(|order| match order {
-            Order::Do(command) => Some(command),
-            Order::Ask(_) => None,
+            UiRequest::Command(command) => Some(command),
+            UiRequest::Query(_) => None,
         }));
     }
 

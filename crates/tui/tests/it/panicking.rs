@@ -4,8 +4,8 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::process::Command;
 
-use helve_tui::{Raw, mend, restore_on_panic};
-use helve_widgets::{Keys, Options, Screen};
+use helve_tui::{RawMode, repair_terminal, restore_on_panic};
+use helve_widgets::{KeyboardProtocol, ScreenOptions, TerminalScreen};
 use ratatui::layout::Size;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -60,12 +60,12 @@ fn what_a_killed_program_left_is_put_back_by_the_next() {
     let side = OpenOptions::new().read(true).write(true).open(&name).unwrap();
     let before = tcgetattr(&side).unwrap();
     let mut told = Vec::new();
-    mend(&side, &mut told).unwrap();
+    repair_terminal(&side, &mut told).unwrap();
     assert!(told.is_empty(), "a terminal that is in order is left alone");
     let mut raw = before.clone();
     raw.make_raw();
     tcsetattr(&side, OptionalActions::Now, &raw).unwrap();
-    mend(&side, &mut told).unwrap();
+    repair_terminal(&side, &mut told).unwrap();
     let after = tcgetattr(&side).unwrap();
     let wanted = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
     assert!(after.local_modes.contains(wanted) && after.output_modes == before.output_modes);
@@ -75,9 +75,9 @@ fn what_a_killed_program_left_is_put_back_by_the_next() {
 fn panic_while_drawing() {
     let out = || OpenOptions::new().write(true).open("/proc/self/fd/1").unwrap();
     restore_on_panic(out(), || false);
-    let raw = Raw::enter().unwrap();
-    let options = Options { keys: Keys::Enhanced, ..Options::default() };
-    let mut screen = Screen::new(out(), || Size::new(80, 24), options);
+    let raw = RawMode::enter().unwrap();
+    let options = ScreenOptions { keys: KeyboardProtocol::Enhanced, ..ScreenOptions::default() };
+    let mut screen = TerminalScreen::new(out(), || Size::new(80, 24), options);
     screen.enter().unwrap();
     screen.open_full().unwrap();
     screen.draw(24, |_| None).unwrap();

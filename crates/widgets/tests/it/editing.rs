@@ -1,6 +1,6 @@
 //! The text input against a naive one.
 
-use helve_widgets::{Edit, Editor, Effect, Part, Theme};
+use helve_widgets::{Editor, EditorCommand, EditorOutcome, EditorPart, Theme};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -14,7 +14,7 @@ fn editor(text: &str) -> Editor {
     editor
 }
 
-fn apply(editor: &mut Editor, edits: &[Edit]) {
+fn apply(editor: &mut Editor, edits: &[EditorCommand]) {
     for edit in edits {
         editor.apply(*edit);
     }
@@ -34,29 +34,29 @@ fn drawn(editor: &mut Editor, width: u16, height: u16) -> String {
 fn words_and_lines_are_moved_over() {
     let mut editor = editor("fn main() {\n    let café_2 = 日本;\n}");
     let mut places = Vec::new();
-    editor.apply(Edit::TextStart);
-    while editor.apply(Edit::WordRight) == Effect::Moved {
+    editor.apply(EditorCommand::TextStart);
+    while editor.apply(EditorCommand::WordRight) == EditorOutcome::Moved {
         places.push(editor.raw().1);
     }
     let text = editor.raw().0.to_owned();
     let ends: Vec<&str> = places.iter().map(|place| text[..*place].rsplit(' ').next().unwrap()).collect();
     assert_eq!(ends, ["fn", "main", "let", "café_2", "日本", "日本;\n}"]);
-    apply(&mut editor, &[Edit::WordLeft, Edit::WordLeft, Edit::LineStart]);
+    apply(&mut editor, &[EditorCommand::WordLeft, EditorCommand::WordLeft, EditorCommand::LineStart]);
     assert_eq!(editor.raw().1, "fn main() {\n".len());
-    apply(&mut editor, &[Edit::LineEnd, Edit::Right]);
+    apply(&mut editor, &[EditorCommand::LineEnd, EditorCommand::Right]);
     assert_eq!(&text[editor.raw().1..], "}");
 }
 
 #[test]
 fn kills_that_follow_each_other_are_yanked_as_one() {
     let mut editor = editor("one two three");
-    apply(&mut editor, &[Edit::KillWordLeft, Edit::KillWordLeft]);
+    apply(&mut editor, &[EditorCommand::KillWordLeft, EditorCommand::KillWordLeft]);
     assert_eq!(editor.text(), "one ");
-    apply(&mut editor, &[Edit::TextStart, Edit::Yank]);
+    apply(&mut editor, &[EditorCommand::TextStart, EditorCommand::Yank]);
     assert_eq!(editor.text(), "two threeone ");
-    apply(&mut editor, &[Edit::KillToEnd, Edit::Yank, Edit::YankOlder]);
+    apply(&mut editor, &[EditorCommand::KillToEnd, EditorCommand::Yank, EditorCommand::YankOlder]);
     assert_eq!(editor.text(), "two threetwo three");
-    assert_eq!(Editor::default().apply(Edit::Yank), Effect::Nothing);
+    assert_eq!(Editor::default().apply(EditorCommand::Yank), EditorOutcome::Nothing);
 }
 
 #[test]
@@ -67,13 +67,13 @@ fn a_long_paste_is_one_thing() {
     editor.insert(" ok");
     assert_eq!(drawn(&mut editor, 40, 1), "see [pasted 2,341 lines] ok|");
     assert_eq!(editor.text(), format!("see {} ok", "line\n".repeat(2_341)));
-    apply(&mut editor, &[Edit::WordLeft, Edit::WordLeft]);
+    apply(&mut editor, &[EditorCommand::WordLeft, EditorCommand::WordLeft]);
     assert_eq!(editor.raw().1, 4, "before the chip");
-    apply(&mut editor, &[Edit::DeleteRight]);
+    apply(&mut editor, &[EditorCommand::DeleteRight]);
     assert_eq!(editor.text(), "see  ok");
-    apply(&mut editor, &[Edit::Undo]);
+    apply(&mut editor, &[EditorCommand::Undo]);
     assert_eq!(editor.parts().len(), 3);
-    assert!(matches!(&editor.parts()[1], Part::Chip(chip) if chip.payload.len() == 5 * 2_341));
+    assert!(matches!(&editor.parts()[1], EditorPart::Chip(chip) if chip.payload.len() == 5 * 2_341));
     editor.set_text("");
     editor.paste(&"x".repeat(1_500));
     editor.insert_chip("image 1", "/tmp/a.png");
@@ -91,11 +91,11 @@ fn undo_goes_back_by_words() {
         editor.insert(&c.to_string());
     }
     let mut states = Vec::new();
-    while editor.apply(Edit::Undo) == Effect::Changed {
+    while editor.apply(EditorCommand::Undo) == EditorOutcome::Changed {
         states.push(editor.text());
     }
     assert_eq!(states, ["ab ", "ab", ""]);
-    while editor.apply(Edit::Redo) == Effect::Changed {}
+    while editor.apply(EditorCommand::Redo) == EditorOutcome::Changed {}
     assert_eq!((editor.text(), editor.raw().1), ("ab cd".to_owned(), 5));
 }
 
@@ -105,12 +105,12 @@ fn rows_are_moved_over_as_they_are_drawn() {
     assert_eq!(drawn(&mut editor, 8, 6), "hello\nwide\nworld\nx\nlast|\n");
     assert_eq!(editor.height(8, 10), 5);
     assert_eq!(editor.height(8, 3), 3);
-    apply(&mut editor, &[Edit::Up]);
+    apply(&mut editor, &[EditorCommand::Up]);
     assert_eq!(drawn(&mut editor, 8, 6), "hello\nwide\nworld\nx|\nlast\n");
-    apply(&mut editor, &[Edit::Up]);
+    apply(&mut editor, &[EditorCommand::Up]);
     assert_eq!(drawn(&mut editor, 8, 6), "hello\nwide\nworl|\nx\nlast\n", "the column is kept");
-    apply(&mut editor, &[Edit::Up, Edit::Up]);
-    assert_eq!(editor.apply(Edit::Up), Effect::Nothing);
+    apply(&mut editor, &[EditorCommand::Up, EditorCommand::Up]);
+    assert_eq!(editor.apply(EditorCommand::Up), EditorOutcome::Nothing);
     assert_eq!(drawn(&mut editor, 8, 2), "hell|\nwide");
 }
 
@@ -118,11 +118,11 @@ fn rows_are_moved_over_as_they_are_drawn() {
 fn the_cursor_is_always_among_the_rows() {
     let mut editor = editor(&(0..100).map(|n| format!("{n}\n")).collect::<String>());
     assert_eq!(drawn(&mut editor, 10, 3), "98\n99\n|");
-    apply(&mut editor, &[Edit::Up; 2]);
+    apply(&mut editor, &[EditorCommand::Up; 2]);
     assert_eq!(drawn(&mut editor, 10, 3), "|8\n99\n");
-    apply(&mut editor, &[Edit::Up]);
+    apply(&mut editor, &[EditorCommand::Up]);
     assert_eq!(drawn(&mut editor, 10, 3), "|7\n98\n99");
-    apply(&mut editor, &[Edit::TextStart]);
+    apply(&mut editor, &[EditorCommand::TextStart]);
     assert_eq!(drawn(&mut editor, 10, 3), "|\n1\n2");
     assert_eq!(drawn(&mut editor, 1, 1), "|");
 }
@@ -155,10 +155,10 @@ fn at_10_by_3() {
 #[test]
 fn characters_are_exchanged() {
     let mut editor = editor("ab日");
-    editor.apply(Edit::Transpose);
+    editor.apply(EditorCommand::Transpose);
     assert_eq!(editor.text(), "a日b");
-    apply(&mut editor, &[Edit::LineStart]);
-    assert_eq!(editor.apply(Edit::Transpose), Effect::Nothing);
+    apply(&mut editor, &[EditorCommand::LineStart]);
+    assert_eq!(editor.apply(EditorCommand::Transpose), EditorOutcome::Nothing);
 }
 
 /// One character, or a chip.
@@ -277,24 +277,26 @@ impl Naive {
             Action::Insert(text) => self.replace(at, at, text.chars().map(Item::Char).collect()),
             Action::Chip(payload) => self.replace(at, at, vec![Item::Chip(payload.clone())]),
             Action::Edit(edit) => match edit {
-                Edit::Left => self.cursor = self.left(),
-                Edit::Right => self.cursor = self.right(),
-                Edit::WordLeft => self.cursor = self.word_left(),
-                Edit::WordRight => self.cursor = self.word_right(),
-                Edit::LineStart => self.cursor = self.line().0,
-                Edit::LineEnd => self.cursor = self.line().1,
-                Edit::TextStart => self.cursor = 0,
-                Edit::TextEnd => self.cursor = self.items.len(),
-                Edit::NewLine => self.replace(at, at, vec![Item::Char('\n')]),
-                Edit::DeleteLeft if at > 0 => self.replace(self.left(), at, Vec::new()),
-                Edit::DeleteRight if at < self.items.len() => self.replace(at, self.right(), Vec::new()),
-                Edit::KillWordLeft => self.kill(self.word_left(), at, was_kill),
-                Edit::KillWordRight => self.kill(at, self.word_right(), was_kill),
-                Edit::KillToStart => self.kill(self.line().0, at, was_kill),
-                Edit::KillToEnd if at == self.line().1 => self.kill(at, self.right(), was_kill),
-                Edit::KillToEnd => self.kill(at, self.line().1, was_kill),
-                Edit::KillAll => self.kill(0, self.items.len(), was_kill),
-                Edit::Yank if !self.killed.is_empty() => self.replace(at, at, self.killed.clone()),
+                EditorCommand::Left => self.cursor = self.left(),
+                EditorCommand::Right => self.cursor = self.right(),
+                EditorCommand::WordLeft => self.cursor = self.word_left(),
+                EditorCommand::WordRight => self.cursor = self.word_right(),
+                EditorCommand::LineStart => self.cursor = self.line().0,
+                EditorCommand::LineEnd => self.cursor = self.line().1,
+                EditorCommand::TextStart => self.cursor = 0,
+                EditorCommand::TextEnd => self.cursor = self.items.len(),
+                EditorCommand::NewLine => self.replace(at, at, vec![Item::Char('\n')]),
+                EditorCommand::DeleteLeft if at > 0 => self.replace(self.left(), at, Vec::new()),
+                EditorCommand::DeleteRight if at < self.items.len() => {
+                    self.replace(at, self.right(), Vec::new())
+                }
+                EditorCommand::KillWordLeft => self.kill(self.word_left(), at, was_kill),
+                EditorCommand::KillWordRight => self.kill(at, self.word_right(), was_kill),
+                EditorCommand::KillToStart => self.kill(self.line().0, at, was_kill),
+                EditorCommand::KillToEnd if at == self.line().1 => self.kill(at, self.right(), was_kill),
+                EditorCommand::KillToEnd => self.kill(at, self.line().1, was_kill),
+                EditorCommand::KillAll => self.kill(0, self.items.len(), was_kill),
+                EditorCommand::Yank if !self.killed.is_empty() => self.replace(at, at, self.killed.clone()),
                 _ => {}
             },
         }
@@ -305,18 +307,23 @@ impl Naive {
 enum Action {
     Insert(String),
     Chip(String),
-    Edit(Edit),
+    Edit(EditorCommand),
 }
 
 /// All whose outcome does not depend on the layout or on earlier states.
 fn action() -> impl Strategy<Value = Action> {
-    let edits: Vec<Edit> = Edit::ALL
+    let edits: Vec<EditorCommand> = EditorCommand::ALL
         .iter()
         .map(|(_, edit)| *edit)
         .filter(|edit| {
             !matches!(
                 edit,
-                Edit::Up | Edit::Down | Edit::YankOlder | Edit::Transpose | Edit::Undo | Edit::Redo
+                EditorCommand::Up
+                    | EditorCommand::Down
+                    | EditorCommand::YankOlder
+                    | EditorCommand::Transpose
+                    | EditorCommand::Undo
+                    | EditorCommand::Redo
             )
         })
         .collect();
@@ -367,7 +374,7 @@ proptest! {
         }
         let last = editor.text();
         let mut unseen = &states[..];
-        while editor.apply(Edit::Undo) == Effect::Changed {
+        while editor.apply(EditorCommand::Undo) == EditorOutcome::Changed {
             let state = (editor.text(), editor.raw().1);
             let found = unseen.iter().rposition(|seen| *seen == state);
             prop_assert!(found.is_some(), "{:?} was never there", state);
@@ -375,13 +382,13 @@ proptest! {
             prop_assert!(is_between_clusters(&editor));
         }
         prop_assert_eq!(editor.text(), "");
-        while editor.apply(Edit::Redo) == Effect::Changed {}
+        while editor.apply(EditorCommand::Redo) == EditorOutcome::Changed {}
         prop_assert_eq!(editor.text(), last);
     }
 
     #[test]
     fn any_layout_shows_the_cursor(
-        actions in prop::collection::vec(prop_oneof![2 => action(), 1 => Just(Action::Edit(Edit::Up)), 1 => Just(Action::Edit(Edit::Down))], 0..30),
+        actions in prop::collection::vec(prop_oneof![2 => action(), 1 => Just(Action::Edit(EditorCommand::Up)), 1 => Just(Action::Edit(EditorCommand::Down))], 0..30),
         width in 1u16..12,
         height in 1u16..5,
     ) {

@@ -1,7 +1,8 @@
 //! Texts that mean harm, through every widget to a terminal.
 
 use helve_widgets::{
-    Choice, Editor, Highlighter, Markdown, Options, Pager, Picker, PlainText, Theme, diff_lines,
+    Editor, Highlighter, MarkdownStream, Pager, Picker, PickerChoice, PlainText, ScreenOptions, Theme,
+    diff_lines,
 };
 use proptest::prelude::*;
 use ratatui::layout::Rect;
@@ -58,15 +59,15 @@ proptest! {
     #[test]
     fn no_widget_lets_it_through(text in hostile()) {
         let theme = Theme::default();
-        let (emulator, mut screen) = terminal(30, 12, Options::default());
+        let (emulator, mut screen) = terminal(30, 12, ScreenOptions::default());
         screen.print(vec![Line::from(text.clone())]);
-        screen.print(Markdown::render(&text, 30, &theme));
+        screen.print(MarkdownStream::render(&text, 30, &theme));
         screen.print(vec![Line::from(Highlighter::for_language("rust").line(&text, &theme))]);
         screen.print(diff_lines(&format!("--- {text}\n+++ {text}\n@@ -1 +1 @@ {text}\n-{text}\n+{text}"), 30, 20, &theme));
         let mut editor = Editor::default();
         editor.insert(&text);
         editor.insert_chip(&text, &text);
-        let mut picker = Picker::new(vec![Choice::new(&text, &text)]);
+        let mut picker = Picker::new(vec![PickerChoice::new(&text, &text)]);
         picker.prompt = Some(text.clone());
         let mut pager = Pager::new(&text, PlainText::new(text.clone()));
         pager.search(&text);

@@ -1,6 +1,6 @@
 //! The list as it is drawn.
 
-use helve_widgets::{Choice, Picker, Step};
+use helve_widgets::{Picker, PickerChoice, PickerMove};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,8 +8,8 @@ use ratatui::layout::Rect;
 use crate::shot::{plain, shot};
 
 fn picker() -> Picker {
-    let choices =
-        (0..30).map(|n| Choice::new(format!("crates/widgets/src/file_{n}.rs"), format!("{n} KiB, 日本")));
+    let choices = (0..30)
+        .map(|n| PickerChoice::new(format!("crates/widgets/src/file_{n}.rs"), format!("{n} KiB, 日本")));
     let mut picker = Picker::new(choices.collect());
     picker.prompt = Some("file: ".to_owned());
     picker.preview = 5;
@@ -29,14 +29,14 @@ fn drawn(picker: &mut Picker, width: u16, height: u16) -> String {
 fn at_80_by_24() {
     let mut picker = picker();
     picker.set_filter("file1");
-    picker.go(Step::Down);
+    picker.go(PickerMove::Down);
     insta::assert_snapshot!(drawn(&mut picker, 80, 24));
 }
 
 #[test]
 fn at_40_by_10() {
     let mut picker = picker();
-    picker.go(Step::Last);
+    picker.go(PickerMove::Last);
     insta::assert_snapshot!(drawn(&mut picker, 40, 10));
 }
 
@@ -49,16 +49,16 @@ fn at_10_by_3() {
 fn the_selection_goes_round_and_stays_in_view() {
     let mut picker = picker();
     assert_eq!(picker.selected(), Some(0));
-    picker.go(Step::Up);
+    picker.go(PickerMove::Up);
     assert_eq!(picker.selected(), Some(29));
     assert!(drawn(&mut picker, 60, 4).contains("› crates/widgets/src/file_29.rs"));
-    picker.go(Step::Down);
+    picker.go(PickerMove::Down);
     drawn(&mut picker, 60, 6);
-    picker.go(Step::PageDown);
+    picker.go(PickerMove::PageDown);
     assert_eq!(picker.selected(), Some(4), "a page is as high as the list was drawn");
     picker.set_filter("no such file");
     assert_eq!((picker.selected(), picker.count()), (None, 0));
-    picker.go(Step::Down);
+    picker.go(PickerMove::Down);
     assert!(drawn(&mut picker, 60, 6).contains("nothing matches"));
     picker.set_filter("");
     picker.select(7);
@@ -83,11 +83,11 @@ proptest! {
     fn any_size_and_any_text_is_drawn(
         titles in prop::collection::vec(any::<String>(), 0..8),
         filter in "[a-z ]{0,2}",
-        steps in prop::collection::vec(prop::sample::select(vec![Step::Up, Step::Down, Step::PageUp, Step::PageDown, Step::First, Step::Last]), 0..6),
+        steps in prop::collection::vec(prop::sample::select(vec![PickerMove::Up, PickerMove::Down, PickerMove::PageUp, PickerMove::PageDown, PickerMove::First, PickerMove::Last]), 0..6),
         size in (0u16..30, 0u16..12),
         preview in 0u16..9,
     ) {
-        let mut picker = Picker::new(titles.iter().map(|title| Choice::new(title, title)).collect());
+        let mut picker = Picker::new(titles.iter().map(|title| PickerChoice::new(title, title)).collect());
         picker.prompt = Some("> ".to_owned());
         picker.preview = preview;
         picker.set_filter(&filter);

@@ -1,6 +1,6 @@
 //! Markdown, whole and as it comes.
 
-use helve_widgets::{Markdown, Theme};
+use helve_widgets::{MarkdownStream, Theme};
 use proptest::prelude::*;
 use ratatui::text::Line;
 
@@ -9,12 +9,12 @@ use crate::shot::{plain, text};
 const SAMPLE: &str = include_str!("sample.md");
 
 fn rendered(source: &str, width: usize) -> String {
-    text(&Markdown::render(source, width, &plain()))
+    text(&MarkdownStream::render(source, width, &plain()))
 }
 
 /// The same text in pieces, taken after each.
 fn streamed(pieces: &[&str], width: usize, theme: &Theme) -> Vec<Line<'static>> {
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownStream::default();
     let mut lines = Vec::new();
     for piece in pieces {
         markdown.push(piece);
@@ -41,7 +41,7 @@ fn a_sample_at_10_columns() {
 
 #[test]
 fn a_sample_in_colours() {
-    let lines = Markdown::render(
+    let lines = MarkdownStream::render(
         "# Hi *you*\n\n`x` **b** [a](http://b)\n\n```rust\nfn f() {}\n```",
         30,
         &Theme::default(),
@@ -51,7 +51,7 @@ fn a_sample_in_colours() {
 
 #[test]
 fn what_is_finished_is_taken_at_once() {
-    let mut markdown = Markdown::default();
+    let mut markdown = MarkdownStream::default();
     let mut take = |piece: &str| {
         markdown.push(piece);
         (text(&markdown.take_finished(20, &plain())), text(&markdown.pending(20, &plain())))
@@ -126,7 +126,7 @@ fn hostile_texts_are_drawn_in_bounded_time() {
         "日".repeat(50_000),
     ];
     for source in sources {
-        let lines = Markdown::render(&source, 40, &plain());
+        let lines = MarkdownStream::render(&source, 40, &plain());
         assert!(lines.iter().all(|line| helve_widgets::width::line_width(line) <= 40));
     }
 }
@@ -192,13 +192,13 @@ proptest! {
     #[test]
     fn pieces_make_the_same_as_the_whole(source in source(), places in prop::collection::vec(any::<usize>(), 0..12), width in 4usize..40) {
         let theme = Theme::default();
-        let whole = Markdown::render(&source, width, &theme);
+        let whole = MarkdownStream::render(&source, width, &theme);
         prop_assert_eq!(streamed(&cut(&source, &places), width, &theme), whole);
     }
 
     #[test]
     fn any_text_fits_and_no_word_is_hidden(source in source(), width in 4usize..40) {
-        let lines = Markdown::render(&source, width, &plain());
+        let lines = MarkdownStream::render(&source, width, &plain());
         prop_assert!(lines.iter().all(|line| helve_widgets::width::line_width(line) <= width));
         let told = text(&lines);
         let wanted = source.matches("text").count();
@@ -208,7 +208,7 @@ proptest! {
 
     #[test]
     fn any_characters_are_drawn(source in any::<String>(), places in prop::collection::vec(any::<usize>(), 0..4)) {
-        let whole = Markdown::render(&source, 20, &plain());
+        let whole = MarkdownStream::render(&source, 20, &plain());
         prop_assert_eq!(streamed(&cut(&source, &places), 20, &plain()), whole);
     }
 }

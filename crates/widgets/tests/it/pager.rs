@@ -1,6 +1,6 @@
 //! The pager as it is drawn.
 
-use helve_widgets::{Pager, PlainText, Scroll, Theme, Towards, wrap};
+use helve_widgets::{Pager, PlainText, ScrollStep, SearchDirection, Theme, wrap};
 use proptest::prelude::*;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
@@ -34,7 +34,7 @@ fn at_80_by_24() {
 fn at_40_by_10() {
     let mut pager = Pager::new("log", text());
     drawn(&mut pager, 40, 10);
-    pager.scroll(Scroll::End);
+    pager.scroll(ScrollStep::End);
     insta::assert_snapshot!(drawn(&mut pager, 40, 10));
 }
 
@@ -51,12 +51,12 @@ fn searches_go_round_in_both_directions() {
     drawn(&mut pager, 20, 11);
     assert!(pager.search("Line 7") || pager.search("line 7"));
     assert!(pager.top_line() <= 7);
-    assert!(pager.find_again(Towards::Next));
+    assert!(pager.find_again(SearchDirection::Next));
     assert!((61..=70).contains(&pager.top_line()), "line 70 is shown");
-    assert!(pager.find_again(Towards::Previous));
-    assert!(pager.find_again(Towards::Previous));
+    assert!(pager.find_again(SearchDirection::Previous));
+    assert!(pager.find_again(SearchDirection::Previous));
     assert!((70..=79).contains(&pager.top_line()), "line 79 is shown, from the end");
-    assert!(!pager.search("nothing") && !pager.find_again(Towards::Next));
+    assert!(!pager.search("nothing") && !pager.find_again(SearchDirection::Next));
     assert!(drawn(&mut pager, 40, 3).contains("not found"));
 }
 
@@ -64,11 +64,11 @@ fn searches_go_round_in_both_directions() {
 fn a_million_lines_are_as_good_as_ten() {
     let mut pager = Pager::new("big", PlainText::new("some text\n".repeat(1_000_000)));
     drawn(&mut pager, 60, 10);
-    pager.scroll(Scroll::End);
+    pager.scroll(ScrollStep::End);
     assert!(drawn(&mut pager, 60, 10).contains("999,992-1,000,000 of 1,000,000 (100%)"));
     pager.go_to_line(500_000);
     assert!(drawn(&mut pager, 60, 10).contains("500,001-500,009 of"));
-    pager.scroll(Scroll::Home);
+    pager.scroll(ScrollStep::Home);
     assert_eq!(pager.top_line(), 0);
 }
 
@@ -78,13 +78,13 @@ fn a_search_goes_to_the_row_within_a_long_line() {
     let mut pager = Pager::new("", PlainText::new(format!("{filler}first hit {filler}second hit {filler}")));
     drawn(&mut pager, 40, 10);
     assert!(pager.search("hit") && drawn(&mut pager, 40, 10).contains("first hit"));
-    assert!(pager.find_again(Towards::Next) && drawn(&mut pager, 40, 10).contains("second hit"));
+    assert!(pager.find_again(SearchDirection::Next) && drawn(&mut pager, 40, 10).contains("second hit"));
     assert!(
-        pager.find_again(Towards::Next) && drawn(&mut pager, 40, 10).contains("first hit"),
+        pager.find_again(SearchDirection::Next) && drawn(&mut pager, 40, 10).contains("first hit"),
         "round the end"
     );
-    assert!(pager.find_again(Towards::Previous) && drawn(&mut pager, 40, 10).contains("second hit"));
-    assert!(pager.find_again(Towards::Previous) && drawn(&mut pager, 25, 10).contains("first hit"));
+    assert!(pager.find_again(SearchDirection::Previous) && drawn(&mut pager, 40, 10).contains("second hit"));
+    assert!(pager.find_again(SearchDirection::Previous) && drawn(&mut pager, 25, 10).contains("first hit"));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_is_found_is_marked_far_within_a_line() {
 #[test]
 fn nothing_is_a_document_too() {
     let mut pager = Pager::new("none", PlainText::new(String::new()));
-    for scroll in [Scroll::Down, Scroll::End, Scroll::PageUp] {
+    for scroll in [ScrollStep::Down, ScrollStep::End, ScrollStep::PageUp] {
         pager.scroll(scroll);
     }
     assert!(!pager.search("x"));
@@ -130,7 +130,7 @@ proptest! {
             let shown = shot(width, height, |area, buffer| pager.draw(area, buffer, &plain()));
             let shown: Vec<&str> = shown.lines().take(page.min(rows.len())).collect();
             prop_assert_eq!(&shown[..], &rows[top..(top + page).min(rows.len())]);
-            pager.scroll(Scroll::Down);
+            pager.scroll(ScrollStep::Down);
         }
     }
 
@@ -142,17 +142,17 @@ proptest! {
         let mut pager = Pager::new("log", text());
         for (index, step) in steps.iter().enumerate() {
             match step {
-                0 => pager.scroll(Scroll::Up),
-                1 => pager.scroll(Scroll::Down),
-                2 => pager.scroll(Scroll::HalfUp),
-                3 => pager.scroll(Scroll::HalfDown),
-                4 => pager.scroll(Scroll::PageUp),
-                5 => pager.scroll(Scroll::PageDown),
-                6 => pager.scroll(Scroll::Home),
-                7 => pager.scroll(Scroll::End),
+                0 => pager.scroll(ScrollStep::Up),
+                1 => pager.scroll(ScrollStep::Down),
+                2 => pager.scroll(ScrollStep::HalfUp),
+                3 => pager.scroll(ScrollStep::HalfDown),
+                4 => pager.scroll(ScrollStep::PageUp),
+                5 => pager.scroll(ScrollStep::PageDown),
+                6 => pager.scroll(ScrollStep::Home),
+                7 => pager.scroll(ScrollStep::End),
                 8 => assert!(pager.search("error")),
                 9 => assert!(!pager.search("ERROR")),
-                _ => { pager.find_again(Towards::Previous); }
+                _ => { pager.find_again(SearchDirection::Previous); }
             }
             let (width, height) = sizes[index % sizes.len()];
             let shown = drawn(&mut pager, width, height);

@@ -1,6 +1,9 @@
 //! What a terminal shows is what was printed, once and in order, and below it the live area.
 
-use helve_widgets::{Cursor, Keys, Narrowing, Options, RESTORE, Screen, Shape, put, width, wrap};
+use helve_widgets::{
+    CursorShape, KeyboardProtocol, RESTORE_TERMINAL, ReflowMode, ScreenCursor, ScreenOptions, TerminalScreen,
+    put_line, width, wrap,
+};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Size};
@@ -11,11 +14,11 @@ use crate::terminal::{Shared, Tap, terminal};
 
 fn fill(buffer: &mut Buffer, rows: &[String]) {
     for (y, row) in (0..buffer.area.height).zip(rows) {
-        put(buffer, Position::new(0, y), buffer.area.width, &Line::from(row.as_str()));
+        put_line(buffer, Position::new(0, y), buffer.area.width, &Line::from(row.as_str()));
     }
 }
 
-fn draw<S: FnMut() -> Size>(screen: &mut Screen<Tap, S>, rows: &[&str]) {
+fn draw<S: FnMut() -> Size>(screen: &mut TerminalScreen<Tap, S>, rows: &[&str]) {
     let rows: Vec<String> = rows.iter().map(|row| (*row).to_owned()).collect();
     screen
         .draw(rows.len() as u16, |buffer| {
@@ -35,7 +38,7 @@ fn shown(terminal: &Shared) -> Vec<String> {
 
 #[test]
 fn the_live_area_follows_what_is_printed() {
-    let (terminal, mut screen) = terminal(10, 4, Options::default());
+    let (terminal, mut screen) = terminal(10, 4, ScreenOptions::default());
     draw(&mut screen, &["> hello", "status"]);
     assert_eq!(shown(&terminal), ["> hello", "status"]);
     screen.print(lines(&["one", "two"]));
@@ -48,7 +51,7 @@ fn the_live_area_follows_what_is_printed() {
 
 #[test]
 fn growing_and_shrinking_leave_no_ghosts() {
-    let (terminal, mut screen) = terminal(10, 4, Options::default());
+    let (terminal, mut screen) = terminal(10, 4, ScreenOptions::default());
     screen.print(lines(&["a", "b", "c"]));
     draw(&mut screen, &["1"]);
     draw(&mut screen, &["1", "2", "3", "4"]);
@@ -63,7 +66,7 @@ fn growing_and_shrinking_leave_no_ghosts() {
 
 #[test]
 fn only_what_changes_is_written_between_the_marks_of_a_frame() {
-    let (terminal, mut screen) = terminal(40, 4, Options::default());
+    let (terminal, mut screen) = terminal(40, 4, ScreenOptions::default());
     draw(&mut screen, &["a long row that stays", "count 1"]);
     terminal.borrow_mut().take_bytes();
     draw(&mut screen, &["a long row that stays", "count 2"]);
@@ -75,7 +78,7 @@ fn only_what_changes_is_written_between_the_marks_of_a_frame() {
 
 #[test]
 fn half_of_a_wide_character_never_stays() {
-    let (terminal, mut screen) = terminal(8, 2, Options::default());
+    let (terminal, mut screen) = terminal(8, 2, ScreenOptions::default());
     for row in ["日本", "a日", "日本語", "ab", "a日b", "日日日日", "a日日日", "x"] {
         draw(&mut screen, &[row]);
         assert_eq!(shown(&terminal), [row]);
@@ -84,22 +87,22 @@ fn half_of_a_wide_character_never_stays() {
 
 #[test]
 fn the_cursor_stands_where_it_is_wanted() {
-    let (terminal, mut screen) = terminal(10, 5, Options::default());
+    let (terminal, mut screen) = terminal(10, 5, ScreenOptions::default());
     screen.print(lines(&["above"]));
-    let cursor = Cursor { position: Position::new(3, 1), shape: Shape::Bar };
+    let cursor = ScreenCursor { position: Position::new(3, 1), shape: CursorShape::Bar };
     screen.draw(3, |_| Some(cursor)).unwrap();
     assert_eq!(terminal.borrow().parser.screen().cursor_position(), (2, 3));
     assert!(!terminal.borrow().parser.screen().hide_cursor());
     assert!(terminal.borrow_mut().take_bytes().contains("\x1b[6 q"));
     screen.draw(3, |_| None).unwrap();
     assert!(terminal.borrow().parser.screen().hide_cursor());
-    screen.draw(3, |_| Some(Cursor::at(Position::new(99, 99)))).unwrap();
+    screen.draw(3, |_| Some(ScreenCursor::at(Position::new(99, 99)))).unwrap();
     assert!(terminal.borrow().parser.screen().hide_cursor(), "there is no such place");
 }
 
 #[test]
 fn styles_reach_the_terminal() {
-    let (terminal, mut screen) = terminal(20, 2, Options::default());
+    let (terminal, mut screen) = terminal(20, 2, ScreenOptions::default());
     let styles = [
         Style::new().red().bold(),
         Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Indexed(9)),
@@ -120,7 +123,7 @@ fn styles_reach_the_terminal() {
 
 #[test]
 fn a_full_screen_comes_and_goes_without_a_trace() {
-    let options = Options { keys: Keys::Enhanced, ..Options::default() };
+    let options = ScreenOptions { keys: KeyboardProtocol::Enhanced, ..ScreenOptions::default() };
     let (terminal, mut screen) = terminal(10, 4, options);
     screen.enter().unwrap();
     screen.print(lines(&["a", "b"]));
@@ -142,7 +145,7 @@ fn a_full_screen_comes_and_goes_without_a_trace() {
 
 #[test]
 fn what_waits_behind_a_full_screen_is_bounded() {
-    let (terminal, mut screen) = terminal(10, 4, Options::default());
+    let (terminal, mut screen) = terminal(10, 4, ScreenOptions::default());
     draw(&mut screen, &["live"]);
     screen.open_full().unwrap();
     for _ in 0..3 {
@@ -159,14 +162,14 @@ fn what_waits_behind_a_full_screen_is_bounded() {
 #[test]
 fn everything_is_put_back_by_one_constant() {
     for is_full in [false, true] {
-        let options = Options { keys: Keys::Enhanced, ..Options::default() };
+        let options = ScreenOptions { keys: KeyboardProtocol::Enhanced, ..ScreenOptions::default() };
         let (terminal, mut screen) = terminal(10, 5, options);
         screen.enter().unwrap();
         screen.print(lines(&["a"]));
         screen
             .draw(3, |buffer| {
                 fill(buffer, &["1".to_owned(), "2".to_owned(), "3".to_owned()]);
-                Some(Cursor::at(Position::new(1, 1)))
+                Some(ScreenCursor::at(Position::new(1, 1)))
             })
             .unwrap();
         if is_full {
@@ -176,7 +179,7 @@ fn everything_is_put_back_by_one_constant() {
         let mut terminal = terminal.borrow_mut();
         // In the middle of a string, as a panic may be.
         terminal.parser.process(b"\x1b]9;half");
-        terminal.parser.process(RESTORE);
+        terminal.parser.process(RESTORE_TERMINAL);
         terminal.parser.process(b"message");
         assert_eq!(terminal.rows(), ["a", "1", "2", "message"]);
         let screen = terminal.parser.screen();
@@ -186,7 +189,7 @@ fn everything_is_put_back_by_one_constant() {
 
 #[test]
 fn nothing_from_outside_steers_the_terminal() {
-    let (terminal, mut screen) = terminal(60, 5, Options::default());
+    let (terminal, mut screen) = terminal(60, 5, ScreenOptions::default());
     let hostile = "\x1b[2J\x1b]0;title\x07\u{9b}31m\r\n\x08\u{90}q\u{9c}";
     screen.print(lines(&[hostile]));
     screen
@@ -205,7 +208,7 @@ fn nothing_from_outside_steers_the_terminal() {
 /// Some terminals keep what is erased from the corner of the window on.
 #[test]
 fn nothing_is_erased_from_the_corner_on() {
-    let (terminal, mut screen) = terminal(20, 4, Options::default());
+    let (terminal, mut screen) = terminal(20, 4, ScreenOptions::default());
     for height in [4, 1, 2, 4] {
         terminal.borrow_mut().resize(20, height);
         draw(&mut screen, &["a", "b", "c", "d"]);
@@ -222,7 +225,7 @@ fn nothing_is_erased_from_the_corner_on() {
 
 #[test]
 fn what_left_a_small_window_is_erased_when_it_comes_back() {
-    let (terminal, mut screen) = terminal(20, 6, Options::default());
+    let (terminal, mut screen) = terminal(20, 6, ScreenOptions::default());
     screen.print(lines(&["one", "two"]));
     draw(&mut screen, &["LIVE", "AREA OF FOUR", "ROWS", "> "]);
     for (width, height) in [(20, 2), (20, 6), (20, 3), (30, 6)] {
@@ -237,14 +240,14 @@ fn what_left_a_small_window_is_erased_when_it_comes_back() {
 #[test]
 fn a_window_that_was_smaller_for_a_moment_loses_no_finished_line() {
     for is_told in [false, true] {
-        let (terminal, mut screen) = terminal(10, 8, Options::default());
+        let (terminal, mut screen) = terminal(10, 8, ScreenOptions::default());
         screen.print(lines(&["one", "two", "three", "four"]));
         let live = ["A", "B", "C", "D", "E"].map(str::to_owned);
-        let draw_all = |screen: &mut Screen<Tap, _>| {
+        let draw_all = |screen: &mut TerminalScreen<Tap, _>| {
             screen
                 .draw(5, |buffer| {
                     fill(buffer, &live);
-                    Some(Cursor::at(Position::ORIGIN))
+                    Some(ScreenCursor::at(Position::ORIGIN))
                 })
                 .unwrap();
         };
@@ -263,7 +266,7 @@ fn a_window_that_was_smaller_for_a_moment_loses_no_finished_line() {
 
 #[test]
 fn the_smallest_window_works() {
-    let (terminal, mut screen) = terminal(1, 1, Options::default());
+    let (terminal, mut screen) = terminal(1, 1, ScreenOptions::default());
     screen.print(lines(&["ab", "日"]));
     draw(&mut screen, &["x", "y", "z"]);
     assert_eq!(shown(&terminal), ["a", "b", "…", "x"]);
@@ -275,9 +278,10 @@ fn the_smallest_window_works() {
 /// The window is narrower when the frame has been written, and the terminal has cut its rows.
 #[test]
 fn no_finished_line_goes_if_the_window_changes_within_a_frame() {
-    let (emulator, _) = terminal(20, 6, Options::default());
+    let (emulator, _) = terminal(20, 6, ScreenOptions::default());
     let mut sizes = [20, 8].into_iter().chain(std::iter::repeat(8)).map(|width| Size::new(width, 6));
-    let mut screen = Screen::new(Tap(emulator.clone()), move || sizes.next().unwrap(), Options::default());
+    let mut screen =
+        TerminalScreen::new(Tap(emulator.clone()), move || sizes.next().unwrap(), ScreenOptions::default());
     screen.print(lines(&["one", "two"]));
     draw(&mut screen, &["LIVE LIVE LIVE", "LIVE"]);
     draw(&mut screen, &["LIVE", "LIVE"]);
@@ -286,7 +290,7 @@ fn no_finished_line_goes_if_the_window_changes_within_a_frame() {
 
 #[test]
 fn finished_lines_may_wrap_and_live_rows_may_not() {
-    let (terminal, mut screen) = terminal(20, 6, Options::default());
+    let (terminal, mut screen) = terminal(20, 6, ScreenOptions::default());
     screen.print(lines(&["one"]));
     draw(&mut screen, &["LIVE"]);
     let bytes = terminal.borrow_mut().take_bytes();
@@ -335,8 +339,8 @@ fn of(text: &str, is_live: bool) -> String {
     text.chars().filter(|c| !c.is_whitespace() && c.is_ascii_uppercase() == is_live).collect()
 }
 
-fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
-    let options = Options { narrowing, ..Options::default() };
+fn run(steps: &[Step], narrowing: ReflowMode) -> Result<(), TestCaseError> {
+    let options = ScreenOptions { narrowing, ..ScreenOptions::default() };
     let (terminal, mut screen) = terminal(20, 6, options);
     let mut printed = String::new();
     let mut waiting = String::new();
@@ -352,7 +356,7 @@ fn run(steps: &[Step], narrowing: Narrowing) -> Result<(), TestCaseError> {
             }
             Step::Draw(lengths, cursor) => {
                 let rows: Vec<String> = lengths.iter().map(|length| text(number, *length, true)).collect();
-                let cursor = cursor.map(|(x, y)| Cursor::at(Position::new(x, y)));
+                let cursor = cursor.map(|(x, y)| ScreenCursor::at(Position::new(x, y)));
                 screen
                     .draw(rows.len() as u16, |buffer| {
                         fill(buffer, &rows);
@@ -404,18 +408,18 @@ proptest! {
 
     #[test]
     fn a_terminal_that_wraps_shows_all_once(steps in prop::collection::vec(step(60), 1..40)) {
-        run(&steps, Narrowing::Wraps)?;
+        run(&steps, ReflowMode::Wraps)?;
     }
 
     /// What a terminal cuts is gone: lines are short here.
     #[test]
     fn a_terminal_that_cuts_shows_all_once(steps in prop::collection::vec(step(3), 1..40)) {
-        run(&steps, Narrowing::Cuts)?;
+        run(&steps, ReflowMode::Cuts)?;
     }
 
     #[test]
     fn any_text_is_printed_as_it_is_wrapped(texts in prop::collection::vec("[ -~é日\t]{0,30}", 1..8), columns in 2u16..20) {
-        let (terminal, mut screen) = terminal(columns, 5, Options::default());
+        let (terminal, mut screen) = terminal(columns, 5, ScreenOptions::default());
         let lines: Vec<Line<'static>> = texts.into_iter().map(Line::from).collect();
         let rows = lines.iter().flat_map(|line| wrap(line, columns.into()));
         let mut expected: Vec<String> = rows.map(|row| row.to_string().trim_end().to_owned()).collect();

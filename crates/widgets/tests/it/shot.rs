@@ -1,12 +1,12 @@
 //! What is drawn, as text.
 
-use helve_widgets::{Colours, Ground, Theme};
+use helve_widgets::{Background, ColorDepth, Theme};
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 pub(crate) fn plain() -> Theme {
-    Theme::new(Colours::None, Ground::Dark)
+    Theme::new(ColorDepth::None, Background::Dark)
 }
 
 /// Lines without their styles, and without blanks at their ends.

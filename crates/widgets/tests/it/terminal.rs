@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
 
-use helve_widgets::{Narrowing, Options, Screen};
+use helve_widgets::{ReflowMode, ScreenOptions, TerminalScreen};
 use ratatui::layout::Size;
 use vt100::Parser;
 
@@ -15,7 +15,7 @@ pub(crate) struct Terminal {
     pub(crate) parser: Parser,
     /// Everything that was written.
     pub(crate) bytes: Vec<u8>,
-    narrowing: Narrowing,
+    narrowing: ReflowMode,
 }
 
 /// A symbol and its width.
@@ -32,8 +32,8 @@ pub(crate) type Shared = Rc<RefCell<Terminal>>;
 pub(crate) fn terminal(
     width: u16,
     height: u16,
-    options: Options,
-) -> (Shared, Screen<Tap, impl FnMut() -> Size>) {
+    options: ScreenOptions,
+) -> (Shared, TerminalScreen<Tap, impl FnMut() -> Size>) {
     let parser = Parser::new(height, width, SCROLLBACK);
     let shared = Rc::new(RefCell::new(Terminal { parser, bytes: Vec::new(), narrowing: options.narrowing }));
     let looked_at = shared.clone();
@@ -41,7 +41,7 @@ pub(crate) fn terminal(
         let (rows, columns) = looked_at.borrow().parser.screen().size();
         Size::new(columns, rows)
     };
-    (shared.clone(), Screen::new(Tap(shared), size, options))
+    (shared.clone(), TerminalScreen::new(Tap(shared), size, options))
 }
 
 pub(crate) struct Tap(pub(crate) Shared);
@@ -85,8 +85,8 @@ impl Terminal {
         let screen_rows = self.parser.screen().size().0;
         let cursor_row = rows.len() - usize::from(screen_rows) + usize::from(cursor_row);
         let (rows, cursor) = match self.narrowing {
-            Narrowing::Wraps => wrapped(&rows, (cursor_row, cursor_column.into()), width.into()),
-            Narrowing::Cuts => (cut(rows, width.into()), (cursor_row, cursor_column.into())),
+            ReflowMode::Wraps => wrapped(&rows, (cursor_row, cursor_column.into()), width.into()),
+            ReflowMode::Cuts => (cut(rows, width.into()), (cursor_row, cursor_column.into())),
         };
         self.parser = Parser::new(height, width, SCROLLBACK);
         // Rows below the cursor are given up before those above it.

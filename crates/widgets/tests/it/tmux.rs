@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use helve_widgets::{Cursor, Options, Screen, put};
+use helve_widgets::{ScreenCursor, ScreenOptions, TerminalScreen, put_line};
 use ratatui::layout::{Position, Size};
 use ratatui::text::Line;
 use tempfile::TempDir;
@@ -68,9 +68,9 @@ impl Tmux {
         panic!("{what} never became {wanted}");
     }
 
-    fn screen(&self) -> Screen<File, impl FnMut() -> Size + use<>> {
+    fn screen(&self) -> TerminalScreen<File, impl FnMut() -> Size + use<>> {
         let size = self.size.clone();
-        Screen::new(self.pipe.try_clone().unwrap(), move || size.get(), Options::default())
+        TerminalScreen::new(self.pipe.try_clone().unwrap(), move || size.get(), ScreenOptions::default())
     }
 
     /// Waits until all that was written is shown.
@@ -105,13 +105,13 @@ impl Drop for Tmux {
 const LIVE: [&str; 5] =
     ["THINKING", "────────────────────────────────────────", "> WHAT SHALL WE DO", "", "STATUS OF ALL"];
 
-fn draw<W: io::Write, S: FnMut() -> Size>(screen: &mut Screen<W, S>, rows: &[&str]) {
+fn draw<W: io::Write, S: FnMut() -> Size>(screen: &mut TerminalScreen<W, S>, rows: &[&str]) {
     screen
         .draw(rows.len() as u16, |buffer| {
             for (y, row) in (0..buffer.area.height).zip(rows) {
-                put(buffer, Position::new(0, y), buffer.area.width, &Line::from(*row));
+                put_line(buffer, Position::new(0, y), buffer.area.width, &Line::from(*row));
             }
-            Some(Cursor::at(Position::new(18, 2)))
+            Some(ScreenCursor::at(Position::new(18, 2)))
         })
         .unwrap();
 }

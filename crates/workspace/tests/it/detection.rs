@@ -3,8 +3,8 @@
 use std::fs::{self, File, FileTimes};
 use std::time::Duration;
 
-use helve_protocol::Change;
-use helve_workspace::Limits;
+use helve_protocol::FileChangeKind;
+use helve_workspace::WorkspaceLimits;
 
 use crate::support::{Place, Time, init, lost, short};
 
@@ -188,7 +188,7 @@ fn git_folders_are_not_part_of_the_workspace_and_hidden_files_are() {
 
 #[test]
 fn what_is_unchanged_is_kept_once() {
-    let mut place = Place::new(Time::Late, Limits::default(), |_| {});
+    let mut place = Place::new(Time::Late, WorkspaceLimits::default(), |_| {});
     for number in 0..50 {
         place.write(&format!("file{number}"), number.to_string());
     }
@@ -210,14 +210,14 @@ fn nothing_is_lost_when_the_blobs_are_full_for_a_while() {
     place.blobs.set_full(false);
     let outside = place.outside();
     assert_eq!(outside.changes.len(), 1);
-    assert_eq!(outside.changes[0].effect.to_file_change().change, Change::Modified);
+    assert_eq!(outside.changes[0].effect.to_file_change().change, FileChangeKind::Modified);
     let effects = place.during(|place| place.write("file", "3"));
     assert_eq!(place.content(effects.changes[0].before).unwrap(), b"2");
 }
 
 #[test]
 fn a_tool_that_says_what_it_writes_needs_no_walk() {
-    let mut place = Place::new(Time::Real, Limits::default(), init);
+    let mut place = Place::new(Time::Real, WorkspaceLimits::default(), init);
     place.write("file", "1\n");
     place.write(".gitignore", ".env\n");
     place.write(".env", "1");

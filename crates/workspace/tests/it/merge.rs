@@ -2,20 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use helve_workspace::{Merged, merge};
+use helve_workspace::{MergeOutcome, merge};
 use proptest::prelude::*;
 
 fn clean(seen: &str, wanted: &str, there: &str) -> String {
     match merge(seen, wanted, there) {
-        Merged::Clean { text, .. } => text,
-        Merged::Conflict(conflicts) => panic!("{conflicts:?}"),
+        MergeOutcome::Clean { text, .. } => text,
+        MergeOutcome::Conflict(conflicts) => panic!("{conflicts:?}"),
     }
 }
 
 #[test]
 fn both_sides_are_in_the_text_and_the_users_hunks_are_told() {
     let seen = "a\nb\nc\nd\ne\n";
-    let Merged::Clean { text, by_user } = merge(seen, "new\na\nb\nC\nd\ne\n", "a\nb\nc\nd\nE\nf\n") else {
+    let MergeOutcome::Clean { text, by_user } = merge(seen, "new\na\nb\nC\nd\ne\n", "a\nb\nc\nd\nE\nf\n")
+    else {
         panic!("no conflict was expected")
     };
     assert_eq!(text, "new\na\nb\nC\nd\nE\nf\n");
@@ -26,7 +27,7 @@ fn both_sides_are_in_the_text_and_the_users_hunks_are_told() {
 
 #[test]
 fn a_conflict_shows_all_three_sides_with_their_lines() {
-    let Merged::Conflict(conflicts) = merge("a\nb\nc\nd\n", "0\na\nB\nc\nd\n", "a\nb!\nc\nd\n") else {
+    let MergeOutcome::Conflict(conflicts) = merge("a\nb\nc\nd\n", "0\na\nB\nc\nd\n", "a\nb!\nc\nd\n") else {
         panic!("a conflict was expected")
     };
     let [conflict] = conflicts.as_slice() else { panic!("one conflict was expected, not {conflicts:?}") };
@@ -37,8 +38,8 @@ fn a_conflict_shows_all_three_sides_with_their_lines() {
 
 #[test]
 fn a_line_that_the_agent_removes_and_the_user_changes_is_a_conflict() {
-    assert!(matches!(merge("a\nb\nc\n", "a\nc\n", "a\nB\nc\n"), Merged::Conflict(_)));
-    assert!(matches!(merge("a\nb\nc\n", "", "a\nb\nc\nd\n"), Merged::Conflict(_)));
+    assert!(matches!(merge("a\nb\nc\n", "a\nc\n", "a\nB\nc\n"), MergeOutcome::Conflict(_)));
+    assert!(matches!(merge("a\nb\nc\n", "", "a\nb\nc\nd\n"), MergeOutcome::Conflict(_)));
 }
 
 #[test]
@@ -99,7 +100,7 @@ proptest! {
         let [seen, wanted, there] = sides.each_ref().map(|side| text(side, endings, ends));
         let [seen_set, wanted_set, there_set] = sides.each_ref().map(|side| side.iter().map(String::as_str).collect::<BTreeSet<_>>());
         match merge(&seen, &wanted, &there) {
-            Merged::Clean { text, by_user } => {
+            MergeOutcome::Clean { text, by_user } => {
                 let merged: Vec<&str> = text.lines().collect();
                 let kept = seen_set.iter().filter(|line| wanted_set.contains(*line) && there_set.contains(*line));
                 let added = wanted_set.union(&there_set).filter(|line| !seen_set.contains(*line));
@@ -117,7 +118,7 @@ proptest! {
                     prop_assert_eq!(&merged[at..at + hunk.after.lines.len()], &hunk.after.lines);
                 }
             }
-            Merged::Conflict(conflicts) => {
+            MergeOutcome::Conflict(conflicts) => {
                 // A conflict is never invented: both sides changed each of its places, and not in the same way.
                 prop_assert!(!conflicts.is_empty());
                 for conflict in conflicts {

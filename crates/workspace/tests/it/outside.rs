@@ -1,10 +1,10 @@
 //! What others changed is told once, within bounds.
 
-use helve_workspace::NoDiff;
+use helve_workspace::NoDiffReason;
 
 use crate::support::{Place, short};
 
-fn told(place: &mut Place) -> Vec<(String, Result<(), NoDiff>)> {
+fn told(place: &mut Place) -> Vec<(String, Result<(), NoDiffReason>)> {
     let outside = place.outside();
     let told = outside.changes.into_iter().map(|change| (change.effect.path, change.diff.map(|_| ())));
     told.collect()
@@ -57,7 +57,7 @@ fn before_anything_is_kept_git_still_knows_what_was_there() {
     place.write("tracked", "2\n");
     place.write("untracked", "22\n");
     place.write("new", "1\n");
-    let expected = [("new", Ok(())), ("tracked", Ok(())), ("untracked", Err(NoDiff::Unknown))];
+    let expected = [("new", Ok(())), ("tracked", Ok(())), ("untracked", Err(NoDiffReason::Unknown))];
     let expected: Vec<_> = expected.into_iter().map(|(path, diff)| (path.to_owned(), diff)).collect();
     assert_eq!(told(&mut place), expected);
 }
@@ -76,9 +76,9 @@ fn diffs_are_bounded_and_generated_files_have_none() {
     place.write("x3", line.repeat(3_000));
     let outside = place.outside();
     let diffs: Vec<_> = outside.changes.iter().map(|change| change.diff.as_ref().err().copied()).collect();
-    let generated = Some(NoDiff::Generated);
-    assert_eq!(diffs[..4], [generated, generated, Some(NoDiff::Binary), generated]);
-    assert_eq!((diffs[4], diffs[6]), (None, Some(NoDiff::NoRoom)));
+    let generated = Some(NoDiffReason::Generated);
+    assert_eq!(diffs[..4], [generated, generated, Some(NoDiffReason::Binary), generated]);
+    assert_eq!((diffs[4], diffs[6]), (None, Some(NoDiffReason::NoRoom)));
     let text = outside.to_string();
     assert!(text.len() < 102 * 1024, "{}", text.len());
     assert!(text.contains("Cargo.lock was created (generated)"), "{text}");
@@ -105,7 +105,7 @@ fn of_what_may_hold_secrets_only_the_name_is_told() {
     place.write(".env", "KEY=new\n");
     place.write("plain", "2\n");
     place.workspace.refresh().unwrap();
-    let told = place.workspace.outside_to_tell(&|path| path.ends_with(".env")).to_string();
+    let told = place.workspace.take_outside_report(&|path| path.ends_with(".env")).to_string();
     assert!(told.contains(".env was changed (it may hold secrets)") && told.contains("+2"), "{told}");
     assert!(!told.contains("KEY"), "{told}");
 }
@@ -120,7 +120,7 @@ fn of_very_many_changes_all_are_counted_and_written_down() {
     }
     let outside = place.outside();
     assert_eq!(outside.changes.len() + outside.left_out, MANY);
-    assert_eq!(place.workspace.outside_to_write_down().len(), MANY);
+    assert_eq!(place.workspace.take_outside_effects().len(), MANY);
 }
 
 /// The disk of the blobs is full when it is to be told what git had.

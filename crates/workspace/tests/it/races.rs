@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use helve_protocol::Blobs;
-use helve_workspace::{FileMode, Guard, Image};
+use helve_protocol::BlobStore;
+use helve_workspace::{FileMode, PathSnapshot, RestoreGuard};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::support::Place;
@@ -68,11 +68,11 @@ fn looking_is_not_led_astray() {
 fn restoring_is_not_led_astray() {
     let (place, _) = swapped(|place, rounds| {
         let content = place.blobs.put(b"restored").unwrap();
-        let image = Image { mode: FileMode::from_bits(0o100_644), content: Some(content) };
+        let image = PathSnapshot { mode: FileMode::from_bits(0o100_644), content: Some(content) };
         let mut done = 0;
         for round in 0..rounds {
             let wanted = if round % 3 == 0 { None } else { Some(image) };
-            done += usize::from(place.workspace.restore("a/d/f", wanted, Guard::Always).is_ok());
+            done += usize::from(place.workspace.restore("a/d/f", wanted, RestoreGuard::Always).is_ok());
         }
         assert!(done > 0, "nothing was restored at all");
     });

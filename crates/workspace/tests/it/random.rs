@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
 use std::time::Duration;
 
-use helve_workspace::{Effects, Guard, Limits, WorkspaceError};
+use helve_workspace::{RestoreGuard, WorkspaceEffects, WorkspaceError, WorkspaceLimits};
 use proptest::prelude::*;
 
 use crate::support::{Place, Time, Tree, git, init, settle_index};
@@ -193,7 +193,7 @@ fn expected(
     changes
 }
 
-fn changed(effects: &Effects) -> Vec<String> {
+fn changed(effects: &WorkspaceEffects) -> Vec<String> {
     effects.changes.iter().map(|effect| effect.path.clone()).collect()
 }
 
@@ -211,7 +211,7 @@ fn check(
     time: Time,
     witness: Witness,
 ) -> Result<(), TestCaseError> {
-    let mut place = Place::new(time, Limits::default(), |root| {
+    let mut place = Place::new(time, WorkspaceLimits::default(), |root| {
         if has_git {
             init(root);
         }
@@ -272,7 +272,7 @@ fn check(
         prop_assert!(has_any, "{path} was in sight and is lost: {effects:?}");
     }
     for effect in &effects.changes {
-        let side = |image: Option<helve_workspace::Image>| {
+        let side = |image: Option<helve_workspace::PathSnapshot>| {
             image.map(|image| (image.mode.bits(), place.content(Some(image)).unwrap()))
         };
         prop_assert_eq!(side(effect.before), old.get(&effect.path).cloned(), "before of {}", effect.path);
@@ -288,7 +288,7 @@ fn check(
     if effects.changes.iter().any(|effect| effect.before.is_some() && is_blocked(&effect.path)) {
         let wanted: Vec<_> =
             effects.changes.iter().map(|effect| (effect.path.clone(), effect.before)).collect();
-        let refused = place.workspace.restore_all(&wanted, Guard::IfAsSeen);
+        let refused = place.workspace.restore_all(&wanted, RestoreGuard::IfUnchanged);
         prop_assert!(matches!(refused, Err(WorkspaceError::InTheWay(_))), "{:?}", refused);
         prop_assert_eq!(place.tree(), new);
         return Ok(());

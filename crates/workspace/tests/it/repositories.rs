@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use helve_workspace::Limits;
+use helve_workspace::WorkspaceLimits;
 
 use crate::support::{Place, Time, git, init, lost, open, settle_index, short, try_git};
 
 /// A repository whose files git is sure of.
 fn committed(files: &[(&str, &str)]) -> Place {
-    let place = Place::new(Time::Late, Limits::default(), init);
+    let place = Place::new(Time::Late, WorkspaceLimits::default(), init);
     files.iter().for_each(|(path, content)| place.write(path, content));
     place.commit_all();
     place
@@ -85,7 +85,7 @@ fn nothing_of_ours_stays_in_the_repository() {
     let root = place.root();
     assert!(git(&root, &["for-each-ref"]).contains("refs/worktree/helve"));
     assert_eq!(git(&root, &["status", "--porcelain"]), " M file\n");
-    let other = open(&root, Time::Late, Limits::default(), &place.blobs);
+    let other = open(&root, Time::Late, WorkspaceLimits::default(), &place.blobs);
     drop(std::mem::replace(&mut place.workspace, other));
     assert!(!git(&root, &["for-each-ref"]).contains("helve"));
     assert!(!root.join(".git/helve-index").exists());
@@ -270,7 +270,7 @@ fn a_linked_worktree_and_a_folder_within_a_repository_use_gits_objects() {
     for folder in [linked.as_path(), &place.path("sub")] {
         let is_top = folder == linked;
         let prefix = if is_top { "sub/" } else { "" };
-        let mut workspace = open(folder, Time::Late, Limits::default(), &place.blobs);
+        let mut workspace = open(folder, Time::Late, WorkspaceLimits::default(), &place.blobs);
         let puts = place.blobs.puts();
         let watch = workspace.begin().unwrap();
         assert_eq!(place.blobs.puts(), puts, "{}", folder.display());
@@ -287,8 +287,8 @@ fn a_linked_worktree_and_a_folder_within_a_repository_use_gits_objects() {
 #[test]
 fn without_git_a_repository_is_kept_by_content() {
     let place = committed(&[("file", "1")]);
-    let root = helve_workspace::Root::named(&place.root()).unwrap();
-    let mut workspace = helve_workspace::Workspace::new(helve_workspace::Setup {
+    let root = helve_workspace::WorkspaceRoot::named(&place.root()).unwrap();
+    let mut workspace = helve_workspace::Workspace::new(helve_workspace::WorkspaceSetup {
         root,
         blobs: place.blobs.clone(),
         clock: std::sync::Arc::new(Time::Late),
@@ -297,7 +297,7 @@ fn without_git_a_repository_is_kept_by_content() {
             leading: Vec::new(),
             environment: Vec::new(),
         }),
-        limits: Limits::default(),
+        limits: WorkspaceLimits::default(),
         notes: None,
     });
     let watch = workspace.begin().unwrap();
@@ -338,7 +338,7 @@ fn every_kind_of_index_is_read_or_left_alone() {
         (&["init", "-q"], &["update-index", "--split-index"], false),
     ];
     for (init, then, is_read) in kinds {
-        let mut place = Place::new(Time::Late, Limits::default(), |root| drop(git(root, init)));
+        let mut place = Place::new(Time::Late, WorkspaceLimits::default(), |root| drop(git(root, init)));
         for path in ["a", "deep/er/file", "deep/er/files", "deep/other", "z"] {
             place.write(path, path);
         }
@@ -416,7 +416,7 @@ fn two_workspaces_of_one_repository_hold_for_themselves() {
     place.write("work", "staged and nowhere else");
     place.git(&["add", "work"]);
     settle_index(&place.root());
-    let mut other = open(&place.root(), Time::Late, Limits::default(), &place.blobs);
+    let mut other = open(&place.root(), Time::Late, WorkspaceLimits::default(), &place.blobs);
     let watch = other.begin().unwrap();
     place.during(|_| {});
     let _ = other.end(watch).unwrap();
@@ -471,8 +471,8 @@ fn who_does_not_answer_is_not_asked_again() {
     let place = committed(&[("file", "1")]);
     let asked = place.root().with_file_name("asked");
     let script = format!("echo >> '{}'; exec sleep 60", asked.display());
-    let mut workspace = helve_workspace::Workspace::new(helve_workspace::Setup {
-        root: helve_workspace::Root::named(&place.root()).unwrap(),
+    let mut workspace = helve_workspace::Workspace::new(helve_workspace::WorkspaceSetup {
+        root: helve_workspace::WorkspaceRoot::named(&place.root()).unwrap(),
         blobs: place.blobs.clone(),
         clock: std::sync::Arc::new(Time::Late),
         git: Some(helve_workspace::GitProgram {
@@ -480,7 +480,7 @@ fn who_does_not_answer_is_not_asked_again() {
             leading: vec!["-c".into(), script.into()],
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         }),
-        limits: Limits::default(),
+        limits: WorkspaceLimits::default(),
         notes: None,
     });
     for content in ["22", "333", "4444"] {

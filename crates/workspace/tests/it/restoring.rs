@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use helve_workspace::{FileMode, Guard, Image, WorkspaceError};
+use helve_workspace::{FileMode, PathSnapshot, RestoreGuard, WorkspaceError};
 
 use crate::support::{Place, short};
 
@@ -47,7 +47,8 @@ fn restoring_can_be_taken_back_as_well() {
     let mut place = Place::plain();
     place.write("file", "1");
     let effects = place.during(|place| place.write("file", "2"));
-    let undone = place.workspace.restore("file", effects.changes[0].before, Guard::IfAsSeen).unwrap();
+    let undone =
+        place.workspace.restore("file", effects.changes[0].before, RestoreGuard::IfUnchanged).unwrap();
     assert_eq!(short(&undone), ["~file"]);
     assert_eq!(place.tree()["file"].1, b"1");
     place.undo(&undone);
@@ -67,14 +68,14 @@ fn what_somebody_changed_is_not_overwritten_unless_told() {
     place.write("gone", "theirs");
     let [file, gone] = &effects.changes[..] else { panic!("{effects:?}") };
     for effect in [file, gone] {
-        let refused = place.workspace.restore(&effect.path, effect.before, Guard::IfAsSeen);
+        let refused = place.workspace.restore(&effect.path, effect.before, RestoreGuard::IfUnchanged);
         assert!(matches!(refused, Err(WorkspaceError::Changed(path)) if path == effect.path));
     }
     let wanted: Vec<_> = effects.changes.iter().map(|effect| (effect.path.clone(), effect.before)).collect();
-    assert!(place.workspace.restore_all(&wanted, Guard::IfAsSeen).is_err());
+    assert!(place.workspace.restore_all(&wanted, RestoreGuard::IfUnchanged).is_err());
     assert_eq!(place.tree()["file"].1, b"3");
 
-    let forced = place.workspace.restore("file", file.before, Guard::Always).unwrap();
+    let forced = place.workspace.restore("file", file.before, RestoreGuard::Always).unwrap();
     assert_eq!(place.tree()["file"].1, b"1");
     assert_eq!(place.content(forced.changes[0].before).unwrap(), b"3", "what was there is kept");
 }
@@ -90,7 +91,7 @@ fn a_check_that_fails_touches_nothing() {
     });
     place.write("b", "3");
     let wanted: Vec<_> = effects.changes.iter().map(|effect| (effect.path.clone(), effect.before)).collect();
-    assert!(place.workspace.restore_all(&wanted, Guard::IfAsSeen).is_err());
+    assert!(place.workspace.restore_all(&wanted, RestoreGuard::IfUnchanged).is_err());
     assert_eq!(place.tree()["a"].1, b"2");
 }
 
@@ -121,7 +122,7 @@ fn a_link_on_the_way_is_never_followed() {
     fs::rename(place.path("folder"), place.path("moved")).unwrap();
     place.link("folder", "elsewhere");
     let effect = &effects.changes[0];
-    for guard in [Guard::IfAsSeen, Guard::Always] {
+    for guard in [RestoreGuard::IfUnchanged, RestoreGuard::Always] {
         assert!(place.workspace.restore("folder/file", effect.before, guard).is_err());
         let _ = place.workspace.restore("folder/file", None, guard);
     }
@@ -134,21 +135,24 @@ fn a_folder_with_files_is_not_removed_to_make_way() {
     place.write("file", "1");
     let effects = place.during(|place| place.remove("file"));
     place.write("file/theirs", "1");
-    let refused = place.workspace.restore("file", effects.changes[0].before, Guard::Always);
+    let refused = place.workspace.restore("file", effects.changes[0].before, RestoreGuard::Always);
     assert!(matches!(refused, Err(WorkspaceError::InTheWay(_))));
     place.remove("file/theirs");
     fs::create_dir(place.path("file/empty")).unwrap();
-    place.workspace.restore("file", effects.changes[0].before, Guard::Always).unwrap();
+    place.workspace.restore("file", effects.changes[0].before, RestoreGuard::Always).unwrap();
     assert_eq!(place.tree()["file"].1, b"1");
 }
 
 #[test]
 fn what_was_not_kept_and_what_is_no_path_is_refused() {
     let mut place = Place::plain();
-    let image = Image { mode: FileMode::from_bits(0o100_644), content: None };
-    let refused = place.workspace.restore("file", Some(image), Guard::Always);
+    let image = PathSnapshot { mode: FileMode::from_bits(0o100_644), content: None };
+    let refused = place.workspace.restore("file", Some(image), RestoreGuard::Always);
     assert!(matches!(refused, Err(WorkspaceError::NotKept(_))));
-    assert!(matches!(place.workspace.restore("../x", None, Guard::Always), Err(WorkspaceError::BadPath(_))));
+    assert!(matches!(
+        place.workspace.restore("../x", None, RestoreGuard::Always),
+        Err(WorkspaceError::BadPath(_))
+    ));
     assert!(place.tree().is_empty());
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use helve_workspace::{GitStatus, Root, StatusQuestion};
+use helve_workspace::{GitStatus, GitStatusRequest, WorkspaceRoot};
 
 use crate::support::{git, git_program, init, settle_index, try_git};
 
@@ -58,8 +58,8 @@ impl Repository {
 }
 
 fn status_of(folder: &Path) -> Option<GitStatus> {
-    let root = Root::named(folder).unwrap();
-    StatusQuestion { root: &root, git: Some(git_program()), user_ignores: None, max_files: 10_000 }.answer()
+    let root = WorkspaceRoot::named(folder).unwrap();
+    GitStatusRequest { root: &root, git: Some(git_program()), user_ignores: None, max_files: 10_000 }.answer()
 }
 
 fn named(branch: &str, is_dirty: bool) -> Option<GitStatus> {
@@ -178,9 +178,9 @@ fn what_the_user_ignores_everywhere_is_no_change() {
     repository.write(".idea/workspace", "1");
     let list = repository.folder.path().join("ignores");
     fs::write(&list, ".idea\n").unwrap();
-    let root = Root::named(&repository.top()).unwrap();
+    let root = WorkspaceRoot::named(&repository.top()).unwrap();
     let question =
-        StatusQuestion { root: &root, git: Some(git_program()), user_ignores: Some(&list), max_files: 100 };
+        GitStatusRequest { root: &root, git: Some(git_program()), user_ignores: Some(&list), max_files: 100 };
     assert_eq!(question.answer(), named("main", false));
 }
 

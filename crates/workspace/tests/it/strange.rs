@@ -6,14 +6,18 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 
 use helve_testkit::skip;
-use helve_workspace::{Limits, WorkspaceError};
+use helve_workspace::{WorkspaceError, WorkspaceLimits};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Uid;
 
 use crate::support::{Place, Time, lost, short};
 
 fn limited(max_file_bytes: u64, max_kept_bytes: u64) -> Place {
-    Place::new(Time::Real, Limits { max_file_bytes, max_kept_bytes, ..Limits::default() }, |_| {})
+    Place::new(
+        Time::Real,
+        WorkspaceLimits { max_file_bytes, max_kept_bytes, ..WorkspaceLimits::default() },
+        |_| {},
+    )
 }
 
 #[test]
@@ -44,7 +48,10 @@ fn pipes_and_sockets_are_seen_and_never_opened() {
     });
     assert_eq!(short(&effects), ["+.gitignore", "~file", "+new", "-pipe"]);
     assert_eq!(lost(&effects), ["pipe: it is neither a file nor a link"]);
-    place.workspace.restore("file", effects.changes[1].before, helve_workspace::Guard::IfAsSeen).unwrap();
+    place
+        .workspace
+        .restore("file", effects.changes[1].before, helve_workspace::RestoreGuard::IfUnchanged)
+        .unwrap();
     assert_eq!(fs::read(place.path("file")).unwrap(), b"1");
 }
 
@@ -90,7 +97,7 @@ fn what_is_above_the_limits_is_known_as_such() {
 
 #[test]
 fn too_many_files_are_an_error_that_says_what_to_do() {
-    let limits = Limits { max_files: 10, ..Limits::default() };
+    let limits = WorkspaceLimits { max_files: 10, ..WorkspaceLimits::default() };
     let mut place = Place::new(Time::Real, limits, |_| {});
     (0..11).for_each(|number| place.write(&format!("d{number}/f"), "1"));
     let error = place.workspace.begin().unwrap_err();
@@ -183,7 +190,7 @@ fn names_that_are_not_unicode_are_told_apart() {
 /// What is too large to be read is judged by the time that nobody can put back.
 #[test]
 fn a_large_file_with_its_old_time_is_told_all_the_same() {
-    let limits = Limits { max_file_bytes: 10, ..Limits::default() };
+    let limits = WorkspaceLimits { max_file_bytes: 10, ..WorkspaceLimits::default() };
     let mut place = Place::new(Time::Late, limits, |root| fs::write(root.join(".ignore"), "*.o\n").unwrap());
     place.write("large", "x".repeat(20));
     place.write("ignored.o", "x".repeat(20));

@@ -8,8 +8,11 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use helve_protocol::{BlobError, BlobId, Blobs, Change, Clock, Timestamp};
-use helve_workspace::{Effects, GitProgram, Image, Limits, Outside, Root, Setup, Workspace};
+use helve_protocol::{BlobError, BlobId, BlobStore, Clock, FileChangeKind, Timestamp};
+use helve_workspace::{
+    GitProgram, OutsideReport, PathSnapshot, Workspace, WorkspaceEffects, WorkspaceLimits, WorkspaceRoot,
+    WorkspaceSetup,
+};
 
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBlobs {
@@ -28,7 +31,7 @@ impl MemoryBlobs {
     }
 }
 
-impl Blobs for MemoryBlobs {
+impl BlobStore for MemoryBlobs {
     fn put(&self, content: &[u8]) -> Result<BlobId, BlobError> {
         if *self.is_full.lock().unwrap() {
             return Err(BlobError("no space left".into()));
@@ -74,20 +77,20 @@ pub(crate) struct Place {
 
 impl Place {
     /// What others changed since this was last asked.
-    pub(crate) fn outside(&mut self) -> Outside {
+    pub(crate) fn outside(&mut self) -> OutsideReport {
         self.workspace.refresh().unwrap();
-        self.workspace.outside_to_tell(&|_| false)
+        self.workspace.take_outside_report(&|_| false)
     }
 
     pub(crate) fn plain() -> Place {
-        Place::new(Time::Real, Limits::default(), |_| {})
+        Place::new(Time::Real, WorkspaceLimits::default(), |_| {})
     }
 
     pub(crate) fn repository() -> Place {
-        Place::new(Time::Real, Limits::default(), init)
+        Place::new(Time::Real, WorkspaceLimits::default(), init)
     }
 
-    pub(crate) fn new(time: Time, limits: Limits, prepare: impl FnOnce(&Path)) -> Place {
+    pub(crate) fn new(time: Time, limits: WorkspaceLimits, prepare: impl FnOnce(&Path)) -> Place {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("work")).unwrap();
         prepare(&base.path().join("work"));
@@ -134,12 +137,12 @@ impl Place {
 
     /// The program ends suddenly, and another one goes on.
     pub(crate) fn crash(&mut self, time: Time) {
-        let next = open(&self.root(), time, Limits::default(), &self.blobs);
+        let next = open(&self.root(), time, WorkspaceLimits::default(), &self.blobs);
         std::mem::forget(std::mem::replace(&mut self.workspace, next));
     }
 
     /// What a change of the files does.
-    pub(crate) fn during(&mut self, change: impl FnOnce(&Place)) -> Effects {
+    pub(crate) fn during(&mut self, change: impl FnOnce(&Place)) -> WorkspaceEffects {
         let watch = self.workspace.begin().unwrap();
         change(self);
         self.workspace.end(watch).unwrap()
@@ -149,21 +152,26 @@ impl Place {
         tree(&self.root())
     }
 
-    pub(crate) fn content(&self, image: Option<Image>) -> Option<Vec<u8>> {
+    pub(crate) fn content(&self, image: Option<PathSnapshot>) -> Option<Vec<u8>> {
         image.and_then(|image| image.content).map(|id| self.blobs.get(id).unwrap())
     }
 
     /// Puts back all that was changed.
-    pub(crate) fn undo(&mut self, effects: &Effects) {
+    pub(crate) fn undo(&mut self, effects: &WorkspaceEffects) {
         let wanted: Vec<_> =
             effects.changes.iter().map(|effect| (effect.path.clone(), effect.before)).collect();
-        self.workspace.restore_all(&wanted, helve_workspace::Guard::IfAsSeen).unwrap();
+        self.workspace.restore_all(&wanted, helve_workspace::RestoreGuard::IfUnchanged).unwrap();
     }
 }
 
-pub(crate) fn open(folder: &Path, time: Time, limits: Limits, blobs: &Arc<MemoryBlobs>) -> Workspace {
-    Workspace::new(Setup {
-        root: Root::named(folder).unwrap(),
+pub(crate) fn open(
+    folder: &Path,
+    time: Time,
+    limits: WorkspaceLimits,
+    blobs: &Arc<MemoryBlobs>,
+) -> Workspace {
+    Workspace::new(WorkspaceSetup {
+        root: WorkspaceRoot::named(folder).unwrap(),
         blobs: Arc::<MemoryBlobs>::clone(blobs),
         clock: Arc::new(time),
         git: Some(git_program()),
@@ -243,16 +251,16 @@ fn collect(root: &Path, folder: &str, tree: &mut Tree) {
 }
 
 /// The changes in short: `+` created, `~` changed, `-` deleted.
-pub(crate) fn short(effects: &Effects) -> Vec<String> {
-    let sign = |change: &Change| match change {
-        Change::Added => '+',
-        Change::Modified => '~',
-        Change::Deleted => '-',
-        Change::Moved { .. } => '>',
+pub(crate) fn short(effects: &WorkspaceEffects) -> Vec<String> {
+    let sign = |change: &FileChangeKind| match change {
+        FileChangeKind::Added => '+',
+        FileChangeKind::Modified => '~',
+        FileChangeKind::Deleted => '-',
+        FileChangeKind::Moved { .. } => '>',
     };
     effects.file_changes().iter().map(|change| format!("{}{}", sign(&change.change), change.path)).collect()
 }
 
-pub(crate) fn lost(effects: &Effects) -> Vec<String> {
+pub(crate) fn lost(effects: &WorkspaceEffects) -> Vec<String> {
     effects.not_recoverable.iter().map(|lost| format!("{}: {}", lost.path, lost.why)).collect()
 }

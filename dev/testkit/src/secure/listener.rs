@@ -10,21 +10,21 @@ use tokio::runtime;
 use tokio_util::sync::CancellationToken;
 
 /// No test needs more.
-const MAX_CONNECTIONS: usize = 64;
+const MAX_LISTENER_CONNECTIONS: usize = 64;
 
 /// Serves connections until it is dropped. Then all of them are closed.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct TestListener {
     pub(super) address: SocketAddr,
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Listener {
+impl TestListener {
     /// Serves each connection with what `serve` makes of it and its number.
     pub(super) fn start<Work>(
         serve: impl Fn(usize, TcpStream) -> Work + Send + 'static,
-    ) -> io::Result<Listener>
+    ) -> io::Result<TestListener>
     where
         Work: Future<Output = ()> + Send + 'static,
     {
@@ -40,7 +40,7 @@ impl Listener {
                 tokio::select! { () = stopped => {}, () = accept(listener, serve) => {} }
             });
         });
-        Ok(Listener { address, stop, thread: Some(thread) })
+        Ok(TestListener { address, stop, thread: Some(thread) })
     }
 }
 
@@ -49,7 +49,7 @@ where
     Work: Future<Output = ()> + Send + 'static,
 {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    for number in 0..MAX_CONNECTIONS {
+    for number in 0..MAX_LISTENER_CONNECTIONS {
         let Ok((stream, _)) = listener.accept().await else { break };
         tokio::spawn(serve(number, stream));
     }
@@ -58,7 +58,7 @@ where
     pending::<()>().await;
 }
 
-impl Drop for Listener {
+impl Drop for TestListener {
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(thread) = self.thread.take() {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_when_it_is_dropped() {
-        let listener = Listener::start(|_, stream| async move {
+        let listener = TestListener::start(|_, stream| async move {
             pending::<()>().await;
             drop(stream);
         })

@@ -25,8 +25,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use helve_models::Wire;
-use helve_models::script::{Asked, Failure, Frame, Player, Script, failure, frames};
+use helve_models::WireProtocol;
+use helve_models::script::{
+    FailureResponse, ModelScript, ScriptFrame, ScriptPlayer, ScriptRequest, failure_response, response_frames,
+};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Frame as Piece, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
@@ -38,18 +40,18 @@ use rustls::ServerConfig;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use certificate::Identity;
-use listener::Listener;
-pub use proxy::Proxy;
+use certificate::ServerIdentity;
+use listener::TestListener;
+pub use proxy::TestProxy;
 
 /// Who the server says it is. Nobody has to know where `models.test` is: a proxy does.
-const HOSTS: [&str; 4] = ["localhost", "127.0.0.1", "0.0.0.0", "models.test"];
-const MAX_BODY: usize = 64 << 20;
-const MAX_REQUESTS: usize = 10_000;
+const CERTIFICATE_HOSTS: [&str; 4] = ["localhost", "127.0.0.1", "0.0.0.0", "models.test"];
+const MAX_SECURE_BODY_BYTES: usize = 64 << 20;
+const MAX_SECURE_REQUESTS: usize = 10_000;
 
 /// What is spoken inside of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub enum HttpProtocol {
     Http1,
     Http2,
 }
@@ -57,7 +59,7 @@ pub enum Protocol {
 /// A request as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecureRequest {
-    pub protocol: Protocol,
+    pub protocol: HttpProtocol,
     pub path: String,
     /// The number of its connection: requests with the same one shared it.
     pub connection: usize,
@@ -66,20 +68,20 @@ pub struct SecureRequest {
 /// Answers on the chat wire until it is dropped. The waits of a script are left out.
 #[derive(Debug)]
 pub struct SecureServer {
-    listener: Listener,
+    listener: TestListener,
     authority: String,
-    shared: Arc<Shared>,
+    shared: Arc<SecureServerShared>,
 }
 
 impl SecureServer {
     /// Starts a server that offers these protocols, or leaves the client to guess if there are none.
-    pub fn play(script: Script, offers: &[Protocol]) -> io::Result<SecureServer> {
-        let shared = Arc::new(Shared::new(script));
-        let identity = Identity::new(&HOSTS).map_err(io::Error::other)?;
+    pub fn play(script: ModelScript, offers: &[HttpProtocol]) -> io::Result<SecureServer> {
+        let shared = Arc::new(SecureServerShared::new(script));
+        let identity = ServerIdentity::new(&CERTIFICATE_HOSTS).map_err(io::Error::other)?;
         let authority = identity.authority.clone();
         let acceptor = TlsAcceptor::from(Arc::new(config(identity, offers).map_err(io::Error::other)?));
         let serving = Arc::clone(&shared);
-        let listener = Listener::start(move |connection, stream| {
+        let listener = TestListener::start(move |connection, stream| {
             serve(Arc::clone(&serving), acceptor.clone(), connection, stream)
         })?;
         Ok(SecureServer { listener, authority, shared })
@@ -109,7 +111,7 @@ impl SecureServer {
     }
 }
 
-fn config(identity: Identity, offers: &[Protocol]) -> Result<ServerConfig, rustls::Error> {
+fn config(identity: ServerIdentity, offers: &[HttpProtocol]) -> Result<ServerConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -119,45 +121,47 @@ fn config(identity: Identity, offers: &[Protocol]) -> Result<ServerConfig, rustl
     Ok(config)
 }
 
-impl Protocol {
+impl HttpProtocol {
     fn alpn(self) -> &'static [u8] {
         match self {
-            Protocol::Http1 => b"http/1.1",
-            Protocol::Http2 => b"h2",
+            HttpProtocol::Http1 => b"http/1.1",
+            HttpProtocol::Http2 => b"h2",
         }
     }
 }
 
 /// What all connections of a server know.
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SecureServerShared {
+    state: Mutex<SecureServerState>,
 }
 
 #[derive(Debug)]
-struct State {
-    player: Player,
+struct SecureServerState {
+    player: ScriptPlayer,
     requests: Vec<SecureRequest>,
     connections: usize,
     swollen: usize,
 }
 
-impl Shared {
-    fn new(script: Script) -> Shared {
-        let player = Player::new(script);
-        Shared { state: Mutex::new(State { player, requests: Vec::new(), connections: 0, swollen: 0 }) }
+impl SecureServerShared {
+    fn new(script: ModelScript) -> SecureServerShared {
+        let player = ScriptPlayer::new(script);
+        SecureServerShared {
+            state: Mutex::new(SecureServerState { player, requests: Vec::new(), connections: 0, swollen: 0 }),
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SecureServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn serve(shared: Arc<Shared>, acceptor: TlsAcceptor, connection: usize, stream: TcpStream) {
+async fn serve(shared: Arc<SecureServerShared>, acceptor: TlsAcceptor, connection: usize, stream: TcpStream) {
     shared.lock().connections += 1;
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let (_, session) = stream.get_ref();
-    let is_http2 = session.alpn_protocol() == Some(Protocol::Http2.alpn());
+    let is_http2 = session.alpn_protocol() == Some(HttpProtocol::Http2.alpn());
     let service = service_fn(|request| {
         let shared = Arc::clone(&shared);
         async move { Ok::<_, Infallible>(answer(&shared, connection, request).await) }
@@ -171,11 +175,15 @@ async fn serve(shared: Arc<Shared>, acceptor: TlsAcceptor, connection: usize, st
     }
 }
 
-async fn answer(shared: &Shared, connection: usize, request: Request<Incoming>) -> Response<Pieces> {
+async fn answer(
+    shared: &SecureServerShared,
+    connection: usize,
+    request: Request<Incoming>,
+) -> Response<ChunkedBody> {
     let (head, body) = request.into_parts();
-    let body = Limited::new(body, MAX_BODY).collect().await;
+    let body = Limited::new(body, MAX_SECURE_BODY_BYTES).collect().await;
     let body = body.map(|body| body.to_bytes()).unwrap_or_default();
-    let protocol = if head.version == Version::HTTP_2 { Protocol::Http2 } else { Protocol::Http1 };
+    let protocol = if head.version == Version::HTTP_2 { HttpProtocol::Http2 } else { HttpProtocol::Http1 };
     let recorded = SecureRequest { protocol, path: head.uri.path().to_owned(), connection };
     let mut state = shared.lock();
     let mut response = match state.play(recorded, &body) {
@@ -188,11 +196,11 @@ async fn answer(shared: &Shared, connection: usize, request: Request<Incoming>) 
     response
 }
 
-impl State {
-    fn play(&mut self, request: SecureRequest, body: &[u8]) -> Result<Vec<Frame>, Failure> {
-        let wire = Wire::Chat;
-        let refused = |status, message: &str| Failure::new(wire, status, None, message);
-        if self.requests.len() >= MAX_REQUESTS {
+impl SecureServerState {
+    fn play(&mut self, request: SecureRequest, body: &[u8]) -> Result<Vec<ScriptFrame>, FailureResponse> {
+        let wire = WireProtocol::Chat;
+        let refused = |status, message: &str| FailureResponse::new(wire, status, None, message);
+        if self.requests.len() >= MAX_SECURE_REQUESTS {
             return Err(refused(400, "too many requests for one server of tests"));
         }
         let is_known = request.path.ends_with("/chat/completions");
@@ -201,23 +209,25 @@ impl State {
         if !is_known {
             return Err(refused(404, "only the chat wire is spoken here"));
         }
-        let asked = Asked::read(wire, None, body).map_err(|error| refused(400, &error.to_string()))?;
+        let asked =
+            ScriptRequest::read(wire, None, body).map_err(|error| refused(400, &error.to_string()))?;
         let step = self.player.next(&asked).map_err(|none| refused(400, &none.to_string()))?;
-        match failure(step, wire) {
+        match failure_response(step, wire) {
             Some(failure) => Err(failure),
-            None => Ok(frames(step, wire, &asked, seed)),
+            None => Ok(response_frames(step, wire, &asked, seed)),
         }
     }
 }
 
-fn stream(frames: Vec<Frame>) -> Response<Pieces> {
-    let mut response = Response::new(Pieces(frames.into_iter().map(|frame| frame.bytes.into()).collect()));
+fn stream(frames: Vec<ScriptFrame>) -> Response<ChunkedBody> {
+    let mut response =
+        Response::new(ChunkedBody(frames.into_iter().map(|frame| frame.bytes.into()).collect()));
     add_header(&mut response, "content-type", "text/event-stream");
     response
 }
 
-fn refusal(failure: Failure) -> Response<Pieces> {
-    let mut response = Response::new(Pieces([failure.body.into()].into()));
+fn refusal(failure: FailureResponse) -> Response<ChunkedBody> {
+    let mut response = Response::new(ChunkedBody([failure.body.into()].into()));
     *response.status_mut() = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::BAD_REQUEST);
     for (name, value) in &failure.headers {
         add_header(&mut response, name, value);
@@ -226,16 +236,16 @@ fn refusal(failure: Failure) -> Response<Pieces> {
 }
 
 /// Adds a header, if it can be one.
-fn add_header(response: &mut Response<Pieces>, name: &str, value: &str) {
+fn add_header(response: &mut Response<ChunkedBody>, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
         response.headers_mut().insert(name, value);
     }
 }
 
 /// A body that is sent piece by piece.
-struct Pieces(VecDeque<Bytes>);
+struct ChunkedBody(VecDeque<Bytes>);
 
-impl Body for Pieces {
+impl Body for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 

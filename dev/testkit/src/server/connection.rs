@@ -7,19 +7,19 @@ use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::answer::Plan;
-use super::http::{self, Recorded};
-use super::{Fate, Request, Shared, State};
+use super::answer::ResponsePlan;
+use super::http::{self, ReceivedRequest};
+use super::{ScriptedServerShared, ScriptedServerState, TrackedRequest, TrackedRequestStatus};
 
-const MAX_CONNECTIONS: usize = 64;
-const MAX_REQUESTS: usize = 10_000;
+const MAX_SERVER_CONNECTIONS: usize = 64;
+const MAX_SERVER_REQUESTS: usize = 10_000;
 /// How many requests may come before the first is answered.
-const MAX_PIPELINED: usize = 16;
+const MAX_PIPELINED_REQUESTS: usize = 16;
 
 /// What becomes of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    Stay,
+pub(super) enum ConnectionAction {
+    KeepAlive,
     Close,
     /// Without a goodbye: the client is told that the connection was reset.
     Reset,
@@ -27,16 +27,16 @@ pub(super) enum Next {
 
 /// The client has closed the connection, or the server stops: nobody listens any more.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct ClientGone;
 
-impl From<io::Error> for Gone {
-    fn from(_: io::Error) -> Gone {
-        Gone
+impl From<io::Error> for ClientGone {
+    fn from(_: io::Error) -> ClientGone {
+        ClientGone
     }
 }
 
 /// Takes connections until the server stops.
-pub(super) fn listen(shared: &Shared, listener: &TcpListener) {
+pub(super) fn listen(shared: &ScriptedServerShared, listener: &TcpListener) {
     thread::scope(|scope| {
         while let Some(stream) = accept(shared, listener) {
             scope.spawn(move || serve(shared, stream));
@@ -45,14 +45,14 @@ pub(super) fn listen(shared: &Shared, listener: &TcpListener) {
 }
 
 /// Only counts who comes.
-pub(super) fn count(shared: &Shared, listener: &TcpListener) {
+pub(super) fn count(shared: &ScriptedServerShared, listener: &TcpListener) {
     while let Some(stream) = accept(shared, listener) {
         shared.change(|state| state.followed += 1);
         drop(stream);
     }
 }
 
-fn accept(shared: &Shared, listener: &TcpListener) -> Option<TcpStream> {
+fn accept(shared: &ScriptedServerShared, listener: &TcpListener) -> Option<TcpStream> {
     loop {
         let accepted = listener.accept();
         if shared.lock().stopping {
@@ -67,12 +67,12 @@ fn accept(shared: &Shared, listener: &TcpListener) -> Option<TcpStream> {
     }
 }
 
-fn serve(shared: &Shared, stream: TcpStream) {
+fn serve(shared: &ScriptedServerShared, stream: TcpStream) {
     // Every piece is sent as it is written.
     let _ = stream.set_nodelay(true);
     let stream = Arc::new(stream);
     let Some(number) = shared.change(|state| register(state, &stream)) else { return };
-    let (sender, requests) = sync_channel(MAX_PIPELINED);
+    let (sender, requests) = sync_channel(MAX_PIPELINED_REQUESTS);
     thread::scope(|scope| {
         scope.spawn(|| answer_all(shared, &stream, number, requests));
         read_all(shared, &stream, number, &sender);
@@ -81,8 +81,8 @@ fn serve(shared: &Shared, stream: TcpStream) {
     shared.change(|state| state.connections.remove(&number));
 }
 
-fn register(state: &mut State, stream: &Arc<TcpStream>) -> Option<usize> {
-    if state.stopping || state.connections.len() >= MAX_CONNECTIONS {
+fn register(state: &mut ScriptedServerState, stream: &Arc<TcpStream>) -> Option<usize> {
+    if state.stopping || state.connections.len() >= MAX_SERVER_CONNECTIONS {
         return None;
     }
     let number = state.accepted;
@@ -92,17 +92,24 @@ fn register(state: &mut State, stream: &Arc<TcpStream>) -> Option<usize> {
 }
 
 /// What a client sent: a request with its number, and how it is answered; or something that is none.
-enum Sent {
-    Request(usize, Arc<Recorded>, Plan),
-    Nonsense(String),
+enum ClientMessage {
+    Request(usize, Arc<ReceivedRequest>, ResponsePlan),
+    Malformed(String),
 }
 
-fn read_all(shared: &Shared, stream: &TcpStream, connection: usize, sender: &SyncSender<Sent>) {
+fn read_all(
+    shared: &ScriptedServerShared,
+    stream: &TcpStream,
+    connection: usize,
+    sender: &SyncSender<ClientMessage>,
+) {
     let mut reader = BufReader::new(stream);
     loop {
         let sent = match http::read_request(&mut reader, connection) {
             Ok(Some(request)) => shared.change(|state| record(state, request)),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Sent::Nonsense(error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                ClientMessage::Malformed(error.to_string())
+            }
             Ok(None) | Err(_) => break,
         };
         if sender.send(sent).is_err() {
@@ -112,44 +119,53 @@ fn read_all(shared: &Shared, stream: &TcpStream, connection: usize, sender: &Syn
     shared.change(|state| leave(state, connection));
 }
 
-fn record(state: &mut State, request: Recorded) -> Sent {
-    if state.requests.len() >= MAX_REQUESTS {
-        return Sent::Nonsense("too many requests for one server of tests".to_owned());
+fn record(state: &mut ScriptedServerState, request: ReceivedRequest) -> ClientMessage {
+    if state.requests.len() >= MAX_SERVER_REQUESTS {
+        return ClientMessage::Malformed("too many requests for one server of tests".to_owned());
     }
     let (number, recorded) = (state.requests.len(), Arc::new(request));
     let plan = state.plan(number, &recorded);
-    state.requests.push(Request { recorded: Arc::clone(&recorded), fate: Fate::Open });
-    Sent::Request(number, recorded, plan)
+    state.requests.push(TrackedRequest { recorded: Arc::clone(&recorded), fate: TrackedRequestStatus::Open });
+    ClientMessage::Request(number, recorded, plan)
 }
 
 /// The client is gone: what it still waited for will not be heard.
-fn leave(state: &mut State, connection: usize) {
+fn leave(state: &mut ScriptedServerState, connection: usize) {
     state.gone.insert(connection);
     let requests = state.requests.iter_mut().filter(|request| request.recorded.connection == connection);
-    for request in requests.filter(|request| request.fate == Fate::Open) {
-        request.fate = Fate::Abandoned;
+    for request in requests.filter(|request| request.fate == TrackedRequestStatus::Open) {
+        request.fate = TrackedRequestStatus::Abandoned;
     }
 }
 
-fn answer_all(shared: &Shared, stream: &TcpStream, connection: usize, requests: Receiver<Sent>) {
+fn answer_all(
+    shared: &ScriptedServerShared,
+    stream: &TcpStream,
+    connection: usize,
+    requests: Receiver<ClientMessage>,
+) {
     for sent in requests {
         let next = match sent {
-            Sent::Request(number, request, plan) => {
-                let next = Line { shared, stream, connection, number }.answer(&request, plan);
-                let fate = if next.is_ok() { Fate::Answered } else { Fate::Abandoned };
+            ClientMessage::Request(number, request, plan) => {
+                let next = ResponseSender { shared, stream, connection, number }.answer(&request, plan);
+                let fate = if next.is_ok() {
+                    TrackedRequestStatus::Answered
+                } else {
+                    TrackedRequestStatus::Abandoned
+                };
                 shared.change(|state| state.settle(number, fate));
-                next.unwrap_or(Next::Close)
+                next.unwrap_or(ConnectionAction::Close)
             }
-            Sent::Nonsense(message) => {
+            ClientMessage::Malformed(message) => {
                 let mut writer = stream;
                 let _ = writer.write_all(&http::response(400, &[], message.as_bytes()));
-                Next::Close
+                ConnectionAction::Close
             }
         };
         match next {
-            Next::Stay => continue,
-            Next::Close => drop(stream.shutdown(Shutdown::Both)),
-            Next::Reset => reset(stream),
+            ConnectionAction::KeepAlive => continue,
+            ConnectionAction::Close => drop(stream.shutdown(Shutdown::Both)),
+            ConnectionAction::Reset => reset(stream),
         }
         break;
     }
@@ -162,49 +178,49 @@ fn reset(stream: &TcpStream) {
 }
 
 /// The way to the client for the answer to one request.
-pub(super) struct Line<'a> {
-    pub(super) shared: &'a Shared,
+pub(super) struct ResponseSender<'a> {
+    pub(super) shared: &'a ScriptedServerShared,
     stream: &'a TcpStream,
     connection: usize,
     /// The request's.
     number: usize,
 }
 
-impl Line<'_> {
-    pub(super) fn send(&self, bytes: &[u8]) -> Result<(), Gone> {
+impl ResponseSender<'_> {
+    pub(super) fn send(&self, bytes: &[u8]) -> Result<(), ClientGone> {
         let mut writer = self.stream;
         Ok(writer.write_all(bytes)?)
     }
 
     /// Sends the last bytes of an answer. A client that closes after them has abandoned nothing.
-    pub(super) fn finish(&self, bytes: &[u8]) -> Result<(), Gone> {
-        self.shared.change(|state| state.settle(self.number, Fate::Answered));
+    pub(super) fn finish(&self, bytes: &[u8]) -> Result<(), ClientGone> {
+        self.shared.change(|state| state.settle(self.number, TrackedRequestStatus::Answered));
         self.send(bytes)
     }
 
-    fn is_heard(&self, state: &State) -> bool {
+    fn is_heard(&self, state: &ScriptedServerState) -> bool {
         !state.stopping && !state.gone.contains(&self.connection)
     }
 
-    pub(super) fn pause(&self, time: Duration) -> Result<(), Gone> {
+    pub(super) fn pause(&self, time: Duration) -> Result<(), ClientGone> {
         if time.is_zero() {
             return Ok(());
         }
         let gone = self.shared.wait(time, |state| !self.is_heard(state));
-        if gone { Err(Gone) } else { Ok(()) }
+        if gone { Err(ClientGone) } else { Ok(()) }
     }
 
     /// Waits for something that has no time of its own.
-    pub(super) fn wait_for(&self, ready: impl Fn() -> bool) -> Result<(), Gone> {
-        let waiting = |state: &mut State| self.is_heard(state) && !ready();
+    pub(super) fn wait_for(&self, ready: impl Fn() -> bool) -> Result<(), ClientGone> {
+        let waiting = |state: &mut ScriptedServerState| self.is_heard(state) && !ready();
         let state = self.shared.changed.wait_while(self.shared.lock(), waiting);
         let state = state.unwrap_or_else(PoisonError::into_inner);
-        if self.is_heard(&state) { Ok(()) } else { Err(Gone) }
+        if self.is_heard(&state) { Ok(()) } else { Err(ClientGone) }
     }
 
     /// Says nothing more, and keeps the client waiting.
-    pub(super) fn hang<T>(&self) -> Result<T, Gone> {
+    pub(super) fn hang<T>(&self) -> Result<T, ClientGone> {
         self.wait_for(|| false)?;
-        Err(Gone)
+        Err(ClientGone)
     }
 }

@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use helve_models::Wire;
-use helve_models::script::{Asked, End, Failure, Frame, Reply, Say, ScriptedAnswer, Step, When, frames};
+use helve_models::WireProtocol;
+use helve_models::script::{
+    FailureResponse, ScriptFrame, ScriptRequest, ScriptStep, ScriptedAnswer, ScriptedPart, ScriptedReply,
+    StepCondition, StreamEnding, response_frames,
+};
 
 use super::answer::stream_head;
-use super::connection::{Gone, Line, Next};
-use super::http::{self, Recorded};
+use super::connection::{ClientGone, ConnectionAction, ResponseSender};
+use super::http::{self, ReceivedRequest};
 
 /// One way in which a request can go wrong. Those that begin an answer begin the one that the script has next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum InjectedFault {
     /// The request is read, and nothing ever comes.
     Hang,
     HangAfterHeaders,
@@ -56,134 +59,146 @@ pub enum Fault {
     Redirect,
 }
 
-impl Fault {
+impl InjectedFault {
     /// One of each, by name.
-    pub fn all() -> Vec<(&'static str, Fault)> {
-        let status = |code: u16| Fault::Status { code, headers: Vec::new(), body: None };
+    pub fn all() -> Vec<(&'static str, InjectedFault)> {
+        let status = |code: u16| InjectedFault::Status { code, headers: Vec::new(), body: None };
         let wait = vec![("retry-after".to_owned(), "0".to_owned())];
         vec![
-            ("hang", Fault::Hang),
-            ("hang after headers", Fault::HangAfterHeaders),
-            ("hang mid-stream", Fault::HangMidStream),
-            ("reset before", Fault::ResetBefore),
-            ("reset mid-stream", Fault::ResetMid),
-            ("close mid-stream", Fault::CloseMid),
-            ("cut mid-event", Fault::CutMidEvent),
-            ("cut mid-character", Fault::CutMidUtf8),
-            ("cut between events", Fault::CutBetweenEvents),
-            ("garbage", Fault::Garbage),
-            ("garbage instead of JSON", Fault::GarbageJson),
+            ("hang", InjectedFault::Hang),
+            ("hang after headers", InjectedFault::HangAfterHeaders),
+            ("hang mid-stream", InjectedFault::HangMidStream),
+            ("reset before", InjectedFault::ResetBefore),
+            ("reset mid-stream", InjectedFault::ResetMid),
+            ("close mid-stream", InjectedFault::CloseMid),
+            ("cut mid-event", InjectedFault::CutMidEvent),
+            ("cut mid-character", InjectedFault::CutMidUtf8),
+            ("cut between events", InjectedFault::CutBetweenEvents),
+            ("garbage", InjectedFault::Garbage),
+            ("garbage instead of JSON", InjectedFault::GarbageJson),
             ("status 401", status(401)),
             ("status 403", status(403)),
-            ("status 429", Fault::Status { code: 429, headers: wait, body: None }),
+            ("status 429", InjectedFault::Status { code: 429, headers: wait, body: None }),
             ("status 500", status(500)),
             ("status 503", status(503)),
             ("status 529", status(529)),
-            ("wrong content type", Fault::WrongContentType),
-            ("huge event", Fault::HugeEvent(40 << 20)),
-            ("huge headers", Fault::HugeHeaders),
-            ("slow drip", Fault::SlowDrip),
-            ("gzip", Fault::Gzip),
-            ("empty body", Fault::EmptyBody),
-            ("redirect", Fault::Redirect),
+            ("wrong content type", InjectedFault::WrongContentType),
+            ("huge event", InjectedFault::HugeEvent(40 << 20)),
+            ("huge headers", InjectedFault::HugeHeaders),
+            ("slow drip", InjectedFault::SlowDrip),
+            ("gzip", InjectedFault::Gzip),
+            ("empty body", InjectedFault::EmptyBody),
+            ("redirect", InjectedFault::Redirect),
         ]
     }
 
     /// Whether the answer is whole all the same, so that a client must have it.
     pub fn leaves_answer_whole(&self) -> bool {
-        matches!(self, Fault::SlowDrip | Fault::Gzip)
+        matches!(self, InjectedFault::SlowDrip | InjectedFault::Gzip)
     }
 
     /// Does what it says to an answer.
     pub(super) fn play(
         &self,
-        line: &Line<'_>,
-        request: &Recorded,
-        wire: Wire,
-        frames: Vec<Frame>,
-    ) -> Result<Next, Gone> {
+        line: &ResponseSender<'_>,
+        request: &ReceivedRequest,
+        wire: WireProtocol,
+        frames: Vec<ScriptFrame>,
+    ) -> Result<ConnectionAction, ClientGone> {
         let frames = if self.can_spoil(&frames) { frames } else { sample(wire) };
         let (first, rest) = frames.split_at(frames.len() / 2);
         match self {
-            Fault::Hang => line.hang(),
-            Fault::HangAfterHeaders => {
+            InjectedFault::Hang => line.hang(),
+            InjectedFault::HangAfterHeaders => {
                 line.send(&stream_head(None))?;
                 line.hang()
             }
-            Fault::HangMidStream => {
+            InjectedFault::HangMidStream => {
                 line.begin(first, None, None)?;
                 line.hang()
             }
-            Fault::ResetBefore => Ok(Next::Reset),
-            Fault::ResetMid => {
+            InjectedFault::ResetBefore => Ok(ConnectionAction::Reset),
+            InjectedFault::ResetMid => {
                 line.begin(first, None, None)?;
-                Ok(Next::Reset)
+                Ok(ConnectionAction::Reset)
             }
-            Fault::CloseMid => {
+            InjectedFault::CloseMid => {
                 line.begin(first, None, None)?;
-                Ok(Next::Close)
+                Ok(ConnectionAction::Close)
             }
-            Fault::CutMidEvent => {
+            InjectedFault::CutMidEvent => {
                 let event = rest.first().map(|frame| frame.bytes.as_slice()).unwrap_or_default();
                 let (half, _) = event.split_at(event.len() / 2);
                 cut(line, first, half)
             }
-            Fault::CutMidUtf8 => cut_in_character(line, &frames),
-            Fault::CutBetweenEvents => cut(line, first, &[]),
-            Fault::Garbage => cut(line, &[], &noise()),
-            Fault::GarbageJson => cut(line, &[], b"data: {not json\n\n"),
-            Fault::Status { code, headers, body } => {
-                let mut failure = Failure::new(wire, *code, None, "The test wants it so.");
+            InjectedFault::CutMidUtf8 => cut_in_character(line, &frames),
+            InjectedFault::CutBetweenEvents => cut(line, first, &[]),
+            InjectedFault::Garbage => cut(line, &[], &noise()),
+            InjectedFault::GarbageJson => cut(line, &[], b"data: {not json\n\n"),
+            InjectedFault::Status { code, headers, body } => {
+                let mut failure = FailureResponse::new(wire, *code, None, "The test wants it so.");
                 failure.headers.extend(headers.iter().cloned());
                 let body = body.as_ref().map_or(failure.body, |body| body.clone().into_bytes());
                 send(line, *code, &failure.headers, &body)
             }
-            Fault::WrongContentType => {
+            InjectedFault::WrongContentType => {
                 let page = b"<!doctype html><title>Sign in</title><p>Please sign in to the network.";
                 send(line, 200, &[("content-type".to_owned(), "text/html".to_owned())], page)
             }
-            Fault::HugeEvent(bytes) => huge_event(line, *bytes),
-            Fault::HugeHeaders => {
+            InjectedFault::HugeEvent(bytes) => huge_event(line, *bytes),
+            InjectedFault::HugeHeaders => {
                 let filler = |number: usize| (format!("x-filler-{number}"), "x".repeat(16 << 10));
                 let headers: Vec<(String, String)> = (0..64).map(filler).collect();
                 send(line, 200, &headers, b"")
             }
-            Fault::EmptyBody => {
+            InjectedFault::EmptyBody => {
                 send(line, 200, &[("content-type".to_owned(), "text/event-stream".to_owned())], b"")
             }
-            Fault::Redirect => {
+            InjectedFault::Redirect => {
                 let to = format!("http://{}{}", line.shared.elsewhere, request.path);
                 send(line, 307, &[("location".to_owned(), to)], b"")
             }
             // These leave the answer whole: whoever sends it does it in their way.
-            Fault::SlowDrip | Fault::Gzip => Ok(Next::Close),
+            InjectedFault::SlowDrip | InjectedFault::Gzip => Ok(ConnectionAction::Close),
         }
     }
 
-    fn can_spoil(&self, frames: &[Frame]) -> bool {
+    fn can_spoil(&self, frames: &[ScriptFrame]) -> bool {
         match self {
-            Fault::CutMidUtf8 => frames.iter().any(|frame| !frame.bytes.is_ascii()),
+            InjectedFault::CutMidUtf8 => frames.iter().any(|frame| !frame.bytes.is_ascii()),
             _ => frames.len() > 1,
         }
     }
 }
 
-fn send(line: &Line<'_>, status: u16, headers: &[(String, String)], body: &[u8]) -> Result<Next, Gone> {
+fn send(
+    line: &ResponseSender<'_>,
+    status: u16,
+    headers: &[(String, String)],
+    body: &[u8],
+) -> Result<ConnectionAction, ClientGone> {
     line.finish(&http::response(status, headers, body))?;
-    Ok(Next::Stay)
+    Ok(ConnectionAction::KeepAlive)
 }
 
 /// A body that ends well, but too early: after some events and a part of the next.
-fn cut(line: &Line<'_>, events: &[Frame], part: &[u8]) -> Result<Next, Gone> {
+fn cut(
+    line: &ResponseSender<'_>,
+    events: &[ScriptFrame],
+    part: &[u8],
+) -> Result<ConnectionAction, ClientGone> {
     line.begin(events, None, None)?;
     if !part.is_empty() {
         line.send(&http::chunk(part))?;
     }
     line.finish(http::LAST_CHUNK)?;
-    Ok(Next::Stay)
+    Ok(ConnectionAction::KeepAlive)
 }
 
-fn cut_in_character(line: &Line<'_>, frames: &[Frame]) -> Result<Next, Gone> {
+fn cut_in_character(
+    line: &ResponseSender<'_>,
+    frames: &[ScriptFrame],
+) -> Result<ConnectionAction, ClientGone> {
     let cut_at = frames.iter().enumerate().find_map(|(number, frame)| {
         let byte = frame.bytes.iter().position(|byte| !byte.is_ascii())?;
         Some((number, frame.bytes.get(..=byte)?))
@@ -192,7 +207,7 @@ fn cut_in_character(line: &Line<'_>, frames: &[Frame]) -> Result<Next, Gone> {
     cut(line, frames.get(..number).unwrap_or_default(), part)
 }
 
-fn huge_event(line: &Line<'_>, bytes: usize) -> Result<Next, Gone> {
+fn huge_event(line: &ResponseSender<'_>, bytes: usize) -> Result<ConnectionAction, ClientGone> {
     const BLOCK: usize = 64 << 10;
     let filler = http::chunk(&[b'x'; BLOCK]);
     line.begin(&[], None, None)?;
@@ -202,7 +217,7 @@ fn huge_event(line: &Line<'_>, bytes: usize) -> Result<Next, Gone> {
     }
     line.send(&http::chunk(b"\"}\n\n"))?;
     line.finish(http::LAST_CHUNK)?;
-    Ok(Next::Stay)
+    Ok(ConnectionAction::KeepAlive)
 }
 
 /// The same bytes every time, of every kind.
@@ -218,30 +233,35 @@ fn noise() -> Vec<u8> {
 }
 
 /// An answer to spoil, where the script has none that would do.
-fn sample(wire: Wire) -> Vec<Frame> {
+fn sample(wire: WireProtocol) -> Vec<ScriptFrame> {
     let answer = ScriptedAnswer {
-        says: vec![Say::Text("Once upon a time: é☃, and then …".to_owned())],
+        says: vec![ScriptedPart::Text("Once upon a time: é☃, and then …".to_owned())],
         usage: None,
         stop: None,
         piece: 6,
-        end: End::Whole,
+        end: StreamEnding::Complete,
     };
-    let step =
-        Step { when: When::default(), delay: Duration::ZERO, repeat: false, reply: Reply::Answer(answer) };
-    let asked = Asked::read(wire, Some("sample"), br#"{"messages": [], "input": [], "contents": []}"#);
-    asked.map(|asked| frames(&step, wire, &asked, 0)).unwrap_or_default()
+    let step = ScriptStep {
+        when: StepCondition::default(),
+        delay: Duration::ZERO,
+        repeat: false,
+        reply: ScriptedReply::Answer(answer),
+    };
+    let asked =
+        ScriptRequest::read(wire, Some("sample"), br#"{"messages": [], "input": [], "contents": []}"#);
+    asked.map(|asked| response_frames(&step, wire, &asked, 0)).unwrap_or_default()
 }
 
 /// The same events, compressed so that each can be read as soon as it is there.
-pub(super) fn gzipped(frames: Vec<Frame>) -> Vec<Frame> {
+pub(super) fn gzipped(frames: Vec<ScriptFrame>) -> Vec<ScriptFrame> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    let mut compressed: Vec<Frame> = Vec::new();
-    for Frame { wait, bytes } in frames {
+    let mut compressed: Vec<ScriptFrame> = Vec::new();
+    for ScriptFrame { wait, bytes } in frames {
         // Writing to memory can't fail.
         let _ = encoder.write_all(&bytes).and_then(|()| encoder.flush());
-        compressed.push(Frame { wait, bytes: std::mem::take(encoder.get_mut()) });
+        compressed.push(ScriptFrame { wait, bytes: std::mem::take(encoder.get_mut()) });
     }
     let end = encoder.finish().unwrap_or_default();
-    compressed.push(Frame { wait: Duration::ZERO, bytes: end });
+    compressed.push(ScriptFrame { wait: Duration::ZERO, bytes: end });
     compressed
 }

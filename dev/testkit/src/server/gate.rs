@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Shared;
+use super::ScriptedServerShared;
 
 /// How many events have been let through.
-pub(super) type Opened = Arc<AtomicUsize>;
+pub(super) type OpenEventCount = Arc<AtomicUsize>;
 
 /// Holds back the events of one answer. Its headers come at once. A gate that is dropped is open.
 #[derive(Debug)]
-pub struct Gate {
-    shared: Arc<Shared>,
-    opened: Opened,
+pub struct EventGate {
+    shared: Arc<ScriptedServerShared>,
+    opened: OpenEventCount,
 }
 
-impl Gate {
-    pub(super) fn new(shared: Arc<Shared>) -> Gate {
-        Gate { shared, opened: Opened::default() }
+impl EventGate {
+    pub(super) fn new(shared: Arc<ScriptedServerShared>) -> EventGate {
+        EventGate { shared, opened: OpenEventCount::default() }
     }
 
-    pub(super) fn opened(&self) -> Opened {
+    pub(super) fn opened(&self) -> OpenEventCount {
         Arc::clone(&self.opened)
     }
 
@@ -37,7 +37,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for EventGate {
     fn drop(&mut self) {
         self.open_all();
     }

@@ -2,12 +2,12 @@
 
 use std::io::{self, BufRead, Read};
 
-const MAX_HEAD: u64 = 256 << 10;
-const MAX_BODY: usize = 64 << 20;
+const MAX_REQUEST_HEAD_BYTES: u64 = 256 << 10;
+const MAX_REQUEST_BODY_BYTES: usize = 64 << 20;
 
 /// A request as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub struct ReceivedRequest {
     pub method: String,
     pub path: String,
     /// What stood after the question mark.
@@ -19,7 +19,7 @@ pub struct Recorded {
     pub connection: usize,
 }
 
-impl Recorded {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers.find(|(is, _)| is == name).map(|(_, value)| value.as_str())
@@ -31,11 +31,14 @@ impl Recorded {
 }
 
 /// Reads the next request; nothing if the client has closed.
-pub(super) fn read_request(reader: &mut impl BufRead, connection: usize) -> io::Result<Option<Recorded>> {
+pub(super) fn read_request(
+    reader: &mut impl BufRead,
+    connection: usize,
+) -> io::Result<Option<ReceivedRequest>> {
     if reader.fill_buf()?.is_empty() {
         return Ok(None);
     }
-    let mut head = reader.by_ref().take(MAX_HEAD);
+    let mut head = reader.by_ref().take(MAX_REQUEST_HEAD_BYTES);
     let first = read_line(&mut head)?;
     let mut words = first.split(' ');
     let (Some(method), Some(target), Some("HTTP/1.1")) = (words.next(), words.next(), words.next()) else {
@@ -52,12 +55,12 @@ pub(super) fn read_request(reader: &mut impl BufRead, connection: usize) -> io::
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     let (method, path, query) = (method.to_owned(), path.to_owned(), query.to_owned());
-    let mut request = Recorded { method, path, query, headers, body: Vec::new(), connection };
+    let mut request = ReceivedRequest { method, path, query, headers, body: Vec::new(), connection };
     request.body = read_body(reader, &request)?;
     Ok(Some(request))
 }
 
-fn read_body(reader: &mut impl BufRead, request: &Recorded) -> io::Result<Vec<u8>> {
+fn read_body(reader: &mut impl BufRead, request: &ReceivedRequest) -> io::Result<Vec<u8>> {
     if request.header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
         return read_chunks(reader);
     }
@@ -70,11 +73,11 @@ fn read_body(reader: &mut impl BufRead, request: &Recorded) -> io::Result<Vec<u8
 fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
-        let line = read_line(&mut reader.by_ref().take(MAX_HEAD))?;
+        let line = read_line(&mut reader.by_ref().take(MAX_REQUEST_HEAD_BYTES))?;
         let size = line.split(';').next().unwrap_or_default().trim();
         let size = usize::from_str_radix(size, 16).map_err(|_| invalid("no size of a chunk"))?;
         read_exactly(reader, size, &mut body)?;
-        read_line(&mut reader.by_ref().take(MAX_HEAD))?;
+        read_line(&mut reader.by_ref().take(MAX_REQUEST_HEAD_BYTES))?;
         if size == 0 {
             return Ok(body);
         }
@@ -82,7 +85,7 @@ fn read_chunks(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 fn read_exactly(reader: &mut impl BufRead, length: usize, body: &mut Vec<u8>) -> io::Result<()> {
-    if body.len().saturating_add(length) > MAX_BODY {
+    if body.len().saturating_add(length) > MAX_REQUEST_BODY_BYTES {
         return Err(invalid("a body of more than 64 MiB"));
     }
     let length = u64::try_from(length).unwrap_or(u64::MAX);
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read(mut bytes: &[u8]) -> io::Result<Option<Recorded>> {
+    fn read(mut bytes: &[u8]) -> io::Result<Option<ReceivedRequest>> {
         read_request(&mut bytes, 3)
     }
 

@@ -23,32 +23,32 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use helve_models::script::{Player, Script};
+use helve_models::script::{ModelScript, ScriptPlayer};
 
-pub use fault::Fault;
-pub use gate::Gate;
-pub use http::Recorded;
+pub use fault::InjectedFault;
+pub use gate::EventGate;
+pub use http::ReceivedRequest;
 
 /// Answers until it is dropped. Then nothing of it is left, whatever its clients do.
 #[derive(Debug)]
-pub struct Server {
-    shared: Arc<Shared>,
+pub struct ScriptedServer {
+    shared: Arc<ScriptedServerShared>,
     address: SocketAddr,
     listeners: Vec<JoinHandle<()>>,
 }
 
-impl Server {
+impl ScriptedServer {
     /// Starts a server that answers with the steps of a script.
-    pub fn play(script: Script) -> io::Result<Server> {
+    pub fn play(script: ModelScript) -> io::Result<ScriptedServer> {
         let (server, elsewhere) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let address = server.local_addr()?;
-        let shared = Arc::new(Shared::new(script, elsewhere.local_addr()?));
+        let shared = Arc::new(ScriptedServerShared::new(script, elsewhere.local_addr()?));
         let (main, stray) = (Arc::clone(&shared), Arc::clone(&shared));
         let listeners = vec![
             thread::spawn(move || connection::listen(&main, &server)),
             thread::spawn(move || connection::count(&stray, &elsewhere)),
         ];
-        Ok(Server { shared, address, listeners })
+        Ok(ScriptedServer { shared, address, listeners })
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -66,12 +66,12 @@ impl Server {
     }
 
     /// The next request without a fault of its own meets this one. It uses up no step, unless it leaves the answer whole.
-    pub fn fault(&self, fault: Fault) {
+    pub fn fault(&self, fault: InjectedFault) {
         self.shared.lock().faults.push_back(fault);
     }
 
     /// Every request meets this fault, after those that wait for one request each.
-    pub fn always(&self, fault: Fault) {
+    pub fn always(&self, fault: InjectedFault) {
         self.shared.lock().always = Some(fault);
     }
 
@@ -86,7 +86,7 @@ impl Server {
     }
 
     /// No more faults.
-    pub fn heal(&self) {
+    pub fn clear_faults(&self) {
         let mut state = self.shared.lock();
         state.faults.clear();
         state.always = None;
@@ -94,19 +94,19 @@ impl Server {
 
     /// Holds back the events of the next answer that has no gate yet.
     #[must_use = "a gate that is dropped is open"]
-    pub fn gate(&self) -> Gate {
-        let gate = Gate::new(Arc::clone(&self.shared));
+    pub fn gate(&self) -> EventGate {
+        let gate = EventGate::new(Arc::clone(&self.shared));
         self.shared.lock().gates.push_back(gate.opened());
         gate
     }
 
     /// The requests so far, in the order in which they were read.
-    pub fn requests(&self) -> Vec<Recorded> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.lock().requests.iter().map(|request| (*request.recorded).clone()).collect()
     }
 
     /// The requests, as soon as there are so many of them; nothing if that takes too long.
-    pub fn wait_requests(&self, count: usize, timeout: Duration) -> Option<Vec<Recorded>> {
+    pub fn wait_requests(&self, count: usize, timeout: Duration) -> Option<Vec<ReceivedRequest>> {
         let arrived = self.shared.wait(timeout, |state| state.requests.len() >= count);
         arrived.then(|| self.requests())
     }
@@ -115,17 +115,17 @@ impl Server {
     #[must_use]
     pub fn wait_closed(&self, request: usize, timeout: Duration) -> bool {
         self.shared.wait(timeout, |state| {
-            state.requests.get(request).is_some_and(|request| request.fate == Fate::Abandoned)
+            state.requests.get(request).is_some_and(|request| request.fate == TrackedRequestStatus::Abandoned)
         })
     }
 
-    /// How many connections came to where `Fault::Redirect` leads.
-    pub fn followed(&self) -> usize {
+    /// How many connections came to where `InjectedFault::Redirect` leads.
+    pub fn redirects_followed(&self) -> usize {
         self.shared.lock().followed
     }
 }
 
-impl Drop for Server {
+impl Drop for ScriptedServer {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.stopping = true;
@@ -145,21 +145,21 @@ impl Drop for Server {
 
 /// What all threads of a server know.
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct ScriptedServerShared {
+    state: Mutex<ScriptedServerState>,
     changed: Condvar,
     /// Where redirects lead.
     elsewhere: SocketAddr,
 }
 
 #[derive(Debug)]
-struct State {
-    player: Player,
+struct ScriptedServerState {
+    player: ScriptPlayer,
     models: Vec<String>,
-    faults: VecDeque<Fault>,
-    always: Option<Fault>,
-    gates: VecDeque<gate::Opened>,
-    requests: Vec<Request>,
+    faults: VecDeque<InjectedFault>,
+    always: Option<InjectedFault>,
+    gates: VecDeque<gate::OpenEventCount>,
+    requests: Vec<TrackedRequest>,
     /// Those that are open, by their numbers.
     connections: BTreeMap<usize, Arc<TcpStream>>,
     accepted: usize,
@@ -172,13 +172,13 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Request {
-    recorded: Arc<Recorded>,
-    fate: Fate,
+struct TrackedRequest {
+    recorded: Arc<ReceivedRequest>,
+    fate: TrackedRequestStatus,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum TrackedRequestStatus {
     Open,
     /// All was sent that was to be sent.
     Answered,
@@ -186,10 +186,10 @@ enum Fate {
     Abandoned,
 }
 
-impl Shared {
-    fn new(script: Script, elsewhere: SocketAddr) -> Shared {
-        let state = State {
-            player: Player::new(script),
+impl ScriptedServerShared {
+    fn new(script: ModelScript, elsewhere: SocketAddr) -> ScriptedServerShared {
+        let state = ScriptedServerState {
+            player: ScriptPlayer::new(script),
             models: vec!["scripted".to_owned()],
             faults: VecDeque::new(),
             always: None,
@@ -203,35 +203,37 @@ impl Shared {
             refused: Vec::new(),
             stopping: false,
         };
-        Shared { state: Mutex::new(state), changed: Condvar::new(), elsewhere }
+        ScriptedServerShared { state: Mutex::new(state), changed: Condvar::new(), elsewhere }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ScriptedServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes something that others may wait for.
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut ScriptedServerState) -> T) -> T {
         let changed = change(&mut self.lock());
         self.changed.notify_all();
         changed
     }
 
     /// Waits until something holds; says whether it does.
-    fn wait(&self, timeout: Duration, holds: impl Fn(&State) -> bool) -> bool {
+    fn wait(&self, timeout: Duration, holds: impl Fn(&ScriptedServerState) -> bool) -> bool {
         let waited = self.changed.wait_timeout_while(self.lock(), timeout, |state| !holds(state));
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         holds(&state)
     }
 }
 
-impl State {
-    fn next_fault(&mut self) -> Option<Fault> {
+impl ScriptedServerState {
+    fn next_fault(&mut self) -> Option<InjectedFault> {
         self.faults.pop_front().or_else(|| self.always.clone())
     }
 
-    fn settle(&mut self, request: usize, fate: Fate) {
-        if let Some(request) = self.requests.get_mut(request).filter(|request| request.fate == Fate::Open) {
+    fn settle(&mut self, request: usize, fate: TrackedRequestStatus) {
+        if let Some(request) =
+            self.requests.get_mut(request).filter(|request| request.fate == TrackedRequestStatus::Open)
+        {
             request.fate = fate;
         }
     }

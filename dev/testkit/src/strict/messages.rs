@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::Checked;
-use super::at::{At, IMAGES};
-use super::order::{Call, Order};
-use super::tools::{self, Names};
+use super::CheckResult;
+use super::body_value::{BodyValue, IMAGE_MEDIA_TYPES};
+use super::conversation_order::{CallIdentity, ConversationOrder};
+use super::tools::{self, ToolNames};
 
-const FIELDS: [&str; 20] = [
+const MESSAGES_FIELDS: [&str; 20] = [
     "cache_control",
     "container",
     "context_management",
@@ -30,30 +30,30 @@ const FIELDS: [&str; 20] = [
     "top_p",
 ];
 
-const MAX_MARKS: usize = 4;
+const MAX_CACHE_MARKS: usize = 4;
 /// Less thinking is not to be had.
-const LEAST_BUDGET: u64 = 1_024;
+const MIN_THINKING_BUDGET_TOKENS: u64 = 1_024;
 
-pub(super) fn check(body: &At<'_>) -> Checked {
-    body.only(&FIELDS)?;
+pub(super) fn check(body: &BodyValue<'_>) -> CheckResult {
+    body.only_fields(&MESSAGES_FIELDS)?;
     body.field("model")?.text()?;
     body.field("max_tokens")?.number(1)?;
-    if let Some(system) = body.maybe("system") {
+    if let Some(system) = body.optional_field("system") {
         texts(&system)?;
     }
-    offers(body)?;
+    check_tools(body)?;
     conversation(body)?;
     thinking(body)?;
     output(body)?;
     marks(body)
 }
 
-fn offers(body: &At<'_>) -> Checked {
-    let mut names = Names::default();
-    for tool in body.maybe("tools").map_or(Ok(Vec::new()), |tools| tools.items())? {
-        tool.only(&["type", "name", "description", "input_schema", "cache_control", "strict"])?;
+fn check_tools(body: &BodyValue<'_>) -> CheckResult {
+    let mut names = ToolNames::default();
+    for tool in body.optional_field("tools").map_or(Ok(Vec::new()), |tools| tools.items())? {
+        tool.only_fields(&["type", "name", "description", "input_schema", "cache_control", "strict"])?;
         names.add(&tool.field("name")?)?;
-        if let Some(description) = tool.maybe("description") {
+        if let Some(description) = tool.optional_field("description") {
             description.text()?;
         }
         let schema = tool.field("input_schema")?;
@@ -61,23 +61,23 @@ fn offers(body: &At<'_>) -> Checked {
         for property in schema.field("properties")?.object()?.keys() {
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
             let fits = (1..=64).contains(&property.len()) && property.bytes().all(is_plain);
-            schema.must(fits, format!("has a property {property:?}, no name that is taken"))?;
+            schema.require(fits, format!("has a property {property:?}, no name that is taken"))?;
         }
     }
-    let Some(choice) = body.maybe("tool_choice") else { return Ok(()) };
-    choice.only(&["type", "name", "disable_parallel_tool_use"])?;
-    choice.must(body.has("tools"), "there are no tools to choose from")?;
+    let Some(choice) = body.optional_field("tool_choice") else { return Ok(()) };
+    choice.only_fields(&["type", "name", "disable_parallel_tool_use"])?;
+    choice.require(body.has("tools"), "there are no tools to choose from")?;
     match choice.field("type")?.word(&["auto", "any", "tool", "none"])? {
         "tool" => names.must_have(&choice.field("name")?),
-        _ => choice.must(!choice.has("name"), "names a tool that it does not choose"),
+        _ => choice.require(!choice.has("name"), "names a tool that it does not choose"),
     }
 }
 
-fn conversation(body: &At<'_>) -> Checked {
-    let mut order = Order::default();
+fn conversation(body: &BodyValue<'_>) -> CheckResult {
+    let mut order = ConversationOrder::default();
     let mut ids = BTreeSet::new();
     for message in body.field("messages")?.items()? {
-        message.only(&["role", "content"])?;
+        message.only_fields(&["role", "content"])?;
         let content = message.field("content")?;
         // Messages of the user that follow each other are one for the server.
         match message.field("role")?.word(&["user", "assistant"])? {
@@ -85,11 +85,11 @@ fn conversation(body: &At<'_>) -> Checked {
             _ => assistant(&content, &mut order, &mut ids)?,
         }
     }
-    body.must(ids.is_empty() || body.has("tools"), "tools were called, and none are there")?;
+    body.require(ids.is_empty() || body.has("tools"), "tools were called, and none are there")?;
     order.end(&body.field("messages")?)
 }
 
-fn user<'a>(content: &At<'a>, order: &mut Order<'a>) -> Checked {
+fn user<'a>(content: &BodyValue<'a>, order: &mut ConversationOrder<'a>) -> CheckResult {
     if content.value.is_string() {
         content.text()?;
         return order.user(content);
@@ -97,61 +97,61 @@ fn user<'a>(content: &At<'a>, order: &mut Order<'a>) -> Checked {
     for block in content.items()? {
         if block.kind()? == "tool_result" {
             let id = block.field("tool_use_id")?.id(256)?;
-            order.result(&block, Call { id: Some(id), name: None })?;
+            order.result(&block, CallIdentity { id: Some(id), name: None })?;
             result(&block)?;
         } else {
             order.user(&block)?;
-            shown(&block)?;
+            user_block(&block)?;
         }
     }
     Ok(())
 }
 
-fn result(block: &At<'_>) -> Checked {
-    block.only(&["type", "tool_use_id", "content", "is_error", "cache_control"])?;
-    let is_error = block.maybe("is_error").map_or(Ok(false), |flag| flag.flag())?;
+fn result(block: &BodyValue<'_>) -> CheckResult {
+    block.only_fields(&["type", "tool_use_id", "content", "is_error", "cache_control"])?;
+    let is_error = block.optional_field("is_error").map_or(Ok(false), |flag| flag.flag())?;
     let content = block.field("content")?;
     if content.value.is_string() {
         content.text()?;
     } else {
         let blocks = content.items()?;
-        blocks.iter().try_for_each(shown)?;
+        blocks.iter().try_for_each(user_block)?;
         let is_text = blocks.iter().all(|block| block.is_kind(&["text"]));
-        content.must(!is_error || is_text, "an error is told in text")?;
+        content.require(!is_error || is_text, "an error is told in text")?;
     }
     Ok(())
 }
 
 /// A block that the user may send, results aside.
-fn shown(block: &At<'_>) -> Checked {
+fn user_block(block: &BodyValue<'_>) -> CheckResult {
     match block.kind()? {
         "text" => text(block),
         "image" => {
-            block.only(&["type", "source", "cache_control"])?;
-            source(&block.field("source")?, &IMAGES)
+            block.only_fields(&["type", "source", "cache_control"])?;
+            source(&block.field("source")?, &IMAGE_MEDIA_TYPES)
         }
         "document" => {
-            block.only(&["type", "source", "title", "context", "citations", "cache_control"])?;
+            block.only_fields(&["type", "source", "title", "context", "citations", "cache_control"])?;
             source(&block.field("source")?, &["application/pdf"])
         }
-        kind => block.wrong(format!("the user can't send {kind:?}")),
+        kind => block.fail(format!("the user can't send {kind:?}")),
     }
 }
 
-fn text(block: &At<'_>) -> Checked {
-    block.only(&["type", "text", "cache_control", "citations"])?;
+fn text(block: &BodyValue<'_>) -> CheckResult {
+    block.only_fields(&["type", "text", "cache_control", "citations"])?;
     block.field("text")?.text().map(drop)
 }
 
-fn source(source: &At<'_>, media_types: &[&str]) -> Checked {
-    source.only(&["type", "media_type", "data"])?;
+fn source(source: &BodyValue<'_>, media_types: &[&str]) -> CheckResult {
+    source.only_fields(&["type", "media_type", "data"])?;
     source.field("type")?.word(&["base64"])?;
     source.field("media_type")?.word(media_types)?;
     source.field("data")?.base64()
 }
 
 /// A string, or blocks of text.
-fn texts(content: &At<'_>) -> Checked {
+fn texts(content: &BodyValue<'_>) -> CheckResult {
     if content.value.is_string() {
         return content.text().map(drop);
     }
@@ -161,7 +161,11 @@ fn texts(content: &At<'_>) -> Checked {
     })
 }
 
-fn assistant<'a>(content: &At<'a>, order: &mut Order<'a>, ids: &mut BTreeSet<&'a str>) -> Checked {
+fn assistant<'a>(
+    content: &BodyValue<'a>,
+    order: &mut ConversationOrder<'a>,
+    ids: &mut BTreeSet<&'a str>,
+) -> CheckResult {
     order.answer(content)?;
     if content.value.is_string() {
         return content.text().map(drop);
@@ -171,60 +175,67 @@ fn assistant<'a>(content: &At<'a>, order: &mut Order<'a>, ids: &mut BTreeSet<&'a
         match block.kind()? {
             "text" => text(block)?,
             "thinking" => {
-                block.only(&["type", "thinking", "signature"])?;
+                block.only_fields(&["type", "thinking", "signature"])?;
                 block.field("thinking")?.string()?;
                 block.field("signature")?.text()?;
             }
             "redacted_thinking" => {
-                block.only(&["type", "data"])?;
+                block.only_fields(&["type", "data"])?;
                 block.field("data")?.text()?;
             }
             "tool_use" => call(block, order, ids)?,
-            kind => return block.wrong(format!("the model can't have sent {kind:?}")),
+            kind => return block.fail(format!("the model can't have sent {kind:?}")),
         }
     }
     let ends_thinking = blocks.last().is_some_and(is_thinking);
-    content.must(!ends_thinking, "ends with thinking")
+    content.require(!ends_thinking, "ends with thinking")
 }
 
-fn call<'a>(block: &At<'a>, order: &mut Order<'a>, ids: &mut BTreeSet<&'a str>) -> Checked {
-    block.only(&["type", "id", "name", "input", "cache_control"])?;
+fn call<'a>(
+    block: &BodyValue<'a>,
+    order: &mut ConversationOrder<'a>,
+    ids: &mut BTreeSet<&'a str>,
+) -> CheckResult {
+    block.only_fields(&["type", "id", "name", "input", "cache_control"])?;
     let at = block.field("id")?;
     let id = at.id(256)?;
     let is_plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
-    at.must(is_plain, format!("is {id:?}, no id that is taken"))?;
-    at.must(ids.insert(id), "two calls have the same id")?;
+    at.require(is_plain, format!("is {id:?}, no id that is taken"))?;
+    at.require(ids.insert(id), "two calls have the same id")?;
     let name = tools::name(&block.field("name")?)?;
     block.field("input")?.object()?;
-    order.call(block, Call { id: Some(id), name: Some(name) })
+    order.call(block, CallIdentity { id: Some(id), name: Some(name) })
 }
 
-fn is_thinking(block: &At<'_>) -> bool {
+fn is_thinking(block: &BodyValue<'_>) -> bool {
     block.is_kind(&["thinking", "redacted_thinking"])
 }
 
-fn thinking(body: &At<'_>) -> Checked {
-    let Some(thinking) = body.maybe("thinking") else { return Ok(()) };
+fn thinking(body: &BodyValue<'_>) -> CheckResult {
+    let Some(thinking) = body.optional_field("thinking") else { return Ok(()) };
     let kind = thinking.field("type")?.word(&["enabled", "adaptive", "disabled"])?;
     match kind {
         "enabled" => {
-            thinking.only(&["type", "budget_tokens", "display"])?;
+            thinking.only_fields(&["type", "budget_tokens", "display"])?;
             let budget = thinking.field("budget_tokens")?;
             let most = body.field("max_tokens")?.number(1)?;
-            budget.must(budget.number(LEAST_BUDGET)? < most, "leaves no tokens for the answer")?;
+            budget.require(
+                budget.number(MIN_THINKING_BUDGET_TOKENS)? < most,
+                "leaves no tokens for the answer",
+            )?;
             last_thought(body)?;
         }
-        "adaptive" => thinking.only(&["type", "display"])?,
-        _ => return thinking.only(&["type"]),
+        "adaptive" => thinking.only_fields(&["type", "display"])?,
+        _ => return thinking.only_fields(&["type"]),
     }
-    let is_forced = body.maybe("tool_choice").is_some_and(|choice| choice.is_kind(&["any", "tool"]));
-    thinking.must(!is_forced, "a model that thinks can't be forced to call")?;
-    let is_warm = body.maybe("temperature").is_some_and(|warmth| warmth.value.as_f64() != Some(1.0));
-    thinking.must(!is_warm, "a model that thinks has no temperature")
+    let is_forced = body.optional_field("tool_choice").is_some_and(|choice| choice.is_kind(&["any", "tool"]));
+    thinking.require(!is_forced, "a model that thinks can't be forced to call")?;
+    let is_warm = body.optional_field("temperature").is_some_and(|warmth| warmth.value.as_f64() != Some(1.0));
+    thinking.require(!is_warm, "a model that thinks has no temperature")
 }
 
 /// A model that is told how long to think wants to see the thought that its last calls came from.
-fn last_thought(body: &At<'_>) -> Checked {
+fn last_thought(body: &BodyValue<'_>) -> CheckResult {
     let messages = body.field("messages")?.list();
     let Some(answer) = messages.iter().rev().find(|message| message.value["role"] == "assistant") else {
         return Ok(());
@@ -232,17 +243,17 @@ fn last_thought(body: &At<'_>) -> Checked {
     let blocks = answer.field("content")?.list();
     let calls = blocks.iter().any(|block| block.is_kind(&["tool_use"]));
     let thought = blocks.first().is_some_and(is_thinking);
-    answer.must(!calls || thought, "the last calls come without the thought before them")
+    answer.require(!calls || thought, "the last calls come without the thought before them")
 }
 
-fn output(body: &At<'_>) -> Checked {
-    let Some(output) = body.maybe("output_config") else { return Ok(()) };
-    output.only(&["effort", "format"])?;
-    if let Some(effort) = output.maybe("effort") {
+fn output(body: &BodyValue<'_>) -> CheckResult {
+    let Some(output) = body.optional_field("output_config") else { return Ok(()) };
+    output.only_fields(&["effort", "format"])?;
+    if let Some(effort) = output.optional_field("effort") {
         effort.word(&["low", "medium", "high", "xhigh", "max"])?;
     }
-    if let Some(format) = output.maybe("format") {
-        format.only(&["type", "schema"])?;
+    if let Some(format) = output.optional_field("format") {
+        format.only_fields(&["type", "schema"])?;
         format.field("type")?.word(&["json_schema"])?;
         format.field("schema")?.object()?;
     }
@@ -250,21 +261,27 @@ fn output(body: &At<'_>) -> Checked {
 }
 
 /// Marks where the server shall keep what it has read.
-fn marks(body: &At<'_>) -> Checked {
-    let listed = |field: &str| body.maybe(field).map(|list| list.list()).unwrap_or_default();
-    let contents = listed("messages").into_iter().filter_map(|message| message.maybe("content"));
-    let blocks: Vec<At<'_>> = contents.flat_map(|content| content.list()).collect();
-    let inner: Vec<At<'_>> =
-        blocks.iter().filter_map(|block| block.maybe("content")).flat_map(|content| content.list()).collect();
+fn marks(body: &BodyValue<'_>) -> CheckResult {
+    let listed = |field: &str| body.optional_field(field).map(|list| list.list()).unwrap_or_default();
+    let contents = listed("messages").into_iter().filter_map(|message| message.optional_field("content"));
+    let blocks: Vec<BodyValue<'_>> = contents.flat_map(|content| content.list()).collect();
+    let inner: Vec<BodyValue<'_>> = blocks
+        .iter()
+        .filter_map(|block| block.optional_field("content"))
+        .flat_map(|content| content.list())
+        .collect();
     let places = listed("system").into_iter().chain(listed("tools")).chain(blocks).chain(inner);
-    let marks: Vec<At<'_>> =
-        places.chain([body.clone()]).filter_map(|at| at.maybe("cache_control")).collect();
+    let marks: Vec<BodyValue<'_>> =
+        places.chain([body.clone()]).filter_map(|at| at.optional_field("cache_control")).collect();
     for mark in &marks {
-        mark.only(&["type", "ttl"])?;
+        mark.only_fields(&["type", "ttl"])?;
         mark.field("type")?.word(&["ephemeral"])?;
-        if let Some(ttl) = mark.maybe("ttl") {
+        if let Some(ttl) = mark.optional_field("ttl") {
             ttl.word(&["5m", "1h"])?;
         }
     }
-    body.must(marks.len() <= MAX_MARKS, format!("has {} cache marks, more than {MAX_MARKS}", marks.len()))
+    body.require(
+        marks.len() <= MAX_CACHE_MARKS,
+        format!("has {} cache marks, more than {MAX_CACHE_MARKS}", marks.len()),
+    )
 }

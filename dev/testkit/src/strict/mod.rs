@@ -3,29 +3,29 @@
 //!
 //! The rules are those of each wire's inventor: fields that only other servers of a wire know are refused too.
 
-mod at;
+mod body_value;
 mod chat;
+mod conversation_order;
 mod gemini;
 mod messages;
-mod order;
 mod responses;
 mod tools;
 
-use helve_models::Wire;
+use helve_models::WireProtocol;
 use serde_json::Value;
 
-use at::At;
+use body_value::BodyValue;
 
 /// Nothing, or what is wrong and where.
-type Checked<T = ()> = Result<T, String>;
+type CheckResult<T = ()> = Result<T, String>;
 
 /// Checks the body of a request that was sent on a wire. What is wrong is told with the way to it.
-pub fn check(wire: Wire, body: &Value) -> Result<(), String> {
-    let body = At::top(body);
+pub fn check(wire: WireProtocol, body: &Value) -> Result<(), String> {
+    let body = BodyValue::top(body);
     match wire {
-        Wire::Messages => messages::check(&body),
-        Wire::Chat => chat::check(&body),
-        Wire::Responses => responses::check(&body),
-        Wire::Gemini => gemini::check(&body),
+        WireProtocol::Messages => messages::check(&body),
+        WireProtocol::Chat => chat::check(&body),
+        WireProtocol::Responses => responses::check(&body),
+        WireProtocol::Gemini => gemini::check(&body),
     }
 }

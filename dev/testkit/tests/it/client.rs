@@ -5,35 +5,38 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use helve_models::script::Script;
-use helve_models::{Answer, Decoder, StreamError, Wire};
-use helve_testkit::Server;
+use helve_models::script::ModelScript;
+use helve_models::{ModelAnswer, ResponseDecoder, StreamError, WireProtocol};
+use helve_testkit::ScriptedServer;
 use serde_json::json;
 
-pub(crate) const WIRES: [Wire; 4] = [Wire::Messages, Wire::Chat, Wire::Responses, Wire::Gemini];
+pub(crate) const WIRES: [WireProtocol; 4] =
+    [WireProtocol::Messages, WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Gemini];
 
 /// Longer than anything takes that happens at all.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-pub(crate) fn play(script: &str) -> Server {
-    Server::play(Script::parse(script).unwrap()).unwrap()
+pub(crate) fn play(script: &str) -> ScriptedServer {
+    ScriptedServer::play(ModelScript::parse(script).unwrap()).unwrap()
 }
 
-pub(crate) fn path(wire: Wire) -> &'static str {
+pub(crate) fn path(wire: WireProtocol) -> &'static str {
     match wire {
-        Wire::Messages => "/v1/messages",
-        Wire::Chat => "/v1/chat/completions",
-        Wire::Responses => "/some/prefix/v1/responses",
-        Wire::Gemini => "/v1beta/models/gem-1:streamGenerateContent?alt=sse",
+        WireProtocol::Messages => "/v1/messages",
+        WireProtocol::Chat => "/v1/chat/completions",
+        WireProtocol::Responses => "/some/prefix/v1/responses",
+        WireProtocol::Gemini => "/v1beta/models/gem-1:streamGenerateContent?alt=sse",
     }
 }
 
-pub(crate) fn body(wire: Wire) -> String {
+pub(crate) fn body(wire: WireProtocol) -> String {
     let said = [json!({"role": "user", "content": "Hi"})];
     match wire {
-        Wire::Messages | Wire::Chat => json!({"model": "m-1", "stream": true, "messages": said}),
-        Wire::Responses => json!({"model": "m-1", "stream": true, "input": said}),
-        Wire::Gemini => json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
+        WireProtocol::Messages | WireProtocol::Chat => {
+            json!({"model": "m-1", "stream": true, "messages": said})
+        }
+        WireProtocol::Responses => json!({"model": "m-1", "stream": true, "input": said}),
+        WireProtocol::Gemini => json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}),
     }
     .to_string()
 }
@@ -60,7 +63,7 @@ pub(crate) struct Response {
 }
 
 impl Client {
-    pub(crate) fn connect(server: &Server) -> Client {
+    pub(crate) fn connect(server: &ScriptedServer) -> Client {
         let stream = TcpStream::connect(server.address()).unwrap();
         stream.set_read_timeout(Some(LONG)).unwrap();
         Client { reader: BufReader::new(stream) }
@@ -70,7 +73,7 @@ impl Client {
         self.reader.get_mut().write_all(bytes).unwrap();
     }
 
-    pub(crate) fn ask(&mut self, wire: Wire) {
+    pub(crate) fn ask(&mut self, wire: WireProtocol) {
         let (path, body) = (path(wire), body(wire));
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nX-Key: Secret\r\nContent-Length: {}\r\n\r\n",
@@ -147,14 +150,14 @@ impl Response {
         String::from_utf8(self.body.clone()).unwrap()
     }
 
-    pub(crate) fn answer(&self, wire: Wire) -> Result<Answer, StreamError> {
+    pub(crate) fn answer(&self, wire: WireProtocol) -> Result<ModelAnswer, StreamError> {
         let mut body = self.body.clone();
         if self.header("content-encoding") == Some("gzip") {
             body.clear();
             GzDecoder::new(self.body.as_slice()).read_to_end(&mut body).unwrap();
         }
-        let mut decoder = Decoder::new(wire);
-        let mut answer = Answer::default();
+        let mut decoder = ResponseDecoder::new(wire);
+        let mut answer = ModelAnswer::default();
         decoder.push(&body)?.into_iter().for_each(|event| answer.apply(event));
         decoder.finish()?.into_iter().for_each(|event| answer.apply(event));
         Ok(answer)
@@ -162,7 +165,7 @@ impl Response {
 }
 
 /// Asks on a connection of its own.
-pub(crate) fn ask(server: &Server, wire: Wire) -> io::Result<Response> {
+pub(crate) fn ask(server: &ScriptedServer, wire: WireProtocol) -> io::Result<Response> {
     let mut client = Client::connect(server);
     client.ask(wire);
     client.response()

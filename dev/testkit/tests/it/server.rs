@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-use helve_models::{Wire, error_in};
-use helve_testkit::Fault;
+use helve_models::{WireProtocol, parse_error_body};
+use helve_testkit::InjectedFault;
 use serde_json::Value;
 
 use crate::client::{Client, Ending, LONG, WIRES, ask, body, play};
@@ -32,13 +32,13 @@ fn a_script_is_played_on_every_wire_over_one_connection() {
 #[test]
 fn requests_are_recorded_as_they_came() {
     let server = play(TWO);
-    ask(&server, Wire::Gemini).unwrap();
+    ask(&server, WireProtocol::Gemini).unwrap();
     let requests = server.wait_requests(1, LONG).unwrap();
     assert_eq!(requests[0].method, "POST");
     assert_eq!(requests[0].path, "/v1beta/models/gem-1:streamGenerateContent");
     assert_eq!(requests[0].query, "alt=sse");
     assert_eq!(requests[0].header("x-key"), Some("Secret"));
-    assert_eq!(requests[0].body, body(Wire::Gemini).as_bytes());
+    assert_eq!(requests[0].body, body(WireProtocol::Gemini).as_bytes());
     assert_eq!(server.wait_requests(2, Duration::from_millis(1)), None);
 }
 
@@ -47,12 +47,12 @@ fn a_request_may_come_in_chunks() {
     let server = play(TWO);
     let mut client = Client::connect(&server);
     client.send(b"POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
-    let body = body(Wire::Messages);
+    let body = body(WireProtocol::Messages);
     let (first, second) = body.split_at(7);
     for chunk in [first, second, ""] {
         client.send(format!("{:x}\r\n{chunk}\r\n", chunk.len()).as_bytes());
     }
-    assert_eq!(client.response().unwrap().answer(Wire::Messages).unwrap().text(), "one");
+    assert_eq!(client.response().unwrap().answer(WireProtocol::Messages).unwrap().text(), "one");
     assert_eq!(server.requests()[0].body, body.as_bytes());
 }
 
@@ -84,7 +84,7 @@ fn what_a_real_server_would_refuse_is_refused() {
         client.send((head + body).as_bytes());
         let response = client.response().unwrap();
         assert_eq!(response.status, 400, "{path} {body}");
-        error_in(&response.text()).unwrap().to_string()
+        parse_error_body(&response.text()).unwrap().to_string()
     };
     assert!(post("/v1/messages", "{").contains("not JSON"));
     assert!(post("/v1/messages", "{}").contains("no \"messages\""));
@@ -94,7 +94,7 @@ fn what_a_real_server_would_refuse_is_refused() {
     client.send(b"nonsense\r\n\r\n");
     assert_eq!(client.response().unwrap().status, 400);
     assert_eq!(
-        ask(&server, Wire::Chat).unwrap().answer(Wire::Chat).unwrap().text(),
+        ask(&server, WireProtocol::Chat).unwrap().answer(WireProtocol::Chat).unwrap().text(),
         "one",
         "nothing was used up"
     );
@@ -114,7 +114,7 @@ fn a_script_that_has_no_step_says_so() {
         let server = play("[[step]]\ntext = 'a'\nwhen = { asked = 'other' }\n");
         let response = ask(&server, wire).unwrap();
         assert_eq!(response.status, 400, "{wire:?}");
-        let told = error_in(&response.text()).unwrap().to_string();
+        let told = parse_error_body(&response.text()).unwrap().to_string();
         assert!(told.contains("the user asked \"Hi\""), "{wire:?}: {told}");
     }
 }
@@ -125,10 +125,10 @@ fn a_step_may_fail() {
         "[[step]]\nfail = { status = 429, headers = { retry-after = '7' } }\ndelay = '1ms'\n[[step]]\ntext = 'a'\n",
     );
     let mut client = Client::connect(&server);
-    client.ask(Wire::Messages);
+    client.ask(WireProtocol::Messages);
     let failed = client.response().unwrap();
     assert_eq!((failed.status, failed.header("retry-after")), (429, Some("7")));
-    client.ask(Wire::Messages);
+    client.ask(WireProtocol::Messages);
     assert_eq!(client.response().unwrap().status, 200);
 }
 
@@ -137,7 +137,7 @@ fn a_gate_lets_through_what_the_test_says() {
     let server = play("[[step]]\ntext = 'abc'\npiece = 1\n[[step]]\ntext = 'free'\n");
     let gate = server.gate();
     let mut client = Client::connect(&server);
-    client.ask(Wire::Messages);
+    client.ask(WireProtocol::Messages);
     assert_eq!(client.head().unwrap().status, 200);
     for events in ["event: message_start", "event: ping", "event: content_block_start"] {
         gate.open(1);
@@ -155,9 +155,9 @@ fn a_gate_lets_through_what_the_test_says() {
         }
     }
     assert!(String::from_utf8(rest).unwrap().ends_with("data: {\"type\":\"message_stop\"}\n\n"));
-    client.ask(Wire::Messages);
+    client.ask(WireProtocol::Messages);
     assert_eq!(
-        client.response().unwrap().answer(Wire::Messages).unwrap().text(),
+        client.response().unwrap().answer(WireProtocol::Messages).unwrap().text(),
         "free",
         "it was for one answer"
     );
@@ -167,7 +167,7 @@ fn a_gate_lets_through_what_the_test_says() {
 fn a_gate_that_is_dropped_is_open() {
     let server = play(TWO);
     drop(server.gate());
-    assert_eq!(ask(&server, Wire::Chat).unwrap().answer(Wire::Chat).unwrap().text(), "one");
+    assert_eq!(ask(&server, WireProtocol::Chat).unwrap().answer(WireProtocol::Chat).unwrap().text(), "one");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_client_that_leaves_in_the_middle_is_noticed() {
     let server = play(TWO);
     let gate = server.gate();
     let mut client = Client::connect(&server);
-    client.ask(Wire::Chat);
+    client.ask(WireProtocol::Chat);
     client.head().unwrap();
     gate.open(1);
     client.chunk().unwrap();
@@ -187,8 +187,8 @@ fn a_client_that_leaves_in_the_middle_is_noticed() {
 #[test]
 fn a_client_that_leaves_after_its_answer_has_abandoned_nothing() {
     let server = play(TWO);
-    drop(ask(&server, Wire::Chat).unwrap());
-    ask(&server, Wire::Chat).unwrap();
+    drop(ask(&server, WireProtocol::Chat).unwrap());
+    ask(&server, WireProtocol::Chat).unwrap();
     assert!(!server.wait_closed(0, Duration::from_millis(50)));
 }
 
@@ -208,20 +208,20 @@ fn it_stops_whatever_its_clients_do() {
     let mut half = Client::connect(&server);
     half.send(b"POST /v1/messages HTTP/1.1\r\ncontent-le");
     let mut waits = Client::connect(&server);
-    waits.ask(Wire::Chat);
+    waits.ask(WireProtocol::Chat);
     server.wait_requests(1, LONG).unwrap();
     // Each is read before the next is sent, so that each takes the step, the gate or the fault that is meant for it.
     let mut gated = Client::connect(&server);
     let _gate = server.gate();
-    gated.ask(Wire::Chat);
+    gated.ask(WireProtocol::Chat);
     gated.head().unwrap();
-    server.fault(Fault::Hang);
+    server.fault(InjectedFault::Hang);
     let mut hangs = Client::connect(&server);
-    hangs.ask(Wire::Chat);
+    hangs.ask(WireProtocol::Chat);
     server.wait_requests(3, LONG).unwrap();
-    server.fault(Fault::HugeEvent(40 << 20));
+    server.fault(InjectedFault::HugeEvent(40 << 20));
     let mut does_not_read = Client::connect(&server);
-    does_not_read.ask(Wire::Chat);
+    does_not_read.ask(WireProtocol::Chat);
     does_not_read.head().unwrap();
     drop(server);
     for mut client in [idle, half, waits, gated, hangs] {

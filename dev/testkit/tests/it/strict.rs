@@ -6,27 +6,27 @@
     reason = "a test that can't spoil a body has failed"
 )]
 
-use helve_models::Wire;
-use helve_testkit::{Server, strict};
+use helve_models::WireProtocol;
+use helve_testkit::{ScriptedServer, strict};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Response, WIRES, path, play};
 
 /// Bodies that Helve sends, and that the types of the providers' own libraries take.
-const SENT: [(Wire, &str); 8] = [
-    (Wire::Messages, include_str!("../../../../crates/models/tests/requests/messages.json")),
-    (Wire::Messages, include_str!("../../../../crates/models/tests/requests/messages-forced.json")),
-    (Wire::Chat, include_str!("../../../../crates/models/tests/requests/chat.json")),
-    (Wire::Chat, include_str!("../../../../crates/models/tests/requests/chat-forced.json")),
-    (Wire::Responses, include_str!("../../../../crates/models/tests/requests/responses.json")),
-    (Wire::Responses, include_str!("../../../../crates/models/tests/requests/responses-forced.json")),
-    (Wire::Gemini, include_str!("../../../../crates/models/tests/requests/gemini.json")),
-    (Wire::Gemini, include_str!("../../../../crates/models/tests/requests/gemini-forced.json")),
+const SENT: [(WireProtocol, &str); 8] = [
+    (WireProtocol::Messages, include_str!("../../../../crates/models/tests/requests/messages.json")),
+    (WireProtocol::Messages, include_str!("../../../../crates/models/tests/requests/messages-forced.json")),
+    (WireProtocol::Chat, include_str!("../../../../crates/models/tests/requests/chat.json")),
+    (WireProtocol::Chat, include_str!("../../../../crates/models/tests/requests/chat-forced.json")),
+    (WireProtocol::Responses, include_str!("../../../../crates/models/tests/requests/responses.json")),
+    (WireProtocol::Responses, include_str!("../../../../crates/models/tests/requests/responses-forced.json")),
+    (WireProtocol::Gemini, include_str!("../../../../crates/models/tests/requests/gemini.json")),
+    (WireProtocol::Gemini, include_str!("../../../../crates/models/tests/requests/gemini-forced.json")),
 ];
 
 /// The long body of a wire, in which everything occurs.
-fn body(wire: Wire) -> Value {
+fn body(wire: WireProtocol) -> Value {
     let (_, text) = SENT.iter().find(|(of, _)| *of == wire).unwrap();
     serde_json::from_str(text).unwrap()
 }
@@ -80,7 +80,7 @@ impl Spoil {
 }
 
 /// Each spoiled body is refused, for the reason that it was spoiled for.
-fn refuse(wire: Wire, spoils: Vec<(Spoil, &str)>) {
+fn refuse(wire: WireProtocol, spoils: Vec<(Spoil, &str)>) {
     for (spoil, why) in spoils {
         let mut spoiled = body(wire);
         spoil.apply(&mut spoiled);
@@ -93,7 +93,7 @@ fn refuse(wire: Wire, spoils: Vec<(Spoil, &str)>) {
 fn messages_are_held_to_their_rules() {
     let mark = || json!({"type": "ephemeral"});
     refuse(
-        Wire::Messages,
+        WireProtocol::Messages,
         vec![
             // The top.
             (Set("/helve", json!(1)), "unknown field \"helve\""),
@@ -173,31 +173,31 @@ fn messages_are_held_to_their_rules() {
 
 #[test]
 fn four_cache_marks_are_taken_and_a_fifth_is_not() {
-    let mut marked = body(Wire::Messages);
+    let mut marked = body(WireProtocol::Messages);
     let places = ["/messages/0/content/0", "/messages/3/content/0/content/0", "/tools/1"];
     for (number, place) in places.into_iter().enumerate() {
-        assert_eq!(strict::check(Wire::Messages, &marked), Ok(()), "{} marks", number + 2);
+        assert_eq!(strict::check(WireProtocol::Messages, &marked), Ok(()), "{} marks", number + 2);
         marked.pointer_mut(place).unwrap()["cache_control"] = json!({"type": "ephemeral", "ttl": "1h"});
     }
-    let wrong = strict::check(Wire::Messages, &marked).unwrap_err();
+    let wrong = strict::check(WireProtocol::Messages, &marked).unwrap_err();
     assert!(wrong.contains("has 5 cache marks"), "{wrong}");
 }
 
 #[test]
 fn a_model_with_a_budget_sees_the_thought_that_its_calls_came_from() {
-    let mut calling = body(Wire::Messages);
+    let mut calling = body(WireProtocol::Messages);
     calling["thinking"] = json!({"type": "enabled", "budget_tokens": 2_048});
     calling["messages"].as_array_mut().unwrap().truncate(4);
-    assert_eq!(strict::check(Wire::Messages, &calling), Ok(()));
+    assert_eq!(strict::check(WireProtocol::Messages, &calling), Ok(()));
     Remove("/messages/2/content/0").apply(&mut calling);
-    let wrong = strict::check(Wire::Messages, &calling).unwrap_err();
+    let wrong = strict::check(WireProtocol::Messages, &calling).unwrap_err();
     assert!(wrong.contains("without the thought"), "{wrong}");
 }
 
 #[test]
 fn chat_is_held_to_its_rules() {
     refuse(
-        Wire::Chat,
+        WireProtocol::Chat,
         vec![
             (Set("/thinking", json!({})), "unknown field \"thinking\""),
             (Remove("/model"), "has no \"model\""),
@@ -244,7 +244,7 @@ fn chat_is_held_to_its_rules() {
 #[test]
 fn responses_are_held_to_their_rules() {
     refuse(
-        Wire::Responses,
+        WireProtocol::Responses,
         vec![
             (Set("/messages", json!([])), "unknown field \"messages\""),
             (Remove("/input"), "has no \"input\""),
@@ -289,17 +289,17 @@ fn responses_are_held_to_their_rules() {
 
 #[test]
 fn a_thought_is_followed_by_what_came_of_it() {
-    let mut cut = body(Wire::Responses);
+    let mut cut = body(WireProtocol::Responses);
     let input = cut["input"].as_array_mut().unwrap();
     input.drain(3..9);
-    let wrong = strict::check(Wire::Responses, &cut).unwrap_err();
+    let wrong = strict::check(WireProtocol::Responses, &cut).unwrap_err();
     assert!(wrong.contains("nothing of the model's follows"), "{wrong}");
 }
 
 #[test]
 fn gemini_is_held_to_its_rules() {
     refuse(
-        Wire::Gemini,
+        WireProtocol::Gemini,
         vec![
             (Set("/model", json!("m")), "unknown field \"model\""),
             (Remove("/contents"), "has no \"contents\""),
@@ -343,17 +343,17 @@ fn gemini_is_held_to_its_rules() {
 
 #[test]
 fn a_call_of_this_turn_is_signed_where_the_model_is_told_a_level() {
-    let mut calling = body(Wire::Gemini);
+    let mut calling = body(WireProtocol::Gemini);
     calling["contents"].as_array_mut().unwrap().truncate(4);
-    assert_eq!(strict::check(Wire::Gemini, &calling), Ok(()));
+    assert_eq!(strict::check(WireProtocol::Gemini, &calling), Ok(()));
     Remove("/contents/2/parts/2/thoughtSignature").apply(&mut calling);
-    let wrong = strict::check(Wire::Gemini, &calling).unwrap_err();
+    let wrong = strict::check(WireProtocol::Gemini, &calling).unwrap_err();
     assert!(wrong.contains("has no signature"), "{wrong}");
     Remove("/generationConfig").apply(&mut calling);
-    assert_eq!(strict::check(Wire::Gemini, &calling), Ok(()));
+    assert_eq!(strict::check(WireProtocol::Gemini, &calling), Ok(()));
 }
 
-fn post(server: &Server, wire: Wire, body: &Value) -> Response {
+fn post(server: &ScriptedServer, wire: WireProtocol, body: &Value) -> Response {
     let body = body.to_string();
     let mut client = Client::connect(server);
     client.send(
@@ -365,15 +365,15 @@ fn post(server: &Server, wire: Wire, body: &Value) -> Response {
 #[test]
 fn a_strict_server_refuses_in_the_words_of_the_wire_and_remembers_why() {
     let server = play("[[step]]\ntext = 'Hello.'\nrepeat = true");
-    let ask = |body: &Value| post(&server, Wire::Chat, body);
-    let mut spoiled = body(Wire::Chat);
+    let ask = |body: &Value| post(&server, WireProtocol::Chat, body);
+    let mut spoiled = body(WireProtocol::Chat);
     Remove("/messages/4").apply(&mut spoiled);
     assert_eq!(ask(&spoiled).status, 200, "a server is strict when it is told to be");
     server.be_strict();
     let refused = ask(&spoiled);
     assert_eq!(refused.status, 400);
     assert!(refused.text().contains("has no result before this"), "{}", refused.text());
-    assert_eq!(ask(&body(Wire::Chat)).status, 200);
+    assert_eq!(ask(&body(WireProtocol::Chat)).status, 200);
     assert_eq!(server.refused().len(), 1, "{:?}", server.refused());
 }
 

@@ -2,31 +2,33 @@
 
 use std::io::{self, BufRead};
 
-use helve_agent::Handle;
-use helve_protocol::{Command, Delivery, Part, Prompt, Query, Reply, TextPart};
+use helve_agent::SessionHandle;
+use helve_protocol::{
+    MessagePart, PromptDelivery, QueryReply, SessionCommand, SessionQuery, TextPart, UserPrompt,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// A line that is longer is no command.
-const MAX_LINE_BYTES: u64 = 16 << 20;
+const MAX_INPUT_LINE_BYTES: u64 = 16 << 20;
 
 /// What a line says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
-    Command(Command),
-    Query(Query),
+pub(super) enum StreamInputLine {
+    Command(SessionCommand),
+    Query(SessionQuery),
     /// What is wrong with it.
-    Wrong(String),
+    Invalid(String),
 }
 
 /// Reads lines on a thread of its own: the standard input can't be waited for otherwise.
-pub(super) fn lines() -> mpsc::Receiver<Line> {
+pub(super) fn lines() -> mpsc::Receiver<StreamInputLine> {
     let (sender, receiver) = mpsc::channel(16);
     std::thread::spawn(move || {
         let mut input = io::BufReader::new(io::stdin());
         loop {
             let mut line = Vec::new();
-            let read = io::Read::take(&mut input, MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            let read = io::Read::take(&mut input, MAX_INPUT_LINE_BYTES).read_until(b'\n', &mut line);
             if !matches!(read, Ok(bytes) if bytes > 0) {
                 return;
             }
@@ -40,24 +42,25 @@ pub(super) fn lines() -> mpsc::Receiver<Line> {
 }
 
 /// One line: `{"command": …}`, `{"query": …}`, or a user's message as other agents take it.
-fn parse(line: &str) -> Line {
+fn parse(line: &str) -> StreamInputLine {
     let value: Value = match serde_json::from_str(line) {
         Ok(value) => value,
-        Err(error) => return Line::Wrong(format!("a line is not JSON: {error}")),
+        Err(error) => return StreamInputLine::Invalid(format!("a line is not JSON: {error}")),
     };
-    let wrong = |error: serde_json::Error| Line::Wrong(format!("a line is not understood: {error}"));
+    let wrong =
+        |error: serde_json::Error| StreamInputLine::Invalid(format!("a line is not understood: {error}"));
     if value.get("command").is_some() {
-        return serde_json::from_value(value).map_or_else(wrong, Line::Command);
+        return serde_json::from_value(value).map_or_else(wrong, StreamInputLine::Command);
     }
     if value.get("query").is_some() {
-        return serde_json::from_value(value).map_or_else(wrong, Line::Query);
+        return serde_json::from_value(value).map_or_else(wrong, StreamInputLine::Query);
     }
     match message(&value) {
-        Some(text) => Line::Command(Command::Submit(Prompt {
-            parts: vec![Part::Text(TextPart::said(text))],
-            delivery: Delivery::Queue,
+        Some(text) => StreamInputLine::Command(SessionCommand::Submit(UserPrompt {
+            parts: vec![MessagePart::Text(TextPart::said(text))],
+            delivery: PromptDelivery::Queue,
         })),
-        None => Line::Wrong(
+        None => StreamInputLine::Invalid(
             "a line has neither `command` nor `query`; `helve reference events` lists both".to_owned(),
         ),
     }
@@ -77,14 +80,14 @@ fn message(value: &Value) -> Option<String> {
 }
 
 /// Does what a line says. What it is answered goes out as a line.
-pub(super) async fn take(line: Line, handle: &Handle) -> Option<Reply> {
+pub(super) async fn take(line: StreamInputLine, handle: &SessionHandle) -> Option<QueryReply> {
     match line {
-        Line::Command(command) => {
+        StreamInputLine::Command(command) => {
             handle.send(command).await;
             None
         }
-        Line::Query(query) => Some(handle.ask(query).await),
-        Line::Wrong(why) => Some(Reply::Failed { why }),
+        StreamInputLine::Query(query) => Some(handle.ask(query).await),
+        StreamInputLine::Invalid(why) => Some(QueryReply::Failed { why }),
     }
 }
 
@@ -94,8 +97,8 @@ mod tests {
 
     fn said(line: &str) -> Option<String> {
         match parse(line) {
-            Line::Command(Command::Submit(prompt)) => match prompt.parts.first() {
-                Some(Part::Text(text)) => Some(text.text.clone()),
+            StreamInputLine::Command(SessionCommand::Submit(prompt)) => match prompt.parts.first() {
+                Some(MessagePart::Text(text)) => Some(text.text.clone()),
                 _ => None,
             },
             _ => None,
@@ -115,9 +118,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        assert_eq!(parse(r#"{"query":"state"}"#), Line::Query(Query::State));
+        assert_eq!(parse(r#"{"query":"state"}"#), StreamInputLine::Query(SessionQuery::State));
         for line in ["{", "3", r#"{"command":"fly"}"#, r#"{"type":"user"}"#, r#"{"query":"weather"}"#] {
-            assert!(matches!(parse(line), Line::Wrong(_)), "{line}");
+            assert!(matches!(parse(line), StreamInputLine::Invalid(_)), "{line}");
         }
     }
 }

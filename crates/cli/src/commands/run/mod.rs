@@ -1,8 +1,8 @@
 //! `helve run`: one turn without the interface, or as many as a program asks for.
 
-mod front;
 mod input;
 pub(super) mod instruction;
+mod printer;
 mod progress;
 
 use std::io::IsTerminal;
@@ -10,106 +10,126 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use helve_agent::{Actor, Error, Feed, Gate, Handle, House, Session};
-use helve_config::Layer;
+use helve_agent::{Feed, PermissionGate, Services, Session, SessionActor, SessionError, SessionHandle};
+use helve_config::ConfigLayer;
 use helve_journal::{FileJournal, Journal};
-use helve_models::{Dialogue, Target};
+use helve_models::{Dialogue, ModelTarget};
 use helve_protocol::{
-    Answer, ApprovalId, Body, CallId, Command, CommandRefused, Delivery, IdKind, ModelName, Outcome, Part,
-    Prompt, Query, QuestionAsked, Reply, Seq, SessionId, SessionState, Status,
+    ApprovalAnswer, ApprovalId, CallId, CommandRefused, EventBody, IdKind, MessagePart, ModelName,
+    PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery, SessionState,
+    SessionStatus, TurnOutcome, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{InputForm, OutputForm, Run};
-use crate::failure::{Exit, Failure};
-use crate::models::{Models, block_on};
-use crate::screen::{self, Screen, WARN};
-use crate::setup::Setup;
+use crate::args::{InputFormat, OutputFormat, RunCommandArgs};
+use crate::console::{self, ConsoleOutput, WARN};
+use crate::failure::{CliFailure, ProgramExit};
+use crate::setup::CliSetup;
 use crate::text::one_line;
-use crate::wiring::{dialogue, house, session_failure};
-use front::Front;
-use instruction::Instruction;
+use crate::user_models::{UserModels, block_on};
+use crate::wiring::{dialogue, session_failure, session_services};
+use instruction::RunInstruction;
+use printer::RunPrinter;
 
-pub(crate) fn run(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    options: &RunCommandArgs,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let ran = start(options, setup, screen);
     if let Err(failure) = &ran
-        && options.output != OutputForm::Text
+        && options.output != OutputFormat::Text
     {
-        front::tell_failure(failure, screen)?;
+        printer::tell_failure(failure, screen)?;
     }
     ran
 }
 
-fn start(options: &Run, setup: &Setup, screen: &mut Screen) -> Result<Exit, Failure> {
-    let is_text = options.input == InputForm::Text;
-    let instruction = Instruction::read(options, setup, is_text)?;
+fn start(
+    options: &RunCommandArgs,
+    setup: &CliSetup,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
+    let is_text = options.input == InputFormat::Text;
+    let instruction = RunInstruction::read(options, setup, is_text)?;
     // Without a word, a session that broke off goes on.
     if instruction.is_empty() && is_text && !options.goes_on() {
         let hint = "Say what you want: `helve run \"fix the bug\"`.";
-        return Err(Failure::usage("nothing was run", "there is nothing to do", hint));
+        return Err(CliFailure::usage("nothing was run", "there is nothing to do", hint));
     }
-    let models = Arc::new(Models::new(setup)?);
+    let models = Arc::new(UserModels::new(setup)?);
     block_on(async {
-        let which = Which::of(options);
-        let target = target(which, setup, &models).await?;
-        let fallbacks = models.router.fallbacks().map_err(|error| Failure::route(&error))?;
-        let asker = Asker::of(options);
-        let is_shut = asker == Asker::Nobody && !options.yes;
+        let which = SessionSelector::of(options);
+        let target = session_target(which, setup, &models).await?;
+        let fallbacks = models.router.fallbacks().map_err(|error| CliFailure::route(&error))?;
+        let asker = AnswerSource::of(options);
+        let is_shut = asker == AnswerSource::Nobody && !options.yes;
         let gate = match asker {
-            _ if is_shut => Gate::shut(),
-            _ if options.yes => Gate::open(),
-            _ => Gate::asking(),
+            _ if is_shut => PermissionGate::answering_no(),
+            _ if options.yes => PermissionGate::open(),
+            _ => PermissionGate::asking_person(),
         };
-        let gate = if asker == Asker::Nobody { gate } else { gate.with_person() };
-        let house = house(setup, gate, &models)?;
+        let gate = if asker == AnswerSource::Nobody { gate } else { gate.with_person() };
+        let house = session_services(setup, gate, &models)?;
         let dialogue = dialogue(&models, target, fallbacks, &house);
-        let session = open(which, setup, house, dialogue)?;
+        let session = open_session(which, setup, house, dialogue)?;
         if instruction.is_empty() && is_text && session.state(is_finished) {
             let why = "the last turn of that session ended by itself";
-            return Err(Failure::usage("there is nothing to go on with", why, "Say what to do next."));
+            return Err(CliFailure::usage("there is nothing to go on with", why, "Say what to do next."));
         }
         let first = match instruction.is_empty() {
             false => Some(submit(instruction.parts(&session)?)),
-            true if is_text => Some(Command::GoOn),
+            true if is_text => Some(SessionCommand::GoOn),
             true => None,
         };
-        let front = Front::new(options.output, options.quiet, asker != Asker::Nobody);
-        talk(session, first, asker, options.input, front, screen).await
+        let front = RunPrinter::new(options.output, options.quiet, asker != AnswerSource::Nobody);
+        run_session(session, first, asker, options.input, front, screen).await
     })?
 }
 
 /// One turn of a scripted model, as a person sees it.
-pub(super) fn show(session: Session, task: &str, screen: &mut Screen) -> Result<Exit, Failure> {
-    let parts = Instruction::of(task).parts(&session)?;
-    let front = Front::new(OutputForm::Text, false, false);
-    block_on(talk(session, Some(submit(parts)), Asker::Nobody, InputForm::Text, front, screen))?
+pub(super) fn run_scripted_turn(
+    session: Session,
+    task: &str,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
+    let parts = RunInstruction::of(task).parts(&session)?;
+    let front = RunPrinter::new(OutputFormat::Text, false, false);
+    block_on(run_session(
+        session,
+        Some(submit(parts)),
+        AnswerSource::Nobody,
+        InputFormat::Text,
+        front,
+        screen,
+    ))?
 }
 
-fn submit(parts: Vec<Part>) -> Command {
-    Command::Submit(Prompt { parts, delivery: Delivery::Queue })
+fn submit(parts: Vec<MessagePart>) -> SessionCommand {
+    SessionCommand::Submit(UserPrompt { parts, delivery: PromptDelivery::Queue })
 }
 
 /// Talks with a session until there is nothing more to say, and shows what happens.
-async fn talk(
+async fn run_session(
     session: Session,
-    first: Option<Command>,
-    asker: Asker,
-    input: InputForm,
-    mut front: Front,
-    screen: &mut Screen,
-) -> Result<Exit, Failure> {
+    first: Option<SessionCommand>,
+    asker: AnswerSource,
+    input: InputFormat,
+    mut front: RunPrinter,
+    screen: &mut ConsoleOutput,
+) -> Result<ProgramExit, CliFailure> {
     let (handle, actor) = session.listen();
     let mut feed = handle.feed();
-    let worker = Worker::start(actor);
-    let is_single = input == InputForm::Text;
+    let worker = SessionWorker::start(actor);
+    let is_single = input == InputFormat::Text;
     if let Some(command) = first {
         handle.send(command).await;
     }
     let shown = follow(&handle, &mut feed, &worker, asker, is_single, &mut front, screen).await;
     // Whatever happened to our output, the turn ends in order.
-    handle.send(Command::ShutDown).await;
+    handle.send(SessionCommand::ShutDown).await;
     let session = worker.end().await?;
     shown?;
     drain(&mut feed, &mut front, screen).await?;
@@ -118,19 +138,19 @@ async fn talk(
 
 /// Shows events and takes lines until the session is done.
 async fn follow(
-    handle: &Handle,
+    handle: &SessionHandle,
     feed: &mut Feed,
-    worker: &Worker,
-    asker: Asker,
+    worker: &SessionWorker,
+    asker: AnswerSource,
     is_single: bool,
-    front: &mut Front,
-    screen: &mut Screen,
-) -> Result<(), Failure> {
+    front: &mut RunPrinter,
+    screen: &mut ConsoleOutput,
+) -> Result<(), CliFailure> {
     let mut lines = (!is_single).then(input::lines);
-    let mut signals = Signals::new()?;
+    let mut signals = InterruptSignals::new()?;
     let mut interrupts = 0;
     // The question that nobody has answered.
-    let mut open: Option<Open> = None;
+    let mut open: Option<OpenRunQuestion> = None;
     // What is told first may be of a turn that broke off before.
     let mut has_begun = false;
     loop {
@@ -152,36 +172,36 @@ async fn follow(
             }
             event = feed.next() => {
                 let Some(event) = event else { return Ok(()) };
-                if let (Body::CommandRefused(refused), true) = (&event.body, is_single && !has_begun) {
+                if let (EventBody::CommandRefused(refused), true) = (&event.body, is_single && !has_begun) {
                     return Err(not_done(refused));
                 }
                 front.show(&event, screen)?;
                 match &event.body {
-                    Body::ApprovalRequested(request) => {
-                        let question = Open::Approval(request.approval);
+                    EventBody::ApprovalRequested(request) => {
+                        let question = OpenRunQuestion::Approval(request.approval);
                         open = Some(question);
                         match asker {
-                            Asker::Person => {
+                            AnswerSource::Person => {
                                 ask_person(request.approval, !request.rules.is_empty(), handle, front);
                             }
                             _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
                         }
                     }
-                    Body::QuestionAsked(asked) => {
-                        let question = Open::Question(asked.call);
+                    EventBody::QuestionAsked(asked) => {
+                        let question = OpenRunQuestion::Question(asked.call);
                         open = Some(question);
                         match asker {
-                            Asker::Person => reply_of_person(asked, handle, front),
+                            AnswerSource::Person => reply_of_person(asked, handle, front),
                             _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
                         }
                     }
-                    Body::TurnStarted(_) => has_begun = true,
-                    Body::ApprovalResolved(_) | Body::QuestionAnswered(_) | Body::TurnEnded(_) => open = None,
+                    EventBody::TurnStarted(_) => has_begun = true,
+                    EventBody::ApprovalResolved(_) | EventBody::QuestionAnswered(_) | EventBody::TurnEnded(_) => open = None,
                     _ => {}
                 }
-                let is_over = has_begun && matches!(event.body, Body::TurnEnded(_));
+                let is_over = has_begun && matches!(event.body, EventBody::TurnEnded(_));
                 if is_over && (interrupts > 0 || (lines.is_none() && is_idle(handle).await)) {
                     return Ok(());
                 }
@@ -209,21 +229,21 @@ async fn follow(
 }
 
 /// Whether nothing runs. What waits would have begun by itself, if it were to.
-async fn is_idle(handle: &Handle) -> bool {
-    match handle.ask(Query::State).await {
-        Reply::State { status, .. } => status == Status::Idle,
+async fn is_idle(handle: &SessionHandle) -> bool {
+    match handle.ask(SessionQuery::State).await {
+        QueryReply::State { status, .. } => status == SessionStatus::Idle,
         _ => true,
     }
 }
 
-fn not_done(refused: &CommandRefused) -> Failure {
+fn not_done(refused: &CommandRefused) -> CliFailure {
     let hint = "Say something else: `helve run --continue \"fix the bug\"`.";
-    Failure::usage("nothing was run", &refused.why, hint)
+    CliFailure::usage("nothing was run", &refused.why, hint)
 }
 
 /// Who can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asker {
+enum AnswerSource {
     Nobody,
     /// Whoever sends commands.
     Program,
@@ -231,96 +251,100 @@ enum Asker {
     Person,
 }
 
-impl Asker {
-    fn of(options: &Run) -> Asker {
-        let is_person = options.output == OutputForm::Text
+impl AnswerSource {
+    fn of(options: &RunCommandArgs) -> AnswerSource {
+        let is_person = options.output == OutputFormat::Text
             && !options.quiet
             && std::io::stdin().is_terminal()
             && std::io::stderr().is_terminal();
         match options.input {
-            InputForm::StreamJson => Asker::Program,
-            InputForm::Text if is_person => Asker::Person,
-            InputForm::Text => Asker::Nobody,
+            InputFormat::StreamJson => AnswerSource::Program,
+            InputFormat::Text if is_person => AnswerSource::Person,
+            InputFormat::Text => AnswerSource::Nobody,
         }
     }
 }
 
 /// Asks on a thread of its own, so that the work can be stopped meanwhile.
-fn ask_person(approval: ApprovalId, has_rules: bool, handle: &Handle, front: &mut Front) {
+fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
     let handle = handle.clone();
     std::thread::spawn(move || {
         let always = "a = by this rule for the session, p = for the project, ";
         let always = if has_rules { always } else { "" };
-        let answer = screen::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
+        let answer = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
         let answer = match answer.trim() {
-            "y" | "yes" => Answer::Once,
-            "a" | "always" if has_rules => Answer::Session,
-            "p" | "project" if has_rules => Answer::Project,
-            "" | "n" | "no" => Answer::Reject { message: None },
-            other => Answer::Reject { message: Some(other.to_owned()) },
+            "y" | "yes" => ApprovalAnswer::Once,
+            "a" | "always" if has_rules => ApprovalAnswer::Session,
+            "p" | "project" if has_rules => ApprovalAnswer::Project,
+            "" | "n" | "no" => ApprovalAnswer::Reject { message: None },
+            other => ApprovalAnswer::Reject { message: Some(other.to_owned()) },
         };
-        block_on(handle.send(Command::Decide { approval, answer }))
+        block_on(handle.send(SessionCommand::Decide { approval, answer }))
     });
 }
 
 /// Lets a person answer a question of the model's: by the number of an option, or in words.
-fn reply_of_person(asked: &QuestionAsked, handle: &Handle, front: &mut Front) {
+fn reply_of_person(asked: &QuestionAsked, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
     let (call, options, handle) = (asked.call, asked.options.clone(), handle.clone());
     std::thread::spawn(move || {
         let prompt = if options.is_empty() { "your answer: " } else { "a number, or your own words: " };
-        let said = screen::ask_once(prompt);
+        let said = console::ask_once(prompt);
         let said = said.trim();
         let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
         let chosen = number.and_then(|number| options.get(number)).map_or(said, String::as_str);
         let text = (!chosen.is_empty()).then(|| chosen.to_owned());
-        block_on(handle.send(Command::Answer { call, text }))
+        block_on(handle.send(SessionCommand::Answer { call, text }))
     });
 }
 
 /// What waits for an answer.
 #[derive(Clone, Copy)]
-enum Open {
+enum OpenRunQuestion {
     Approval(ApprovalId),
     Question(CallId),
 }
 
-async fn nobody_answers(question: Open, handle: &Handle, front: &mut Front) {
+async fn nobody_answers(question: OpenRunQuestion, handle: &SessionHandle, front: &mut RunPrinter) {
     front.nobody_is_there();
     let command = match question {
-        Open::Approval(approval) => {
+        OpenRunQuestion::Approval(approval) => {
             let message = Some("nobody is there to be asked any more".to_owned());
-            Command::Decide { approval, answer: Answer::Reject { message } }
+            SessionCommand::Decide { approval, answer: ApprovalAnswer::Reject { message } }
         }
-        Open::Question(call) => Command::Answer { call, text: None },
+        OpenRunQuestion::Question(call) => SessionCommand::Answer { call, text: None },
     };
     handle.send(command).await;
 }
 
 /// Which session is meant; without any of these, a new one.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Which<'a> {
+pub(super) struct SessionSelector<'a> {
     pub(super) resume: Option<&'a str>,
     pub(super) continue_last: bool,
     pub(super) fork: Option<&'a str>,
 }
 
-impl<'a> Which<'a> {
-    fn of(options: &'a Run) -> Which<'a> {
+impl<'a> SessionSelector<'a> {
+    fn of(options: &'a RunCommandArgs) -> SessionSelector<'a> {
         let (resume, fork) = (options.resume.as_deref(), options.fork.as_deref());
-        Which { resume, continue_last: options.continue_last, fork }
+        SessionSelector { resume, continue_last: options.continue_last, fork }
     }
 }
 
 /// The model that a session is to be with: the one that it was with, if that can still be used.
-pub(super) async fn target(which: Which<'_>, setup: &Setup, models: &Models) -> Result<Target, Failure> {
+pub(super) async fn session_target(
+    which: SessionSelector<'_>,
+    setup: &CliSetup,
+    models: &UserModels,
+) -> Result<ModelTarget, CliFailure> {
     match resumed_model(which, setup)?.map(|name| (models.find(&name), name)) {
         Some((Ok(target), _)) => Ok(target),
         Some((Err(why), name)) => {
             let target = models.main().await?;
             let line = format!("{name} can't be used again: {why}; {} goes on", target.name);
-            screen::complain(&format!("{WARN}{}{WARN:#}", one_line(&line)));
+            console::print_to_stderr(&format!("{WARN}{}{WARN:#}", one_line(&line)));
             Ok(target)
         }
         None => models.main().await,
@@ -328,7 +352,10 @@ pub(super) async fn target(which: Which<'_>, setup: &Setup, models: &Models) -> 
 }
 
 /// The session that is to go on; none if a new one begins.
-pub(super) fn resumed(which: Which<'_>, setup: &Setup) -> Result<Option<SessionId>, Failure> {
+pub(super) fn resumed_session(
+    which: SessionSelector<'_>,
+    setup: &CliSetup,
+) -> Result<Option<SessionId>, CliFailure> {
     let journal = setup.journal();
     Ok(match (which.resume, which.continue_last) {
         (Some(id), _) => Some(super::sessions::find(&journal, id)?),
@@ -338,13 +365,13 @@ pub(super) fn resumed(which: Which<'_>, setup: &Setup) -> Result<Option<SessionI
 }
 
 /// The model that a session was with, unless another was asked for.
-fn resumed_model(which: Which<'_>, setup: &Setup) -> Result<Option<String>, Failure> {
-    let is_chosen = setup.config()?.origin("model").is_some_and(|origin| origin.layer == Layer::Flags);
+fn resumed_model(which: SessionSelector<'_>, setup: &CliSetup) -> Result<Option<String>, CliFailure> {
+    let is_chosen = setup.config()?.origin("model").is_some_and(|origin| origin.layer == ConfigLayer::Flags);
     if is_chosen {
         return Ok(None);
     }
     let journal = setup.journal();
-    let id = match (resumed(which, setup)?, which.fork) {
+    let id = match (resumed_session(which, setup)?, which.fork) {
         (Some(id), _) => id,
         (None, Some(place)) => super::sessions::find(&journal, place.split('@').next().unwrap_or(place))?,
         (None, None) => return Ok(None),
@@ -353,7 +380,7 @@ fn resumed_model(which: Which<'_>, setup: &Setup) -> Result<Option<String>, Fail
         return Ok(Some(model.to_string()));
     }
     let sessions =
-        journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+        journal.list().map_err(|error| CliFailure::journal("the sessions can't be listed", &error))?;
     let model = sessions.into_iter().find(|summary| summary.session == id).and_then(|summary| summary.model);
     Ok(model.map(|name| name.to_string()))
 }
@@ -361,43 +388,43 @@ fn resumed_model(which: Which<'_>, setup: &Setup) -> Result<Option<String>, Fail
 /// The model that a session was with, if its end tells: the list would read all that is new in it first.
 fn last_model(journal: &FileJournal, id: SessionId) -> Option<ModelName> {
     const END_BYTES: u64 = 64 << 10;
-    let end = journal.look_back(id, helve_journal::END, END_BYTES).ok()?;
+    let end = journal.look_back(id, helve_journal::END_OF_LOG, END_BYTES).ok()?;
     end.into_iter().rev().find_map(|event| match event.body {
-        Body::StepStarted(step) => Some(step.model),
-        Body::DialogueBegan(began) => Some(began.model),
-        Body::ModelSwitched(switch) => Some(switch.to),
+        EventBody::StepStarted(step) => Some(step.model),
+        EventBody::DialogueBegan(began) => Some(began.model),
+        EventBody::ModelSwitched(switch) => Some(switch.to),
         _ => None,
     })
 }
 
 /// Whether the last turn ended by itself, so that there is nothing to go on with.
 fn is_finished(state: &SessionState) -> bool {
-    state.outcome == Some(Outcome::EndTurn) && state.queue.is_empty()
+    state.outcome == Some(TurnOutcome::EndTurn) && state.queue.is_empty()
 }
 
 /// The first time the turn ends in order; the second time the program does.
 #[expect(clippy::exit, reason = "somebody pressed Ctrl-C twice and wants out")]
-async fn interrupt(handle: &Handle, times: u32, is_ctrl_c: bool, front: &mut Front) {
+async fn interrupt(handle: &SessionHandle, times: u32, is_ctrl_c: bool, front: &mut RunPrinter) {
     front.clear();
     if times > 1 {
-        std::process::exit(i32::from(Exit::Interrupted as u8));
+        std::process::exit(i32::from(ProgramExit::Interrupted as u8));
     }
     let how = if is_ctrl_c { "; press Ctrl-C again to leave at once" } else { "" };
-    screen::complain(&format!("{WARN}stopping{how}{WARN:#}"));
-    handle.send(Command::Interrupt).await;
+    console::print_to_stderr(&format!("{WARN}stopping{how}{WARN:#}"));
+    handle.send(SessionCommand::Interrupt).await;
 }
 
 /// Ctrl-C, and what a system sends that wants us to end.
-struct Signals([tokio::signal::unix::Signal; 3]);
+struct InterruptSignals([tokio::signal::unix::Signal; 3]);
 
-impl Signals {
-    fn new() -> Result<Signals, Failure> {
+impl InterruptSignals {
+    fn new() -> Result<InterruptSignals, CliFailure> {
         let listen = |kind| {
             signal(kind).map_err(|error| {
-                Failure::new("signals can't be heard", error, "Check the limits of this process.")
+                CliFailure::new("signals can't be heard", error, "Check the limits of this process.")
             })
         };
-        Ok(Signals([
+        Ok(InterruptSignals([
             listen(SignalKind::interrupt())?,
             listen(SignalKind::terminate())?,
             listen(SignalKind::hangup())?,
@@ -416,64 +443,68 @@ impl Signals {
 }
 
 /// The session, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
-pub(super) struct Worker {
-    thread: JoinHandle<Result<Session, Failure>>,
+pub(super) struct SessionWorker {
+    thread: JoinHandle<Result<Session, CliFailure>>,
     /// Set when the session has ended.
     pub(super) done: CancellationToken,
 }
 
-impl Worker {
-    pub(super) fn start(actor: Actor) -> Worker {
-        Worker::work(move || block_on(actor.run())?.map_err(|error| session_failure(&error)))
+impl SessionWorker {
+    pub(super) fn start(actor: SessionActor) -> SessionWorker {
+        SessionWorker::work(move || block_on(actor.run())?.map_err(|error| session_failure(&error)))
     }
 
     /// Opens the session there too, and tells how to reach it.
     pub(super) fn open(
-        open: impl FnOnce() -> Result<Session, Error> + Send + 'static,
-        tell: watch::Sender<Option<Handle>>,
-    ) -> Worker {
-        Worker::work(move || {
+        open: impl FnOnce() -> Result<Session, SessionError> + Send + 'static,
+        tell: watch::Sender<Option<SessionHandle>>,
+    ) -> SessionWorker {
+        SessionWorker::work(move || {
             let (handle, actor) = open().map_err(|error| session_failure(&error))?.listen();
             tell.send_replace(Some(handle));
             block_on(actor.run())?.map_err(|error| session_failure(&error))
         })
     }
 
-    fn work(work: impl FnOnce() -> Result<Session, Failure> + Send + 'static) -> Worker {
+    fn work(work: impl FnOnce() -> Result<Session, CliFailure> + Send + 'static) -> SessionWorker {
         let done = CancellationToken::new();
         let guard = done.clone().drop_guard();
         let thread = std::thread::spawn(move || {
             let _guard = guard;
             work()
         });
-        Worker { thread, done }
+        SessionWorker { thread, done }
     }
 
-    pub(super) async fn end(self) -> Result<Session, Failure> {
+    pub(super) async fn end(self) -> Result<Session, CliFailure> {
         self.done.cancelled().await;
         self.thread.join().unwrap_or_else(|_| {
             let hint = "Report it with the log; `helve run --continue` goes on.";
-            Err(Failure::new("the turn broke off", "a mistake in Helve", hint))
+            Err(CliFailure::new("the turn broke off", "a mistake in Helve", hint))
         })
     }
 }
 
 /// What is left to be shown when the session has ended.
-async fn drain(feed: &mut Feed, front: &mut Front, screen: &mut Screen) -> Result<(), Failure> {
+async fn drain(
+    feed: &mut Feed,
+    front: &mut RunPrinter,
+    screen: &mut ConsoleOutput,
+) -> Result<(), CliFailure> {
     while let Ok(Some(event)) = tokio::time::timeout(std::time::Duration::ZERO, feed.next()).await {
         front.show(&event, screen)?;
     }
     Ok(())
 }
 
-pub(super) fn open(
-    which: Which<'_>,
-    setup: &Setup,
-    house: House,
+pub(super) fn open_session(
+    which: SessionSelector<'_>,
+    setup: &CliSetup,
+    house: Services,
     dialogue: Dialogue,
-) -> Result<Session, Failure> {
+) -> Result<Session, CliFailure> {
     let journal = setup.journal();
-    let id: Option<SessionId> = match (resumed(which, setup)?, which.fork) {
+    let id: Option<SessionId> = match (resumed_session(which, setup)?, which.fork) {
         (Some(id), _) => Some(id),
         (None, Some(place)) => Some(fork(&journal, place, &house)?),
         (None, None) => None,
@@ -485,26 +516,27 @@ pub(super) fn open(
     opened.map_err(|error| session_failure(&error))
 }
 
-fn last_here(journal: &FileJournal, root: &Path) -> Result<SessionId, Failure> {
+fn last_here(journal: &FileJournal, root: &Path) -> Result<SessionId, CliFailure> {
     let sessions =
-        journal.list().map_err(|error| Failure::journal("the sessions can't be listed", &error))?;
+        journal.list().map_err(|error| CliFailure::journal("the sessions can't be listed", &error))?;
     let here =
         sessions.iter().find(|summary| Path::new(&summary.workspace) == root && summary.parent.is_none());
     here.map(|summary| summary.session).ok_or_else(|| {
         let hint = "Leave --continue out, or go to the project of the session.";
-        Failure::usage("there is nothing to go on with", "this project has no session yet", hint)
+        CliFailure::usage("there is nothing to go on with", "this project has no session yet", hint)
     })
 }
 
 /// Begins a session that goes on from another: from its end, or from the end of one of its turns.
-fn fork(journal: &FileJournal, place: &str, house: &House) -> Result<SessionId, Failure> {
+fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionId, CliFailure> {
     let (id, turn) = place.split_once('@').unwrap_or((place, ""));
     let parent = super::sessions::find(journal, id)?;
-    let failed = |error: &helve_journal::Error| Failure::journal("the session can't be forked", error);
+    let failed =
+        |error: &helve_journal::JournalError| CliFailure::journal("the session can't be forked", error);
     let (mut ends, mut last) = (Vec::new(), Seq::START);
     let read = journal.read(parent, Seq::START, &mut |event| {
         last = event.seq;
-        if matches!(event.body, Body::TurnEnded(_)) {
+        if matches!(event.body, EventBody::TurnEnded(_)) {
             ends.push(event.seq);
         }
         std::ops::ControlFlow::Continue(())
@@ -516,7 +548,7 @@ fn fork(journal: &FileJournal, place: &str, house: &House) -> Result<SessionId, 
             let number = turn.parse::<usize>().ok().and_then(|turn| turn.checked_sub(1));
             *number.and_then(|turn| ends.get(turn)).ok_or_else(|| {
                 let why = format!("it has {} turns, counted from 1", ends.len());
-                Failure::usage(format!("there is no turn {turn:?} in that session"), why, "Write ID@TURN.")
+                CliFailure::usage(format!("there is no turn {turn:?} in that session"), why, "Write ID@TURN.")
             })?
         }
     };
@@ -526,14 +558,14 @@ fn fork(journal: &FileJournal, place: &str, house: &House) -> Result<SessionId, 
 }
 
 /// How the program ends after a turn.
-fn exit_of(outcome: Outcome) -> Exit {
+fn exit_of(outcome: TurnOutcome) -> ProgramExit {
     match outcome {
-        Outcome::EndTurn | Outcome::Goal => Exit::Fine,
-        Outcome::Cancelled => Exit::Interrupted,
-        Outcome::MaxTurns => Exit::Steps,
-        Outcome::Timeout => Exit::Time,
-        Outcome::Budget => Exit::Budget,
-        Outcome::Denied => Exit::Denied,
-        Outcome::Error | Outcome::NoCompletion => Exit::Error,
+        TurnOutcome::EndTurn | TurnOutcome::Goal => ProgramExit::Success,
+        TurnOutcome::Cancelled => ProgramExit::Interrupted,
+        TurnOutcome::MaxTurns => ProgramExit::StepLimit,
+        TurnOutcome::Timeout => ProgramExit::TimeLimit,
+        TurnOutcome::Budget => ProgramExit::CostLimit,
+        TurnOutcome::Denied => ProgramExit::Denied,
+        TurnOutcome::Error | TurnOutcome::NoCompletion => ProgramExit::Error,
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use helve_protocol::{Body, Event};
+use helve_protocol::{EventBody, SessionEvent};
 
-use crate::screen::Progress;
+use crate::console::ProgressLine;
 use crate::text::{fit, one_line};
 
-const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const EVERY: Duration = Duration::from_millis(100);
-const WIDTH: usize = 76;
+const PROGRESS_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_PROGRESS_COLUMNS: usize = 76;
 
-pub(super) struct Spinner {
-    line: Progress,
+pub(super) struct ProgressSpinner {
+    line: ProgressLine,
     /// What is going on, since when; nothing while an answer streams in.
     doing: Option<(String, Instant)>,
     /// The last line that a tool showed.
@@ -20,26 +20,27 @@ pub(super) struct Spinner {
     frame: usize,
 }
 
-impl Spinner {
-    pub(super) fn new() -> Spinner {
-        Spinner { line: Progress::new(), doing: None, shown: String::new(), frame: 0 }
+impl ProgressSpinner {
+    pub(super) fn new() -> ProgressSpinner {
+        ProgressSpinner { line: ProgressLine::new(), doing: None, shown: String::new(), frame: 0 }
     }
 
-    pub(super) fn follow(&mut self, event: &Event) {
+    pub(super) fn follow(&mut self, event: &SessionEvent) {
         match &event.body {
-            Body::StepStarted(_) => self.begin("thinking"),
-            Body::ThinkingStarted(_) => self.begin("thinking hard"),
-            Body::CallAnnounced(call) => self.begin(&format!("preparing {}", one_line(&call.name))),
-            Body::ToolStarted(_) => self.begin("running"),
-            Body::ToolOutputDelta(delta) => {
+            EventBody::StepStarted(_) => self.begin("thinking"),
+            EventBody::ThinkingStarted(_) => self.begin("thinking hard"),
+            EventBody::CallAnnounced(call) => self.begin(&format!("preparing {}", one_line(&call.name))),
+            EventBody::ToolStarted(_) => self.begin("running"),
+            EventBody::ToolOutputDelta(delta) => {
                 if let Some(line) = delta.text.lines().map(str::trim).rfind(|line| !line.is_empty()) {
                     self.shown = one_line(line);
                 }
             }
-            Body::RetryScheduled(_) => self.begin("waiting to try again"),
-            Body::TextDelta(_) | Body::TurnEnded(_) | Body::ApprovalRequested(_) | Body::QuestionAsked(_) => {
-                self.stop()
-            }
+            EventBody::RetryScheduled(_) => self.begin("waiting to try again"),
+            EventBody::TextDelta(_)
+            | EventBody::TurnEnded(_)
+            | EventBody::ApprovalRequested(_)
+            | EventBody::QuestionAsked(_) => self.stop(),
             _ => {}
         }
     }
@@ -63,12 +64,12 @@ impl Spinner {
 
     /// Waits, and turns.
     pub(super) async fn tick(&mut self) {
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
         let Some((doing, since)) = &self.doing else { return };
         self.frame += 1;
-        let frame = FRAMES.get(self.frame % FRAMES.len()).copied().unwrap_or_default();
+        let frame = PROGRESS_FRAMES.get(self.frame % PROGRESS_FRAMES.len()).copied().unwrap_or_default();
         let seconds = since.elapsed().as_secs();
         let shown = if self.shown.is_empty() { String::new() } else { format!(" · {}", self.shown) };
-        self.line.tell(&fit(&format!("{frame} {doing} · {seconds} s{shown}"), WIDTH));
+        self.line.tell(&fit(&format!("{frame} {doing} · {seconds} s{shown}"), MAX_PROGRESS_COLUMNS));
     }
 }

@@ -5,5 +5,5 @@
 mod read;
 mod write;
 
-pub(super) use read::Reader;
+pub(super) use read::ChatReader;
 pub(super) use write::{head, items, system};

@@ -2,32 +2,32 @@
 
 use std::collections::HashMap;
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use crate::wire::blocks::Blocks;
-use crate::wire::{Progress, number_at, server_error, text_at};
+use crate::wire::blocks::UnnamedBlocks;
+use crate::wire::{AnswerProgress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    blocks: Blocks,
+pub(crate) struct ChatReader {
+    blocks: UnnamedBlocks,
     calls: Vec<KnownCall>,
-    details: Details,
-    finish: Finish,
+    details: ReasoningDetails,
+    finish: FinishReasonState,
     usage: bool,
 }
 
 /// Thinking that some servers want back item by item. It comes in pieces, and is told once it is whole.
 #[derive(Debug, Default)]
-struct Details {
+struct ReasoningDetails {
     block: Option<u32>,
     items: Vec<Value>,
     /// Where the item of a number and a kind is.
     places: HashMap<(String, String), usize>,
 }
 
-impl Details {
+impl ReasoningDetails {
     /// A piece belongs to the item of its number and kind; its texts are added, its other fields replace.
     fn grow(&mut self, piece: &Value) {
         let field = |name: &str| piece.get(name).map(Value::to_string).unwrap_or_default();
@@ -41,7 +41,9 @@ impl Details {
         };
         for (key, value) in piece {
             match (item.get_mut(key), value) {
-                (Some(Value::String(whole)), Value::String(more)) if GROWING.contains(&key.as_str()) => {
+                (Some(Value::String(whole)), Value::String(more))
+                    if APPENDED_FIELDS.contains(&key.as_str()) =>
+                {
                     whole.push_str(more);
                 }
                 (Some(_), Value::Null) => {}
@@ -52,13 +54,13 @@ impl Details {
 }
 
 /// The fields of an item that come in pieces.
-const GROWING: [&str; 4] = ["text", "summary", "data", "signature"];
+const APPENDED_FIELDS: [&str; 4] = ["text", "summary", "data", "signature"];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Finish {
+enum FinishReasonState {
     #[default]
-    NotYet,
-    Told,
+    Awaited,
+    Reported,
 }
 
 /// A call that has begun, and by what its later pieces are known.
@@ -98,12 +100,12 @@ impl KnownCall {
     }
 }
 
-impl Reader {
+impl ChatReader {
     pub(crate) fn read(
         &mut self,
         chunk: &Value,
         said: &mut Vec<ModelEvent>,
-    ) -> Result<Progress, StreamError> {
+    ) -> Result<AnswerProgress, StreamError> {
         if let Some(error) = server_error(chunk) {
             return Err(error);
         }
@@ -116,19 +118,19 @@ impl Reader {
         if let Some(usage) = usage.filter(|usage| usage.is_object()) {
             let usage = usage_of(usage);
             // Some servers count again at the end, and forget what they had.
-            if !self.usage || usage != Usage::default() {
+            if !self.usage || usage != TokenUsage::default() {
                 said.push(ModelEvent::Usage(usage));
             }
             self.usage = true;
         }
         // Most servers end with a word of their own. Those that do not have said why they stop, and what it cost.
-        let may_end = self.finish == Finish::Told && self.usage;
-        Ok(if may_end { Progress::MayEnd } else { Progress::Expected })
+        let may_end = self.finish == FinishReasonState::Reported && self.usage;
+        Ok(if may_end { AnswerProgress::MayEnd } else { AnswerProgress::Incomplete })
     }
 
     /// Whether anything was said, or at least an end: a word that ends the stream alone is no answer.
     pub(crate) fn has_answered(&self) -> bool {
-        self.finish == Finish::Told || !self.blocks.is_empty()
+        self.finish == FinishReasonState::Reported || !self.blocks.is_empty()
     }
 
     fn choice(&mut self, choice: &Value, said: &mut Vec<ModelEvent>) -> Result<(), StreamError> {
@@ -142,11 +144,11 @@ impl Reader {
             }
         }
         if let Some(reason) = text_at(choice, "/finish_reason").filter(|reason| !reason.is_empty()) {
-            if BROKEN.contains(&reason) {
+            if SERVER_FAULT_REASONS.contains(&reason) {
                 let message = format!("the model stopped: {reason}");
                 return Err(StreamError::Server { kind: Some(reason.to_owned()), message });
             }
-            self.finish = Finish::Told;
+            self.finish = FinishReasonState::Reported;
             if let Some(block) = self.details.block.take() {
                 let details = std::mem::take(&mut self.details.items);
                 said.push(ModelEvent::Sealed { block, sealed: json!({"details": details}) });
@@ -197,7 +199,7 @@ impl Reader {
         }
         let place = match self.known(number, id, name) {
             Some(place) => place,
-            None if self.finish == Finish::Told => {
+            None if self.finish == FinishReasonState::Reported => {
                 return Err(StreamError::Restarted("it goes on after its end"));
             }
             None => {
@@ -246,7 +248,7 @@ impl Reader {
 }
 
 /// Here the prompt includes what was cached, and only sums are given.
-fn usage_of(usage: &Value) -> Usage {
+fn usage_of(usage: &Value) -> TokenUsage {
     let cached = [
         "/prompt_tokens_details/cached_tokens",
         "/prompt_cache_hit_tokens",
@@ -263,7 +265,7 @@ fn usage_of(usage: &Value) -> Usage {
     // Some servers count thinking beside the answer; their own total shows it.
     let sums = [prompt, written_out, reasoning].iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
     let is_beside = number_at(usage, &["/total_tokens"]) == Some(sums);
-    Usage {
+    TokenUsage {
         input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
         output: if is_beside { written_out.saturating_add(reasoning) } else { written_out },
         cache_read,
@@ -273,7 +275,7 @@ fn usage_of(usage: &Value) -> Usage {
 }
 
 /// Reasons that some servers give when they broke, not the model.
-const BROKEN: [&str; 4] = ["error", "network_error", "insufficient_system_resource", "abort"];
+const SERVER_FAULT_REASONS: [&str; 4] = ["error", "network_error", "insufficient_system_resource", "abort"];
 
 fn stop_reason(reason: &str) -> StopReason {
     match reason {

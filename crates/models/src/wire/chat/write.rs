@@ -1,18 +1,18 @@
 //! What we send.
 
-use helve_protocol::{Effort, Role};
+use helve_protocol::{MessageRole, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
+use crate::prompt::{ModelDialect, ModelPrompt, ThinkingSupport, ToolChoice};
 use crate::quirks::{
-    AfterResults, CacheKey, EffortField, ForcedChoice, MaxTokensField, OutputOption, ThinkingBack,
-    UsageOption,
+    AfterToolResults, CacheKeyField, EffortField, ForcedChoice, MaxTokensField, OutputOption,
+    ReturnedThinking, UsageOption,
 };
-use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
 use crate::wire::effort;
-use crate::wire::said::{Before, Call, File, FileKind, Piece, Said};
+use crate::wire::wire_message::{PrecedingItem, WireCall, WireFile, WireFileKind, WireMessage, WirePart};
 
 /// The field that the conversation stands in, and what stands before it.
-pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+pub(crate) fn head(prompt: &ModelPrompt, dialect: &ModelDialect) -> (&'static str, Map<String, Value>) {
     let mut head = Map::new();
     let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
     put("model", json!(dialect.model));
@@ -44,8 +44,8 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
         );
     }
     match (dialect.quirks.cache_key, &prompt.cache_key) {
-        (CacheKey::PromptCacheKey, Some(key)) => put("prompt_cache_key", json!(key)),
-        (CacheKey::CacheControl, _) if dialect.model.starts_with("anthropic/") => {
+        (CacheKeyField::PromptCacheKey, Some(key)) => put("prompt_cache_key", json!(key)),
+        (CacheKeyField::CacheControl, _) if dialect.model.starts_with("anthropic/") => {
             put("cache_control", json!({"type": "ephemeral"}));
         }
         _ => {}
@@ -76,10 +76,10 @@ fn forced(word: ForcedChoice) -> Value {
     }
 }
 
-fn effort(prompt: &Prompt, dialect: &Dialect) -> Option<(&'static str, Value)> {
-    let effort = prompt.effort.filter(|_| dialect.thinking == Thinks::Yes)?;
+fn effort(prompt: &ModelPrompt, dialect: &ModelDialect) -> Option<(&'static str, Value)> {
+    let effort = prompt.effort.filter(|_| dialect.thinking == ThinkingSupport::Yes)?;
     // Where thinking is switched on and off, a call can't be forced while it is on.
-    let is_on = effort != Effort::Off && !prompt.tool_choice.is_forced();
+    let is_on = effort != ReasoningEffort::Off && !prompt.tool_choice.is_forced();
     let word = effort::word(&dialect.model, effort);
     match dialect.quirks.effort {
         EffortField::None => None,
@@ -93,20 +93,20 @@ fn effort(prompt: &Prompt, dialect: &Dialect) -> Option<(&'static str, Value)> {
 }
 
 /// The first item of the conversation.
-pub(crate) fn system(prompt: &Prompt) -> Option<Value> {
+pub(crate) fn system(prompt: &ModelPrompt) -> Option<Value> {
     (!prompt.system.trim().is_empty()).then(|| json!({"role": "system", "content": prompt.system}))
 }
 
-pub(crate) fn items(said: &Said<'_>, dialect: &Dialect, before: Before) -> Vec<Value> {
-    let bridge = (dialect.quirks.after_results == AfterResults::TheModel)
+pub(crate) fn items(said: &WireMessage<'_>, dialect: &ModelDialect, before: PrecedingItem) -> Vec<Value> {
+    let bridge = (dialect.quirks.after_results == AfterToolResults::TheModel)
         .then(|| json!({"role": "assistant", "content": "I have the results."}));
     let mut items = match said.role {
-        Role::User => {
+        MessageRole::User => {
             let user = user(said);
-            let bridge = bridge.clone().filter(|_| before == Before::Results && !user.is_empty());
+            let bridge = bridge.clone().filter(|_| before == PrecedingItem::Results && !user.is_empty());
             bridge.into_iter().chain(user).collect()
         }
-        Role::Assistant => assistant(said, dialect),
+        MessageRole::Assistant => assistant(said, dialect),
     };
     items.extend(said.results.iter().map(|result| {
         let text = if result.text.trim().is_empty() { "[See the next message.]" } else { &*result.text };
@@ -123,8 +123,8 @@ pub(crate) fn items(said: &Said<'_>, dialect: &Dialect, before: Before) -> Vec<V
     items
 }
 
-fn user(said: &Said<'_>) -> Vec<Value> {
-    let is_plain = said.pieces.iter().all(|piece| matches!(piece, Piece::Text { .. }));
+fn user(said: &WireMessage<'_>) -> Vec<Value> {
+    let is_plain = said.pieces.iter().all(|piece| matches!(piece, WirePart::Text { .. }));
     if said.pieces.is_empty() {
         return Vec::new();
     }
@@ -132,16 +132,16 @@ fn user(said: &Said<'_>) -> Vec<Value> {
         json!(joined(said, "\n\n"))
     } else {
         let parts = said.pieces.iter().filter_map(|piece| match piece {
-            Piece::Text { text, .. } => Some(json!({"type": "text", "text": text})),
-            Piece::File(file) => Some(file_part(file)),
-            Piece::Thinking { .. } | Piece::Call(_) => None,
+            WirePart::Text { text, .. } => Some(json!({"type": "text", "text": text})),
+            WirePart::File(file) => Some(file_part(file)),
+            WirePart::Thinking { .. } | WirePart::Call(_) => None,
         });
         parts.collect()
     };
     vec![json!({"role": "user", "content": content})]
 }
 
-fn assistant(said: &Said<'_>, dialect: &Dialect) -> Vec<Value> {
+fn assistant(said: &WireMessage<'_>, dialect: &ModelDialect) -> Vec<Value> {
     let calls: Vec<Value> = said.pieces.iter().filter_map(call).collect();
     let text = joined(said, "");
     if text.is_empty() && calls.is_empty() {
@@ -151,16 +151,16 @@ fn assistant(said: &Said<'_>, dialect: &Dialect) -> Vec<Value> {
     message.insert("role".to_owned(), json!("assistant"));
     message.insert("content".to_owned(), if text.is_empty() { Value::Null } else { json!(text) });
     match dialect.quirks.thinking_back {
-        ThinkingBack::ReasoningContent if !calls.is_empty() => {
+        ReturnedThinking::ReasoningContent if !calls.is_empty() => {
             let thoughts: String = thinking(said).map(|(text, _)| text).collect();
             if !thoughts.is_empty() {
                 message.insert("reasoning_content".to_owned(), json!(thoughts));
-            } else if dialect.thinking == Thinks::Yes {
+            } else if dialect.thinking == ThinkingSupport::Yes {
                 // What another model did came with no thoughts for this one, but the field must be there.
                 message.insert("reasoning_content".to_owned(), json!(" "));
             }
         }
-        ThinkingBack::Details => {
+        ReturnedThinking::Details => {
             let details: Vec<&Value> = thinking(said)
                 .filter_map(|(_, sealed)| sealed.get("details").and_then(Value::as_array))
                 .flatten()
@@ -169,7 +169,7 @@ fn assistant(said: &Said<'_>, dialect: &Dialect) -> Vec<Value> {
                 message.insert("reasoning_details".to_owned(), json!(details));
             }
         }
-        ThinkingBack::Never | ThinkingBack::ReasoningContent => {}
+        ReturnedThinking::Never | ReturnedThinking::ReasoningContent => {}
     }
     if !calls.is_empty() {
         message.insert("tool_calls".to_owned(), json!(calls));
@@ -177,31 +177,31 @@ fn assistant(said: &Said<'_>, dialect: &Dialect) -> Vec<Value> {
     vec![Value::Object(message)]
 }
 
-fn thinking<'a>(said: &'a Said<'a>) -> impl Iterator<Item = (&'a str, &'a Value)> {
+fn thinking<'a>(said: &'a WireMessage<'a>) -> impl Iterator<Item = (&'a str, &'a Value)> {
     said.pieces.iter().filter_map(|piece| match piece {
-        Piece::Thinking { text, sealed } => Some((*text, *sealed)),
+        WirePart::Thinking { text, sealed } => Some((*text, *sealed)),
         _ => None,
     })
 }
 
-fn joined(said: &Said<'_>, between: &str) -> String {
+fn joined(said: &WireMessage<'_>, between: &str) -> String {
     let texts = said.pieces.iter().filter_map(|piece| match piece {
-        Piece::Text { text, .. } => Some(&**text),
+        WirePart::Text { text, .. } => Some(&**text),
         _ => None,
     });
     texts.collect::<Vec<_>>().join(between)
 }
 
-fn call(piece: &Piece<'_>) -> Option<Value> {
-    let Piece::Call(call @ Call { id, name, .. }) = piece else { return None };
+fn call(piece: &WirePart<'_>) -> Option<Value> {
+    let WirePart::Call(call @ WireCall { id, name, .. }) = piece else { return None };
     let function = json!({"name": name, "arguments": call.arguments()});
     Some(json!({"id": id, "type": "function", "function": function}))
 }
 
-fn file_part(file: &File<'_>) -> Value {
+fn file_part(file: &WireFile<'_>) -> Value {
     match file.kind {
-        FileKind::Image => json!({"type": "image_url", "image_url": {"url": file.data_url()}}),
-        FileKind::Document => {
+        WireFileKind::Image => json!({"type": "image_url", "image_url": {"url": file.data_url()}}),
+        WireFileKind::Document => {
             json!({"type": "file", "file": {"filename": file.name, "file_data": file.data_url()}})
         }
     }

@@ -1,34 +1,34 @@
 //! What the server says.
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use crate::wire::blocks::Blocks;
-use crate::wire::{Calls, Progress, number_at, server_error, text_at};
+use crate::wire::blocks::UnnamedBlocks;
+use crate::wire::{AnswerProgress, CallPresence, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    blocks: Blocks,
-    calls: Calls,
+pub(crate) struct GeminiReader {
+    blocks: UnnamedBlocks,
+    calls: CallPresence,
     /// A call whose arguments come piece by piece.
-    open: Option<Open>,
+    open: Option<PartialCall>,
     /// The id of the response that these events belong to.
     response: Option<String>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct PartialCall {
     block: u32,
     arguments: Value,
 }
 
-impl Reader {
+impl GeminiReader {
     pub(crate) fn read(
         &mut self,
         event: &Value,
         said: &mut Vec<ModelEvent>,
-    ) -> Result<Progress, StreamError> {
+    ) -> Result<AnswerProgress, StreamError> {
         if let Some(error) = server_error(event) {
             return Err(error);
         }
@@ -53,9 +53,9 @@ impl Reader {
         match finished.or(blocked) {
             Some(stop) => {
                 said.push(ModelEvent::Stopped(stop));
-                Ok(Progress::MayEnd)
+                Ok(AnswerProgress::MayEnd)
             }
-            None => Ok(Progress::Expected),
+            None => Ok(AnswerProgress::Incomplete),
         }
     }
 
@@ -96,7 +96,7 @@ impl Reader {
             return block;
         }
         self.close(said);
-        self.calls = Calls::Some;
+        self.calls = CallPresence::Present;
         let block = self.blocks.begin();
         let id = text_at(call, "/id").map(str::to_owned);
         let name = text_at(call, "/name").unwrap_or_default().to_owned();
@@ -104,7 +104,7 @@ impl Reader {
         if goes_on || call.get("partialArgs").is_some() {
             let mut arguments = call.get("args").cloned().unwrap_or_else(|| json!({}));
             grow(&mut arguments, call);
-            self.open = Some(Open { block, arguments });
+            self.open = Some(PartialCall { block, arguments });
             if !goes_on {
                 self.close(said);
             }
@@ -118,7 +118,7 @@ impl Reader {
 
     /// The arguments of the open call are whole.
     fn close(&mut self, said: &mut Vec<ModelEvent>) {
-        if let Some(Open { block, arguments }) = self.open.take() {
+        if let Some(PartialCall { block, arguments }) = self.open.take() {
             said.push(ModelEvent::CallArguments { block, json: arguments.to_string() });
         }
     }
@@ -126,7 +126,7 @@ impl Reader {
     /// The wire says `STOP` whether or not it wants a tool.
     fn stop_reason(&self, reason: &str) -> StopReason {
         match reason {
-            "STOP" if self.calls == Calls::Some => StopReason::ToolUse,
+            "STOP" if self.calls == CallPresence::Present => StopReason::ToolUse,
             "STOP" => StopReason::EndTurn,
             "MAX_TOKENS" => StopReason::MaxTokens,
             "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
@@ -156,7 +156,7 @@ fn grow(arguments: &mut Value, call: &Value) {
 }
 
 /// More items of a list than this nobody names one by one.
-const MAX_ITEMS: usize = 10_000;
+const MAX_PARTIAL_LIST_ITEMS: usize = 10_000;
 
 /// The place that a path such as `$.steps[0].name` means, made if it is not there.
 fn place<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
@@ -194,7 +194,7 @@ fn item(value: &mut Value, place: usize) -> Option<&mut Value> {
         *value = json!([]);
     }
     let items = value.as_array_mut()?;
-    if place >= MAX_ITEMS {
+    if place >= MAX_PARTIAL_LIST_ITEMS {
         return None;
     }
     if items.len() <= place {
@@ -204,12 +204,12 @@ fn item(value: &mut Value, place: usize) -> Option<&mut Value> {
 }
 
 /// Here thinking is counted beside the answer, not in it.
-fn usage_of(usage: &Value) -> Usage {
+fn usage_of(usage: &Value) -> TokenUsage {
     let cache_read = number_at(usage, &["/cachedContentTokenCount"]).unwrap_or(0);
     let reasoning = number_at(usage, &["/thoughtsTokenCount"]).unwrap_or(0);
     let prompt = number_at(usage, &["/promptTokenCount"]).unwrap_or(0);
     let tools = number_at(usage, &["/toolUsePromptTokenCount"]).unwrap_or(0);
-    Usage {
+    TokenUsage {
         input: prompt.saturating_sub(cache_read).saturating_add(tools),
         output: number_at(usage, &["/candidatesTokenCount"]).unwrap_or(0).saturating_add(reasoning),
         cache_read,

@@ -1,14 +1,16 @@
 //! What we send. The model's name stands in the address, not here.
 
-use helve_protocol::{Effort, Role};
+use helve_protocol::{MessageRole, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
+use crate::prompt::{ModelDialect, ModelPrompt, ThinkingSupport, ToolChoice};
 use crate::wire::effort;
-use crate::wire::said::{Before, Call, CallResult, File, Origin, Piece, Said};
+use crate::wire::wire_message::{
+    AuthorModel, PrecedingItem, WireCall, WireCallResult, WireFile, WireMessage, WirePart,
+};
 
 /// The field that the conversation stands in, and what stands before it.
-pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+pub(crate) fn head(prompt: &ModelPrompt, dialect: &ModelDialect) -> (&'static str, Map<String, Value>) {
     let mut head = Map::new();
     let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
     let generation = generation(prompt, dialect);
@@ -44,13 +46,13 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     ("contents", head)
 }
 
-fn generation(prompt: &Prompt, dialect: &Dialect) -> Map<String, Value> {
+fn generation(prompt: &ModelPrompt, dialect: &ModelDialect) -> Map<String, Value> {
     let mut config = Map::new();
     let mut put = |key: &str, value: Value| drop(config.insert(key.to_owned(), value));
     if let Some(max) = prompt.max_output {
         put("maxOutputTokens", json!(dialect.output.map_or(max, |most| max.min(most))));
     }
-    if dialect.thinking == Thinks::Yes {
+    if dialect.thinking == ThinkingSupport::Yes {
         put("thinkingConfig", thinking(prompt.effort, &dialect.model));
     }
     // Older models can't do this and call tools.
@@ -62,8 +64,8 @@ fn generation(prompt: &Prompt, dialect: &Dialect) -> Map<String, Value> {
     config
 }
 
-fn thinking(effort: Option<Effort>, model: &str) -> Value {
-    let is_on = effort != Some(Effort::Off);
+fn thinking(effort: Option<ReasoningEffort>, model: &str) -> Value {
+    let is_on = effort != Some(ReasoningEffort::Off);
     match effort {
         None => json!({"includeThoughts": true}),
         Some(effort) if takes_budget(model) => {
@@ -80,12 +82,12 @@ fn takes_budget(model: &str) -> bool {
     model.starts_with("gemini-1") || model.starts_with("gemini-2")
 }
 
-pub(crate) fn items(said: &Said<'_>, dialect: &Dialect, _: Before) -> Vec<Value> {
-    let mut unsigned = Unsigned::new(said, dialect);
+pub(crate) fn items(said: &WireMessage<'_>, dialect: &ModelDialect, _: PrecedingItem) -> Vec<Value> {
+    let mut unsigned = MissingSignature::new(said, dialect);
     let parts: Vec<Value> = said.pieces.iter().map(|piece| part(piece, &mut unsigned)).collect();
     let role = match said.role {
-        Role::User => "user",
-        Role::Assistant => "model",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "model",
     };
     let mut items = Vec::new();
     if !parts.is_empty() {
@@ -102,26 +104,26 @@ pub(crate) fn items(said: &Said<'_>, dialect: &Dialect, _: Before) -> Vec<Value>
 
 /// Newer models refuse a first call that no signature comes with, unless this word stands there: calls that another model
 /// made have none.
-struct Unsigned(Option<&'static str>);
+struct MissingSignature(Option<&'static str>);
 
-impl Unsigned {
-    fn new(said: &Said<'_>, dialect: &Dialect) -> Unsigned {
-        let signed = |piece: &Piece<'_>| matches!(piece, Piece::Call(call) if !call.sealed.is_null());
+impl MissingSignature {
+    fn new(said: &WireMessage<'_>, dialect: &ModelDialect) -> MissingSignature {
+        let signed = |piece: &WirePart<'_>| matches!(piece, WirePart::Call(call) if !call.sealed.is_null());
         let wants = !takes_budget(&dialect.model) && !said.pieces.iter().any(signed);
-        Unsigned(wants.then_some("skip_thought_signature_validator"))
+        MissingSignature(wants.then_some("skip_thought_signature_validator"))
     }
 }
 
-fn part(piece: &Piece<'_>, unsigned: &mut Unsigned) -> Value {
+fn part(piece: &WirePart<'_>, unsigned: &mut MissingSignature) -> Value {
     let (mut part, sealed) = match piece {
-        Piece::Text { text, sealed } => (json!({"text": text}), *sealed),
-        Piece::Thinking { text: "", sealed } => (json!({"text": ""}), *sealed),
-        Piece::Thinking { text, sealed } => (json!({"text": text, "thought": true}), *sealed),
-        Piece::File(file) => return file_part(file),
-        Piece::Call(call) => (json!({"functionCall": function_call(call)}), call.sealed),
+        WirePart::Text { text, sealed } => (json!({"text": text}), *sealed),
+        WirePart::Thinking { text: "", sealed } => (json!({"text": ""}), *sealed),
+        WirePart::Thinking { text, sealed } => (json!({"text": text, "thought": true}), *sealed),
+        WirePart::File(file) => return file_part(file),
+        WirePart::Call(call) => (json!({"functionCall": function_call(call)}), call.sealed),
     };
     let signature = sealed.get("thoughtSignature").cloned();
-    let is_call = matches!(piece, Piece::Call(_));
+    let is_call = matches!(piece, WirePart::Call(_));
     let signature = signature.or_else(|| unsigned.0.take_if(|_| is_call).map(|word| json!(word)));
     if let (Some(signature), Value::Object(part)) = (signature, &mut part) {
         part.insert("thoughtSignature".to_owned(), signature);
@@ -130,17 +132,17 @@ fn part(piece: &Piece<'_>, unsigned: &mut Unsigned) -> Value {
 }
 
 /// The id goes back if the server gave one; it knows no others.
-fn function_call(call: &Call<'_>) -> Value {
+fn function_call(call: &WireCall<'_>) -> Value {
     match call.origin {
-        Origin::Same => json!({"id": call.id, "name": call.name, "args": call.input}),
-        Origin::Other => json!({"name": call.name, "args": call.input}),
+        AuthorModel::Same => json!({"id": call.id, "name": call.name, "args": call.input}),
+        AuthorModel::Other => json!({"name": call.name, "args": call.input}),
     }
 }
 
-fn result(result: &CallResult<'_>) -> Value {
+fn result(result: &WireCallResult<'_>) -> Value {
     let key = if result.is_error { "error" } else { "output" };
     let mut response = Map::new();
-    if let Origin::Same = result.origin {
+    if let AuthorModel::Same = result.origin {
         response.insert("id".to_owned(), json!(result.id));
     }
     response.insert("name".to_owned(), json!(result.name));
@@ -148,6 +150,6 @@ fn result(result: &CallResult<'_>) -> Value {
     json!({"functionResponse": response})
 }
 
-fn file_part(file: &File<'_>) -> Value {
+fn file_part(file: &WireFile<'_>) -> Value {
     json!({"inlineData": {"mimeType": file.media_type, "data": file.base64}})
 }

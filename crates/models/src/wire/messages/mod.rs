@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub(super) use read::Reader;
-pub(super) use write::{calm, head, items};
+pub(super) use read::MessagesReader;
+pub(super) use write::{disable_thinking, head, items};

@@ -1,16 +1,16 @@
 //! What the server says.
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use crate::wire::blocks::Numbers;
-use crate::wire::{Progress, number_at, server_error, text_at};
+use crate::wire::blocks::NamedBlocks;
+use crate::wire::{AnswerProgress, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    blocks: Numbers,
-    usage: Usage,
+pub(crate) struct MessagesReader {
+    blocks: NamedBlocks,
+    usage: TokenUsage,
     has_stopped: bool,
     /// The id of the message that has begun.
     begun: Option<String>,
@@ -18,12 +18,12 @@ pub(crate) struct Reader {
     whole_input: Option<(u32, String)>,
 }
 
-impl Reader {
+impl MessagesReader {
     pub(crate) fn read(
         &mut self,
         event: &Value,
         said: &mut Vec<ModelEvent>,
-    ) -> Result<Progress, StreamError> {
+    ) -> Result<AnswerProgress, StreamError> {
         let index = event.get("index").map(Value::to_string).unwrap_or_default();
         match text_at(event, "/type") {
             Some("message_start") => {
@@ -59,7 +59,7 @@ impl Reader {
             }
             // An end of nothing is none.
             Some("message_stop") if self.has_stopped || !self.blocks.is_empty() => {
-                return Ok(Progress::Ended);
+                return Ok(AnswerProgress::Ended);
             }
             Some("message_stop") => return Err(StreamError::CutOff),
             _ => {
@@ -68,7 +68,7 @@ impl Reader {
                 }
             }
         }
-        Ok(Progress::Expected)
+        Ok(AnswerProgress::Incomplete)
     }
 
     /// A response holds one message. Some proxies announce it twice, which harms nobody before anything is said.

@@ -1,14 +1,16 @@
 //! What we send.
 
-use helve_protocol::{Effort, Role};
+use helve_protocol::{MessageRole, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
+use crate::prompt::{ModelDialect, ModelPrompt, ThinkingSupport, ToolChoice};
 use crate::wire::effort;
-use crate::wire::said::{Before, CallResult, File, FileKind, Piece, Said};
+use crate::wire::wire_message::{
+    PrecedingItem, WireCallResult, WireFile, WireFileKind, WireMessage, WirePart,
+};
 
 /// The field that the conversation stands in, and what stands before it.
-pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+pub(crate) fn head(prompt: &ModelPrompt, dialect: &ModelDialect) -> (&'static str, Map<String, Value>) {
     let mut head = Map::new();
     let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
     let thinking = thinking(prompt, dialect);
@@ -48,40 +50,42 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
 
 /// A prompt that makes the model answer without thinking, if it would have to think: older models that think refuse to go
 /// on with calls that another model made without their thoughts.
-pub(crate) fn calm(prompt: &Prompt, dialect: &Dialect) -> Option<Prompt> {
+pub(crate) fn disable_thinking(prompt: &ModelPrompt, dialect: &ModelDialect) -> Option<ModelPrompt> {
     let thinks = thinking(prompt, dialect).budget > 0;
-    thinks.then(|| Prompt { effort: Some(Effort::Off), ..prompt.clone() })
+    thinks.then(|| ModelPrompt { effort: Some(ReasoningEffort::Off), ..prompt.clone() })
 }
 
 /// What a request says about thinking.
-struct Thinking {
+struct ThinkingOptions {
     field: Option<Value>,
     effort: Option<&'static str>,
     budget: u64,
 }
 
 /// A call can't be forced while the model thinks, so then it does not.
-fn thinking(prompt: &Prompt, dialect: &Dialect) -> Thinking {
-    let nothing = Thinking { field: None, effort: None, budget: 0 };
-    let Some(effort) = prompt.effort.filter(|_| dialect.thinking == Thinks::Yes) else { return nothing };
-    if effort == Effort::Off || prompt.tool_choice.is_forced() {
-        return Thinking { field: Some(json!({"type": "disabled"})), ..nothing };
+fn thinking(prompt: &ModelPrompt, dialect: &ModelDialect) -> ThinkingOptions {
+    let nothing = ThinkingOptions { field: None, effort: None, budget: 0 };
+    let Some(effort) = prompt.effort.filter(|_| dialect.thinking == ThinkingSupport::Yes) else {
+        return nothing;
+    };
+    if effort == ReasoningEffort::Off || prompt.tool_choice.is_forced() {
+        return ThinkingOptions { field: Some(json!({"type": "disabled"})), ..nothing };
     }
     if takes_budget(&dialect.model) {
         // The budget is part of what the model may write.
         let most = dialect.output.unwrap_or(8_192).saturating_sub(2_048).max(1_024);
         let budget = effort::budget(effort).min(most);
         let field = json!({"type": "enabled", "budget_tokens": budget});
-        return Thinking { field: Some(field), effort: None, budget };
+        return ThinkingOptions { field: Some(field), effort: None, budget };
     }
     let effort = match effort {
-        Effort::Off | Effort::Minimal | Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High => "high",
-        Effort::Max => "max",
+        ReasoningEffort::Off | ReasoningEffort::Minimal | ReasoningEffort::Low => "low",
+        ReasoningEffort::Medium => "medium",
+        ReasoningEffort::High => "high",
+        ReasoningEffort::Max => "max",
     };
     let field = json!({"type": "adaptive", "display": "summarized"});
-    Thinking { field: Some(field), effort: Some(effort), budget: 0 }
+    ThinkingOptions { field: Some(field), effort: Some(effort), budget: 0 }
 }
 
 /// Models up to this generation are told how many tokens to think; later ones decide by themselves.
@@ -100,7 +104,7 @@ fn takes_budget(model: &str) -> bool {
 }
 
 /// The wire wants a number. The budget for thinking is part of it.
-fn max_tokens(prompt: &Prompt, dialect: &Dialect, thinking: &Thinking) -> u64 {
+fn max_tokens(prompt: &ModelPrompt, dialect: &ModelDialect, thinking: &ThinkingOptions) -> u64 {
     let possible = dialect.output.unwrap_or(8_192);
     let wanted = prompt.max_output.unwrap_or(64_000).min(possible).max(1);
     if thinking.budget == 0 {
@@ -110,7 +114,7 @@ fn max_tokens(prompt: &Prompt, dialect: &Dialect, thinking: &Thinking) -> u64 {
     }
 }
 
-pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {
+pub(crate) fn items(said: &WireMessage<'_>, _: &ModelDialect, _: PrecedingItem) -> Vec<Value> {
     let mut content: Vec<Value> = said.pieces.iter().filter_map(block).collect();
     // A message of the model's must not end with thinking.
     let is_thinking = |block: &Value| {
@@ -120,8 +124,8 @@ pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {
         content.pop();
     }
     let role = match said.role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
+        MessageRole::User => "user",
+        MessageRole::Assistant => "assistant",
     };
     let mut items = Vec::new();
     if !content.is_empty() {
@@ -134,10 +138,10 @@ pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {
     items
 }
 
-fn block(piece: &Piece<'_>) -> Option<Value> {
+fn block(piece: &WirePart<'_>) -> Option<Value> {
     match piece {
-        Piece::Text { text, .. } => Some(json!({"type": "text", "text": text})),
-        Piece::Thinking { text, sealed } => match (sealed.get("signature"), sealed.get("redacted")) {
+        WirePart::Text { text, .. } => Some(json!({"type": "text", "text": text})),
+        WirePart::Thinking { text, sealed } => match (sealed.get("signature"), sealed.get("redacted")) {
             (Some(signature), _) => {
                 Some(json!({"type": "thinking", "thinking": text, "signature": signature}))
             }
@@ -145,22 +149,22 @@ fn block(piece: &Piece<'_>) -> Option<Value> {
             // Without a signature nobody takes it back.
             (None, None) => None,
         },
-        Piece::File(file) => Some(file_block(file)),
-        Piece::Call(call) => {
+        WirePart::File(file) => Some(file_block(file)),
+        WirePart::Call(call) => {
             Some(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.input}))
         }
     }
 }
 
-fn file_block(file: &File<'_>) -> Value {
+fn file_block(file: &WireFile<'_>) -> Value {
     let source = json!({"type": "base64", "media_type": file.media_type, "data": file.base64});
     match file.kind {
-        FileKind::Image => json!({"type": "image", "source": source}),
-        FileKind::Document => json!({"type": "document", "title": file.name, "source": source}),
+        WireFileKind::Image => json!({"type": "image", "source": source}),
+        WireFileKind::Document => json!({"type": "document", "title": file.name, "source": source}),
     }
 }
 
-fn result(result: &CallResult<'_>) -> Value {
+fn result(result: &WireCallResult<'_>) -> Value {
     let text = (!result.text.trim().is_empty()).then(|| json!({"type": "text", "text": result.text}));
     let content: Vec<Value> = text.into_iter().chain(result.files.iter().map(file_block)).collect();
     let mut block = json!({"type": "tool_result", "tool_use_id": result.id, "content": content});

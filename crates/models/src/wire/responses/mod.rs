@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub(super) use read::Reader;
+pub(super) use read::ResponsesReader;
 pub(super) use write::{head, items};

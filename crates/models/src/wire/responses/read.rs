@@ -2,28 +2,28 @@
 
 use std::collections::BTreeMap;
 
-use helve_protocol::{StopReason, Usage};
+use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use crate::wire::blocks::Numbers;
-use crate::wire::{Calls, Progress, number_at, server_error, text_at};
+use crate::wire::blocks::NamedBlocks;
+use crate::wire::{AnswerProgress, CallPresence, number_at, server_error, text_at};
 use crate::{ModelEvent, StreamError};
 
 #[derive(Debug, Default)]
-pub(crate) struct Reader {
-    items: Numbers,
+pub(crate) struct ResponsesReader {
+    items: NamedBlocks,
     /// What has come of each item's text, thinking or arguments, so that a whole that comes at the end adds only the rest.
     grown: BTreeMap<u32, usize>,
-    calls: Calls,
+    calls: CallPresence,
     has_begun: bool,
 }
 
-impl Reader {
+impl ResponsesReader {
     pub(crate) fn read(
         &mut self,
         event: &Value,
         said: &mut Vec<ModelEvent>,
-    ) -> Result<Progress, StreamError> {
+    ) -> Result<AnswerProgress, StreamError> {
         let name = name_of(event);
         match text_at(event, "/type") {
             // Its id says nothing: some proxies give the same response another one in every event.
@@ -81,12 +81,12 @@ impl Reader {
                 }
             }
         }
-        Ok(Progress::Expected)
+        Ok(AnswerProgress::Incomplete)
     }
 
     fn begin(&mut self, block: u32, item: &Value, said: &mut Vec<ModelEvent>) {
         if text_at(item, "/type") == Some("function_call") {
-            self.calls = Calls::Some;
+            self.calls = CallPresence::Present;
             let id = text_at(item, "/call_id").or_else(|| text_at(item, "/id")).map(str::to_owned);
             let name = text_at(item, "/name").unwrap_or_default().to_owned();
             said.push(ModelEvent::CallStarted { block, id, name });
@@ -102,14 +102,19 @@ impl Reader {
                 if !is_known {
                     self.begin(block, item, said);
                 }
-                self.rest(block, text_at(item, "/arguments").unwrap_or_default(), Reader::arguments, said);
+                self.rest(
+                    block,
+                    text_at(item, "/arguments").unwrap_or_default(),
+                    ResponsesReader::arguments,
+                    said,
+                );
             }
             Some("message") => {
                 let pieces = item.get("content").and_then(Value::as_array).into_iter().flatten();
                 let text: String = pieces
                     .filter_map(|piece| text_at(piece, "/text").or_else(|| text_at(piece, "/refusal")))
                     .collect();
-                self.rest(block, &text, Reader::text, said);
+                self.rest(block, &text, ResponsesReader::text, said);
                 if let Some(phase) = item.get("phase").filter(|phase| phase.is_string()) {
                     said.push(ModelEvent::Sealed { block, sealed: json!({"phase": phase}) });
                 }
@@ -123,7 +128,7 @@ impl Reader {
                 if whole.is_empty() {
                     whole = texts("content");
                 }
-                self.rest(block, &whole.join("\n\n"), Reader::think, said);
+                self.rest(block, &whole.join("\n\n"), ResponsesReader::think, said);
                 said.push(ModelEvent::Sealed { block, sealed: item.clone() });
             }
             _ => {}
@@ -135,7 +140,7 @@ impl Reader {
         &mut self,
         block: u32,
         whole: &str,
-        push: fn(&mut Reader, u32, &str, &mut Vec<ModelEvent>),
+        push: fn(&mut ResponsesReader, u32, &str, &mut Vec<ModelEvent>),
         said: &mut Vec<ModelEvent>,
     ) {
         if self.grown.get(&block).copied().unwrap_or(0) == 0 {
@@ -173,7 +178,7 @@ impl Reader {
         end: &str,
         response: &Value,
         said: &mut Vec<ModelEvent>,
-    ) -> Result<Progress, StreamError> {
+    ) -> Result<AnswerProgress, StreamError> {
         if let Some(error) = server_error(response) {
             return Err(error);
         }
@@ -194,11 +199,11 @@ impl Reader {
             (_, Some("content_filter")) => StopReason::Refusal,
             (_, Some(_)) => StopReason::Other,
             _ if end == "response.incomplete" => StopReason::Other,
-            _ if self.calls == Calls::Some => StopReason::ToolUse,
+            _ if self.calls == CallPresence::Present => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         };
         said.push(ModelEvent::Stopped(stop));
-        Ok(Progress::Ended)
+        Ok(AnswerProgress::Ended)
     }
 }
 
@@ -209,11 +214,11 @@ fn name_of(event: &Value) -> String {
     place.or_else(id).unwrap_or_default()
 }
 
-fn usage_of(usage: &Value) -> Usage {
+fn usage_of(usage: &Value) -> TokenUsage {
     let cache_read = number_at(usage, &["/input_tokens_details/cached_tokens"]).unwrap_or(0);
     let cache_write = number_at(usage, &["/input_tokens_details/cache_write_tokens"]).unwrap_or(0);
     let input = number_at(usage, &["/input_tokens"]).unwrap_or(0);
-    Usage {
+    TokenUsage {
         input: input.saturating_sub(cache_read).saturating_sub(cache_write),
         output: number_at(usage, &["/output_tokens"]).unwrap_or(0),
         cache_read,

@@ -1,15 +1,17 @@
 //! What we send.
 
-use helve_protocol::{Effort, Role};
+use helve_protocol::{MessageRole, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-use crate::quirks::CacheKey;
-use crate::request::{Dialect, Prompt, Thinks, ToolChoice};
+use crate::prompt::{ModelDialect, ModelPrompt, ThinkingSupport, ToolChoice};
+use crate::quirks::CacheKeyField;
 use crate::wire::effort;
-use crate::wire::said::{Before, CallResult, File, FileKind, Piece, Said};
+use crate::wire::wire_message::{
+    PrecedingItem, WireCallResult, WireFile, WireFileKind, WireMessage, WirePart,
+};
 
 /// The field that the conversation stands in, and what stands before it.
-pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<String, Value>) {
+pub(crate) fn head(prompt: &ModelPrompt, dialect: &ModelDialect) -> (&'static str, Map<String, Value>) {
     let mut head = Map::new();
     let mut put = |key: &str, value: Value| drop(head.insert(key.to_owned(), value));
     put("model", json!(dialect.model));
@@ -18,7 +20,7 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     if let Some(max) = prompt.max_output {
         put("max_output_tokens", json!(dialect.output.map_or(max, |most| max.min(most))));
     }
-    if dialect.thinking == Thinks::Yes {
+    if dialect.thinking == ThinkingSupport::Yes {
         // The server keeps nothing, so its thinking comes to us, sealed.
         put("include", json!(["reasoning.encrypted_content"]));
         put("reasoning", reasoning(prompt.effort, &dialect.model));
@@ -27,7 +29,7 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
         let format = json!({"type": "json_schema", "name": wanted.name, "schema": wanted.schema, "strict": wanted.is_strict()});
         put("text", json!({"format": format}));
     }
-    if let (CacheKey::PromptCacheKey, Some(key)) = (dialect.quirks.cache_key, &prompt.cache_key) {
+    if let (CacheKeyField::PromptCacheKey, Some(key)) = (dialect.quirks.cache_key, &prompt.cache_key) {
         put("prompt_cache_key", json!(key));
     }
     if !prompt.tools.is_empty() {
@@ -54,30 +56,30 @@ pub(crate) fn head(prompt: &Prompt, dialect: &Dialect) -> (&'static str, Map<Str
     ("input", head)
 }
 
-fn reasoning(effort: Option<Effort>, model: &str) -> Value {
+fn reasoning(effort: Option<ReasoningEffort>, model: &str) -> Value {
     match effort {
         Some(effort) => json!({"effort": effort::word(model, effort), "summary": "auto"}),
         None => json!({"summary": "auto"}),
     }
 }
 
-pub(crate) fn items(said: &Said<'_>, _: &Dialect, _: Before) -> Vec<Value> {
+pub(crate) fn items(said: &WireMessage<'_>, _: &ModelDialect, _: PrecedingItem) -> Vec<Value> {
     let mut items = match said.role {
-        Role::User => user(said),
-        Role::Assistant => assistant(said),
+        MessageRole::User => user(said),
+        MessageRole::Assistant => assistant(said),
     };
     items.extend(said.results.iter().map(result));
     items
 }
 
-fn user(said: &Said<'_>) -> Vec<Value> {
+fn user(said: &WireMessage<'_>) -> Vec<Value> {
     let content: Vec<Value> = said
         .pieces
         .iter()
         .filter_map(|piece| match piece {
-            Piece::Text { text, .. } => Some(json!({"type": "input_text", "text": text})),
-            Piece::File(file) => Some(file_part(file)),
-            Piece::Thinking { .. } | Piece::Call(_) => None,
+            WirePart::Text { text, .. } => Some(json!({"type": "input_text", "text": text})),
+            WirePart::File(file) => Some(file_part(file)),
+            WirePart::Thinking { .. } | WirePart::Call(_) => None,
         })
         .collect();
     if content.is_empty() {
@@ -88,7 +90,7 @@ fn user(said: &Said<'_>) -> Vec<Value> {
 }
 
 /// Thinking is taken back only with what followed it.
-fn assistant(said: &Said<'_>) -> Vec<Value> {
+fn assistant(said: &WireMessage<'_>) -> Vec<Value> {
     let mut items: Vec<Value> = said.pieces.iter().filter_map(item).collect();
     while items.last().is_some_and(|item| item.get("type").is_some_and(|kind| kind == "reasoning")) {
         items.pop();
@@ -96,23 +98,23 @@ fn assistant(said: &Said<'_>) -> Vec<Value> {
     items
 }
 
-fn item(piece: &Piece<'_>) -> Option<Value> {
+fn item(piece: &WirePart<'_>) -> Option<Value> {
     match piece {
-        Piece::Text { text, sealed } => {
+        WirePart::Text { text, sealed } => {
             let mut item = json!({"type": "message", "role": "assistant", "content": text});
             if let (Some(phase), Value::Object(item)) = (sealed.get("phase"), &mut item) {
                 item.insert("phase".to_owned(), phase.clone());
             }
             Some(item)
         }
-        Piece::Thinking { sealed, .. } => reasoning_item(sealed),
-        Piece::Call(call) => Some(json!({
+        WirePart::Thinking { sealed, .. } => reasoning_item(sealed),
+        WirePart::Call(call) => Some(json!({
             "type": "function_call",
             "call_id": call.id,
             "name": call.name,
             "arguments": call.arguments(),
         })),
-        Piece::File(_) => None,
+        WirePart::File(_) => None,
     }
 }
 
@@ -130,7 +132,7 @@ fn reasoning_item(sealed: &Value) -> Option<Value> {
     ))
 }
 
-fn result(result: &CallResult<'_>) -> Value {
+fn result(result: &WireCallResult<'_>) -> Value {
     let output = if result.files.is_empty() {
         json!(result.text)
     } else {
@@ -141,10 +143,10 @@ fn result(result: &CallResult<'_>) -> Value {
     json!({"type": "function_call_output", "call_id": result.id, "output": output})
 }
 
-fn file_part(file: &File<'_>) -> Value {
+fn file_part(file: &WireFile<'_>) -> Value {
     match file.kind {
-        FileKind::Image => json!({"type": "input_image", "detail": "auto", "image_url": file.data_url()}),
-        FileKind::Document => {
+        WireFileKind::Image => json!({"type": "input_image", "detail": "auto", "image_url": file.data_url()}),
+        WireFileKind::Document => {
             json!({"type": "input_file", "filename": file.name, "file_data": file.data_url()})
         }
     }

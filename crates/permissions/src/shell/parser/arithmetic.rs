@@ -1,12 +1,12 @@
 //! What is calculated: `(( ))`, `$(( ))`, `$[ ]`.
 
-use super::{Parsed, Parser};
+use super::{ParseResult, ShellParser};
 use crate::shell::tree::RawWord;
 
 /// Bash reads it twice then, and takes here-documents in it for commands.
 pub(super) const NOT_ARITHMETIC: &str = "`((` begins something that is no calculation";
 
-impl Parser<'_> {
+impl ShellParser<'_> {
     /// Whether `((` here begins a calculation and not two groups: whether the parenthesis that closes the inner one is
     /// followed by another.
     pub(super) fn is_arithmetic(&mut self) -> bool {
@@ -45,11 +45,11 @@ impl Parser<'_> {
     }
 
     /// A calculation up to what closes it. Anything but numbers, names, operators and expansions is refused.
-    pub(super) fn calculation(&mut self, closing: &str) -> Parsed<RawWord> {
+    pub(super) fn calculation(&mut self, closing: &str) -> ParseResult<RawWord> {
         self.nested(|parser| parser.calculated(closing))
     }
 
-    fn calculated(&mut self, closing: &str) -> Parsed<RawWord> {
+    fn calculated(&mut self, closing: &str) -> ParseResult<RawWord> {
         let start = self.at;
         let mut parts = Vec::new();
         // What has been opened: only what was opened last can be closed.

@@ -1,15 +1,17 @@
 //! Simple commands, with assignments and redirections, and functions, which begin like them.
 
-use super::{Parsed, Parser, is_meta};
-use crate::shell::tree::{Argument, Assignment, Call, Element, Node, RawWord, Value};
+use super::{ParseResult, ShellParser, is_meta};
+use crate::shell::tree::{
+    ArrayElement, AssignedValue, Assignment, CallArgument, CallNode, RawWord, ShellNode,
+};
 
 /// Builtins whose arguments can be assignments.
-const DECLARING: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
+const DECLARATION_BUILTINS: [&str; 5] = ["declare", "typeset", "local", "export", "readonly"];
 
-impl Parser<'_> {
-    pub(super) fn call(&mut self) -> Parsed<Node> {
+impl ShellParser<'_> {
+    pub(super) fn call(&mut self) -> ParseResult<ShellNode> {
         let start = self.at;
-        let mut call = Call::default();
+        let mut call = CallNode::default();
         let mut end = start;
         loop {
             self.skip_blanks();
@@ -23,22 +25,22 @@ impl Parser<'_> {
                 if call.words.is_empty() {
                     call.assignments.push(assignment);
                 } else {
-                    call.words.push(Argument::Assignment(assignment));
+                    call.words.push(CallArgument::Assignment(assignment));
                 }
             } else {
                 let word = self.word()?;
-                call.words.push(Argument::Word(word));
+                call.words.push(CallArgument::Word(word));
             }
             end = self.at;
         }
         call.span = start..end;
         let is_empty = call.assignments.is_empty() && call.words.is_empty() && call.redirects.is_empty();
-        if is_empty { Err(self.unexpected()) } else { Ok(Node::Call(call)) }
+        if is_empty { Err(self.unexpected()) } else { Ok(ShellNode::Call(call)) }
     }
 
     /// `name ()` and a body.
-    fn function(&mut self, call: &Call) -> Parsed<Node> {
-        let ([Argument::Word(name)], true) =
+    fn function(&mut self, call: &CallNode) -> ParseResult<ShellNode> {
+        let ([CallArgument::Word(name)], true) =
             (call.words.as_slice(), call.assignments.is_empty() && call.redirects.is_empty())
         else {
             return Err(self.unexpected());
@@ -53,17 +55,19 @@ impl Parser<'_> {
         self.function_body(name)
     }
 
-    fn assignment_of(&mut self, call: &Call) -> Parsed<Option<Assignment>> {
+    fn assignment_of(&mut self, call: &CallNode) -> ParseResult<Option<Assignment>> {
         let may_assign = match call.words.first() {
             None => true,
-            Some(Argument::Word(word)) => DECLARING.iter().any(|name| word.is_unquoted_text(name)),
-            Some(Argument::Assignment(_)) => false,
+            Some(CallArgument::Word(word)) => {
+                DECLARATION_BUILTINS.iter().any(|name| word.is_unquoted_text(name))
+            }
+            Some(CallArgument::Assignment(_)) => false,
         };
         if may_assign { self.assignment() } else { Ok(None) }
     }
 
     /// `name=value`, `name+=value`, `name[subscript]=value`; if there is none, nothing is taken.
-    fn assignment(&mut self) -> Parsed<Option<Assignment>> {
+    fn assignment(&mut self) -> ParseResult<Option<Assignment>> {
         let start = self.at;
         let Some(name) = self.name()? else { return Ok(None) };
         let subscript = if self.peek() == Some(b'[') { Some(self.subscript()?) } else { None };
@@ -81,19 +85,20 @@ impl Parser<'_> {
         if appends || subscript.is_some() {
             self.bash_only("`+=` and arrays");
         }
-        let value = if self.peek() == Some(b'(') { self.array()? } else { Value::Scalar(self.value()?) };
+        let value =
+            if self.peek() == Some(b'(') { self.array()? } else { AssignedValue::Scalar(self.value()?) };
         Ok(Some(Assignment { name, subscript, appends, value }))
     }
 
     /// What stands between brackets.
-    fn subscript(&mut self) -> Parsed<RawWord> {
+    fn subscript(&mut self) -> ParseResult<RawWord> {
         self.expect("[")?;
         let start = self.at;
         let parts = self.bracketed(false)?;
         Ok(self.word_of(parts, start))
     }
 
-    fn value(&mut self) -> Parsed<RawWord> {
+    fn value(&mut self) -> ParseResult<RawWord> {
         let start = self.at;
         if self.peek().is_none_or(is_meta) && !self.is_process_substitution() {
             return Ok(self.word_of(Vec::new(), start));
@@ -101,31 +106,31 @@ impl Parser<'_> {
         self.word()
     }
 
-    fn array(&mut self) -> Parsed<Value> {
+    fn array(&mut self) -> ParseResult<AssignedValue> {
         self.bash_only("arrays");
         self.expect("(")?;
         let mut elements = Vec::new();
         loop {
             self.skip_lines()?;
             if self.eat(")") {
-                return Ok(Value::Array(elements));
+                return Ok(AssignedValue::Array(elements));
             }
             elements.push(self.element()?);
         }
     }
 
-    fn element(&mut self) -> Parsed<Element> {
+    fn element(&mut self) -> ParseResult<ArrayElement> {
         let start = self.at;
         if self.peek() == Some(b'[') {
             let subscript = self.subscript()?;
             if self.eat("+=") || self.eat("=") {
-                return Ok(Element { subscript: Some(subscript), word: self.value()? });
+                return Ok(ArrayElement { subscript: Some(subscript), word: self.value()? });
             }
             if self.slice(start, self.at).bytes().any(is_meta) {
                 return Err(self.mistake("it is neither an element nor a word"));
             }
             self.at = start;
         }
-        Ok(Element { subscript: None, word: self.word()? })
+        Ok(ArrayElement { subscript: None, word: self.word()? })
     }
 }

@@ -1,11 +1,11 @@
 //! Groups, conditions, loops, functions.
 
 use super::arithmetic::NOT_ARITHMETIC;
-use super::{Parsed, Parser};
-use crate::shell::tree::{Compound, LoopVariable, Node, RawWord};
+use super::{ParseResult, ShellParser};
+use crate::shell::tree::{CompoundNode, LoopVariable, RawWord, ShellNode};
 
-impl Parser<'_> {
-    pub(super) fn command(&mut self) -> Parsed<Node> {
+impl ShellParser<'_> {
+    pub(super) fn command(&mut self) -> ParseResult<ShellNode> {
         self.skip_blanks();
         let compound = match self.compound()? {
             Some(compound) => compound,
@@ -16,11 +16,11 @@ impl Parser<'_> {
                 Some(_) => return Err(self.unexpected()),
             },
         };
-        self.with_redirects(compound).map(Node::Compound)
+        self.with_redirects(compound).map(ShellNode::Compound)
     }
 
     /// A compound command, if one begins here.
-    fn compound(&mut self) -> Parsed<Option<Compound>> {
+    fn compound(&mut self) -> ParseResult<Option<CompoundNode>> {
         if self.peek() == Some(b'(') {
             return self.parentheses().map(Some);
         }
@@ -37,7 +37,7 @@ impl Parser<'_> {
         .map(Some)
     }
 
-    fn with_redirects(&mut self, mut compound: Compound) -> Parsed<Compound> {
+    fn with_redirects(&mut self, mut compound: CompoundNode) -> ParseResult<CompoundNode> {
         loop {
             self.skip_blanks();
             match self.redirect()? {
@@ -47,12 +47,12 @@ impl Parser<'_> {
         }
     }
 
-    fn parentheses(&mut self) -> Parsed<Compound> {
+    fn parentheses(&mut self) -> ParseResult<CompoundNode> {
         if self.is_arithmetic() {
             self.expect("((")?;
             self.bash_only("`((`");
             let calculation = self.calculation("))")?;
-            return Ok(Compound { calculations: vec![calculation], ..Compound::default() });
+            return Ok(CompoundNode { calculations: vec![calculation], ..CompoundNode::default() });
         }
         if self.is_next("((") {
             self.doubt(NOT_ARITHMETIC);
@@ -60,17 +60,17 @@ impl Parser<'_> {
         self.expect("(")?;
         let body = self.list()?;
         self.expect(")")?;
-        Ok(Compound { body, ..Compound::default() })
+        Ok(CompoundNode { body, ..CompoundNode::default() })
     }
 
-    fn braces(&mut self) -> Parsed<Compound> {
+    fn braces(&mut self) -> ParseResult<CompoundNode> {
         self.expect("{")?;
         let body = self.list()?;
         self.expect_word("}")?;
-        Ok(Compound { body, ..Compound::default() })
+        Ok(CompoundNode { body, ..CompoundNode::default() })
     }
 
-    fn if_command(&mut self) -> Parsed<Compound> {
+    fn if_command(&mut self) -> ParseResult<CompoundNode> {
         self.expect("if")?;
         let mut body = self.list()?;
         self.expect_word("then")?;
@@ -95,19 +95,19 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(Compound { body, ..Compound::default() })
+        Ok(CompoundNode { body, ..CompoundNode::default() })
     }
 
-    fn loop_command(&mut self, word: &str) -> Parsed<Compound> {
+    fn loop_command(&mut self, word: &str) -> ParseResult<CompoundNode> {
         self.expect(word)?;
         let mut body = self.list()?;
         self.expect_word("do")?;
         body.extend(self.list()?);
         self.expect_word("done")?;
-        Ok(Compound { body, ..Compound::default() })
+        Ok(CompoundNode { body, ..CompoundNode::default() })
     }
 
-    fn for_command(&mut self, word: &str) -> Parsed<Compound> {
+    fn for_command(&mut self, word: &str) -> ParseResult<CompoundNode> {
         self.expect(word)?;
         self.skip_blanks();
         if word == "select" {
@@ -120,11 +120,11 @@ impl Parser<'_> {
         let words = self.loop_words()?;
         let body = self.loop_body()?;
         let variable = Some(LoopVariable { name, words, is_select: word == "select" });
-        Ok(Compound { body, variable, ..Compound::default() })
+        Ok(CompoundNode { body, variable, ..CompoundNode::default() })
     }
 
     /// What stands between the variable and the body: `in words;`, `;` or nothing.
-    fn loop_words(&mut self) -> Parsed<Option<Vec<RawWord>>> {
+    fn loop_words(&mut self) -> ParseResult<Option<Vec<RawWord>>> {
         self.skip_blanks();
         if self.eat(";") {
             return Ok(None);
@@ -149,7 +149,7 @@ impl Parser<'_> {
     }
 
     /// `do … done`, or `{ … }` as bash allows.
-    fn loop_body(&mut self) -> Parsed<Vec<Node>> {
+    fn loop_body(&mut self) -> ParseResult<Vec<ShellNode>> {
         self.skip_lines()?;
         if self.reserved() == Some("{") {
             self.bash_only("loops with braces");
@@ -161,7 +161,7 @@ impl Parser<'_> {
         Ok(body)
     }
 
-    fn counting_loop(&mut self) -> Parsed<Compound> {
+    fn counting_loop(&mut self) -> ParseResult<CompoundNode> {
         self.bash_only("`for ((`");
         self.expect("((")?;
         let calculations = vec![self.calculation(";")?, self.calculation(";")?, self.calculation("))")?];
@@ -170,13 +170,13 @@ impl Parser<'_> {
             self.at += 1;
         }
         let body = self.loop_body()?;
-        Ok(Compound { body, calculations, ..Compound::default() })
+        Ok(CompoundNode { body, calculations, ..CompoundNode::default() })
     }
 
-    fn case_command(&mut self) -> Parsed<Compound> {
+    fn case_command(&mut self) -> ParseResult<CompoundNode> {
         self.expect("case")?;
         self.skip_blanks();
-        let mut compound = Compound { words: vec![self.word()?], ..Compound::default() };
+        let mut compound = CompoundNode { words: vec![self.word()?], ..CompoundNode::default() };
         self.expect_word("in")?;
         loop {
             self.skip_lines()?;
@@ -195,7 +195,7 @@ impl Parser<'_> {
         }
     }
 
-    fn case_patterns(&mut self, words: &mut Vec<RawWord>) -> Parsed<()> {
+    fn case_patterns(&mut self, words: &mut Vec<RawWord>) -> ParseResult<()> {
         if self.eat("(") {
             self.skip_blanks();
         }
@@ -209,7 +209,7 @@ impl Parser<'_> {
         }
     }
 
-    fn function_keyword(&mut self) -> Parsed<Node> {
+    fn function_keyword(&mut self) -> ParseResult<ShellNode> {
         self.bash_only("`function`");
         self.expect("function")?;
         self.skip_blanks();
@@ -223,23 +223,23 @@ impl Parser<'_> {
     }
 
     /// The body of a function: a compound command with its redirections.
-    pub(super) fn function_body(&mut self, name: &RawWord) -> Parsed<Node> {
+    pub(super) fn function_body(&mut self, name: &RawWord) -> ParseResult<ShellNode> {
         let Some(name) = name.literal() else {
             return Err(self.mistake("the function's name can't be known"));
         };
         self.skip_lines()?;
         let Some(body) = self.compound()? else { return Err(self.unexpected()) };
         let body = self.with_redirects(body)?;
-        Ok(Node::Function { name, body: Box::new(Node::Compound(body)) })
+        Ok(ShellNode::Function { name, body: Box::new(ShellNode::Compound(body)) })
     }
 
     /// `coproc command`, or `coproc NAME` and a compound command.
-    fn coproc(&mut self) -> Parsed<Node> {
+    fn coproc(&mut self) -> ParseResult<ShellNode> {
         self.bash_only("`coproc`");
         self.expect("coproc")?;
         self.skip_blanks();
         if let Some(compound) = self.compound()? {
-            return self.with_redirects(compound).map(Node::Compound);
+            return self.with_redirects(compound).map(ShellNode::Compound);
         }
         let start = self.at;
         if self.name()?.is_some() {
@@ -247,15 +247,15 @@ impl Parser<'_> {
             if (self.peek() != Some(b'(') || !self.is_next("()"))
                 && let Some(compound) = self.compound()?
             {
-                return self.with_redirects(compound).map(Node::Compound);
+                return self.with_redirects(compound).map(ShellNode::Compound);
             }
         }
         self.at = start;
-        self.nested(Parser::command)
+        self.nested(ShellParser::command)
     }
 
     /// A plain name.
-    pub(super) fn name(&mut self) -> Parsed<Option<String>> {
+    pub(super) fn name(&mut self) -> ParseResult<Option<String>> {
         let mut name = String::new();
         while let Some(byte) = self.peek() {
             let fits = if name.is_empty() { super::is_name_start(byte) } else { super::is_name(byte) };

@@ -1,19 +1,19 @@
 //! `[[ … ]]`.
 
-use super::words::Style;
-use super::{Parsed, Parser};
-use crate::shell::tree::{Compound, RawWord};
+use super::words::ShellWordStyle;
+use super::{ParseResult, ShellParser};
+use crate::shell::tree::{CompoundNode, RawWord};
 
 /// Operators whose operands are calculated.
-const NUMERIC: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+const NUMERIC_TESTS: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
-impl Parser<'_> {
-    pub(super) fn condition(&mut self) -> Parsed<Compound> {
+impl ShellParser<'_> {
+    pub(super) fn condition(&mut self) -> ParseResult<CompoundNode> {
         self.bash_only("`[[`");
         self.expect("[[")?;
-        let mut compound = Compound::default();
+        let mut compound = CompoundNode::default();
         let mut open = 0_usize;
-        let mut style = Style::Plain;
+        let mut style = ShellWordStyle::Plain;
         loop {
             self.skip_lines()?;
             if self.is_condition_end() {
@@ -25,7 +25,7 @@ impl Parser<'_> {
             }
             match self.peek() {
                 Some(b'<' | b'>') if !self.is_next("<(") && !self.is_next(">(") => self.at += 1,
-                Some(b'(') if style == Style::Plain => {
+                Some(b'(') if style == ShellWordStyle::Plain => {
                     self.at += 1;
                     open += 1;
                 }
@@ -59,20 +59,20 @@ impl Parser<'_> {
 }
 
 /// How the word after an operator is written.
-fn style_after(word: &RawWord) -> Style {
+fn style_after(word: &RawWord) -> ShellWordStyle {
     match word.parts.as_slice() {
-        [crate::shell::tree::Part::Text(text)] => match text.as_str() {
-            "=" | "==" | "!=" => Style::Pattern,
-            "=~" => Style::Regex,
-            _ => Style::Plain,
+        [crate::shell::tree::ShellWordPart::Text(text)] => match text.as_str() {
+            "=" | "==" | "!=" => ShellWordStyle::Pattern,
+            "=~" => ShellWordStyle::Regex,
+            _ => ShellWordStyle::Plain,
         },
-        _ => Style::Plain,
+        _ => ShellWordStyle::Plain,
     }
 }
 
 /// The words beside an operator on numbers, and those whose variable is looked at by its name.
 fn calculated(words: &[RawWord]) -> Vec<RawWord> {
-    let is_numeric = |word: &RawWord| NUMERIC.iter().any(|operator| word.is_unquoted_text(operator));
+    let is_numeric = |word: &RawWord| NUMERIC_TESTS.iter().any(|operator| word.is_unquoted_text(operator));
     let names = |word: &RawWord| word.is_unquoted_text("-v") || word.is_unquoted_text("-R");
     let mut found = Vec::new();
     for window in words.windows(2) {

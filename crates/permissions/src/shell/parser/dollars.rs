@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use super::arithmetic::NOT_ARITHMETIC;
-use super::{Parsed, Parser, is_name, is_name_start};
-use crate::shell::tree::{Expansion, Operator, Parameter, Part};
+use super::{ParseResult, ShellParser, is_name, is_name_start};
+use crate::shell::tree::{ParameterExpansion, ParameterOperator, ShellWordPart, WordExpansion};
 
-impl Parser<'_> {
-    pub(super) fn dollar(&mut self, is_quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
+impl ShellParser<'_> {
+    pub(super) fn dollar(&mut self, is_quoted: bool, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.at += 1;
         let what = match self.peek() {
             Some(b'\'') if !is_quoted => return self.escaped_quotes(parts),
@@ -15,53 +15,67 @@ impl Parser<'_> {
                 self.bash_only("`$\"`");
                 let mut inner = Vec::new();
                 self.double_quotes(&mut inner)?;
-                parts.push(Part::Expansion { what: Expansion::Translated(inner), is_quoted: true });
+                parts.push(ShellWordPart::Expansion {
+                    what: WordExpansion::Translated(inner),
+                    is_quoted: true,
+                });
                 return Ok(());
             }
             Some(b'(') if self.is_arithmetic() => {
                 self.expect("((")?;
-                Expansion::Arithmetic(self.calculation("))")?.parts)
+                WordExpansion::Arithmetic(self.calculation("))")?.parts)
             }
             Some(b'(') => {
                 if self.is_next("((") {
                     self.doubt(NOT_ARITHMETIC);
                 }
                 self.expect("(")?;
-                Expansion::Command(Rc::new(self.substituted()?))
+                WordExpansion::Command(Rc::new(self.substituted()?))
             }
             Some(b'[') => {
                 self.bash_only("`$[`");
                 self.at += 1;
-                Expansion::Arithmetic(self.calculation("]")?.parts)
+                WordExpansion::Arithmetic(self.calculation("]")?.parts)
             }
             Some(b'{') => {
                 self.at += 1;
                 let parameter = self.nested(|parser| parser.parameter(is_quoted))?;
-                Expansion::Parameter(Box::new(parameter))
+                WordExpansion::Parameter(Box::new(parameter))
             }
             Some(byte) if is_name_start(byte) => {
                 let name = self.name()?.unwrap_or_default();
-                Expansion::Parameter(Box::new(Parameter { name, ..Parameter::default() }))
+                WordExpansion::Parameter(Box::new(ParameterExpansion {
+                    name,
+                    ..ParameterExpansion::default()
+                }))
             }
             Some(byte) if is_special(byte) => {
                 let name: String = self.take()?.into_iter().collect();
                 let is_many = name == "@";
-                Expansion::Parameter(Box::new(Parameter { name, is_many, ..Parameter::default() }))
+                WordExpansion::Parameter(Box::new(ParameterExpansion {
+                    name,
+                    is_many,
+                    ..ParameterExpansion::default()
+                }))
             }
             _ => {
                 let dollar = "$".to_owned();
-                parts.push(if is_quoted { Part::Quoted(dollar) } else { Part::Text(dollar) });
+                parts.push(if is_quoted {
+                    ShellWordPart::Quoted(dollar)
+                } else {
+                    ShellWordPart::Text(dollar)
+                });
                 return Ok(());
             }
         };
-        parts.push(Part::Expansion { what, is_quoted });
+        parts.push(ShellWordPart::Expansion { what, is_quoted });
         Ok(())
     }
 
     /// What stands between `${` and `}`.
-    fn parameter(&mut self, is_quoted: bool) -> Parsed<Parameter> {
+    fn parameter(&mut self, is_quoted: bool) -> ParseResult<ParameterExpansion> {
         let start = self.at;
-        let mut parameter = Parameter::default();
+        let mut parameter = ParameterExpansion::default();
         self.parameter_name(&mut parameter)?;
         if self.peek() == Some(b'[') {
             self.at += 1;
@@ -70,18 +84,23 @@ impl Parser<'_> {
         let lists_names = parameter.is_indirect && (self.is_next("*}") || self.is_next("@}"));
         if lists_names {
             self.at += 2;
-            return Ok(Parameter { is_many: true, is_indirect: false, is_length: true, ..parameter });
+            return Ok(ParameterExpansion {
+                is_many: true,
+                is_indirect: false,
+                is_length: true,
+                ..parameter
+            });
         }
         parameter.operator = self.operator()?;
         parameter.operand = self.operand(is_quoted)?;
-        if parameter.operator == Operator::None && !parameter.operand.is_empty() {
+        if parameter.operator == ParameterOperator::None && !parameter.operand.is_empty() {
             return Err(self.mistake_at(start, "what stands in `${…}` can't be read"));
         }
         parameter.is_many = parameter.is_indirect || self.slice(start, self.at).contains('@');
         Ok(parameter)
     }
 
-    fn parameter_name(&mut self, parameter: &mut Parameter) -> Parsed<()> {
+    fn parameter_name(&mut self, parameter: &mut ParameterExpansion) -> ParseResult<()> {
         if self.peek() == Some(b'#') && !self.is_next("#}") {
             let start = self.at;
             self.at += 1;
@@ -104,7 +123,7 @@ impl Parser<'_> {
     }
 
     /// A name, a number, or one of the special parameters.
-    fn bare_name(&mut self, parameter: &mut Parameter) -> Parsed<bool> {
+    fn bare_name(&mut self, parameter: &mut ParameterExpansion) -> ParseResult<bool> {
         parameter.name.clear();
         match self.peek() {
             Some(byte) if is_name(byte) => {
@@ -123,32 +142,32 @@ impl Parser<'_> {
         }
     }
 
-    fn operator(&mut self) -> Parsed<Operator> {
+    fn operator(&mut self) -> ParseResult<ParameterOperator> {
         let operator = match self.peek() {
             Some(b':') => {
                 self.at += 1;
                 match self.peek() {
-                    Some(b'-' | b'+' | b'?') => Operator::Default,
-                    Some(b'=') => Operator::Assign,
-                    _ => return Ok(Operator::Substring),
+                    Some(b'-' | b'+' | b'?') => ParameterOperator::Default,
+                    Some(b'=') => ParameterOperator::Assign,
+                    _ => return Ok(ParameterOperator::Substring),
                 }
             }
-            Some(b'-' | b'+' | b'?') => Operator::Default,
-            Some(b'=') => Operator::Assign,
-            Some(b'#' | b'%' | b'/' | b'^' | b',' | b'~') => Operator::Pattern,
+            Some(b'-' | b'+' | b'?') => ParameterOperator::Default,
+            Some(b'=') => ParameterOperator::Assign,
+            Some(b'#' | b'%' | b'/' | b'^' | b',' | b'~') => ParameterOperator::Pattern,
             Some(b'@') => {
                 self.at += 1;
                 let letter = self.peek().map_or('}', char::from);
-                return Ok(Operator::Transform(letter));
+                return Ok(ParameterOperator::Transform(letter));
             }
-            _ => return Ok(Operator::None),
+            _ => return Ok(ParameterOperator::None),
         };
         self.at += 1;
         Ok(operator)
     }
 
     /// Up to the `}`.
-    fn operand(&mut self, is_quoted: bool) -> Parsed<Vec<Part>> {
+    fn operand(&mut self, is_quoted: bool) -> ParseResult<Vec<ShellWordPart>> {
         let mut parts = Vec::new();
         loop {
             match self.peek() {
@@ -163,7 +182,7 @@ impl Parser<'_> {
     }
 
     /// Up to the `]`, others within counted.
-    pub(super) fn bracketed(&mut self, is_quoted: bool) -> Parsed<Vec<Part>> {
+    pub(super) fn bracketed(&mut self, is_quoted: bool) -> ParseResult<Vec<ShellWordPart>> {
         let mut parts = Vec::new();
         let mut open = 1_usize;
         loop {
@@ -184,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    fn inner_byte(&mut self, byte: u8, is_quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn inner_byte(&mut self, byte: u8, is_quoted: bool, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         match byte {
             b'\'' if is_quoted => Err(self.mistake("a single quote stands in `${…}` between double quotes")),
             b'<' | b'>' if !is_quoted && self.is_process_substitution() => {
@@ -197,7 +216,7 @@ impl Parser<'_> {
     }
 
     /// `$'…'`. Bytes that are no text make it a word that can't be known.
-    fn escaped_quotes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn escaped_quotes(&mut self, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.bash_only("`$'`");
         self.at += 1;
         let start = self.at;
@@ -212,8 +231,8 @@ impl Parser<'_> {
             }
         }
         parts.push(match super::escapes::undo(self.slice(start, self.at - 1)) {
-            Some(text) => Part::Quoted(text),
-            None => Part::Expansion { what: Expansion::Translated(Vec::new()), is_quoted: true },
+            Some(text) => ShellWordPart::Quoted(text),
+            None => ShellWordPart::Expansion { what: WordExpansion::Translated(Vec::new()), is_quoted: true },
         });
         Ok(())
     }

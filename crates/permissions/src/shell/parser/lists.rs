@@ -1,18 +1,18 @@
 //! Lists and pipelines of commands.
 
-use super::{Parsed, Parser};
-use crate::shell::Dialect;
-use crate::shell::tree::Node;
+use super::{ParseResult, ShellParser};
+use crate::shell::ShellDialect;
+use crate::shell::tree::ShellNode;
 
 /// Words that mean something where a command begins.
-const RESERVED: [&str; 22] = [
+const RESERVED_WORDS: [&str; 22] = [
     "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select",
     "function", "time", "coproc", "{", "}", "!", "[[", "]]", "in",
 ];
 
-impl Parser<'_> {
+impl ShellParser<'_> {
     /// Commands up to whatever can't begin one: the end, `)`, `;;`, or a word like `done`.
-    pub(super) fn list_into(&mut self, nodes: &mut Vec<Node>) -> Parsed<()> {
+    pub(super) fn list_into(&mut self, nodes: &mut Vec<ShellNode>) -> ParseResult<()> {
         loop {
             self.skip_lines()?;
             if self.is_list_end() {
@@ -31,7 +31,7 @@ impl Parser<'_> {
     }
 
     /// A list with at least one command.
-    pub(super) fn list(&mut self) -> Parsed<Vec<Node>> {
+    pub(super) fn list(&mut self) -> ParseResult<Vec<ShellNode>> {
         let mut nodes = Vec::new();
         self.list_into(&mut nodes)?;
         if nodes.is_empty() { Err(self.unexpected()) } else { Ok(nodes) }
@@ -45,7 +45,7 @@ impl Parser<'_> {
             || self.is_next(";&")
     }
 
-    fn and_or(&mut self, nodes: &mut Vec<Node>) -> Parsed<()> {
+    fn and_or(&mut self, nodes: &mut Vec<ShellNode>) -> ParseResult<()> {
         loop {
             self.pipeline(nodes)?;
             self.skip_blanks();
@@ -56,12 +56,12 @@ impl Parser<'_> {
         }
     }
 
-    fn pipeline(&mut self, nodes: &mut Vec<Node>) -> Parsed<()> {
+    fn pipeline(&mut self, nodes: &mut Vec<ShellNode>) -> ParseResult<()> {
         if self.pipeline_prefix()? {
             return Ok(());
         }
         loop {
-            nodes.push(self.nested(Parser::command)?);
+            nodes.push(self.nested(ShellParser::command)?);
             self.skip_blanks();
             if self.is_next("||") || !self.eat("|") {
                 return Ok(());
@@ -69,7 +69,7 @@ impl Parser<'_> {
             if self.eat("&") {
                 self.bash_only("`|&`");
             }
-            if let Some(Node::Call(call)) = nodes.last_mut() {
+            if let Some(ShellNode::Call(call)) = nodes.last_mut() {
                 call.is_piped = true;
             }
             self.skip_lines()?;
@@ -77,7 +77,7 @@ impl Parser<'_> {
     }
 
     /// `!` and `time`. True if nothing more follows, which is allowed after them.
-    fn pipeline_prefix(&mut self) -> Parsed<bool> {
+    fn pipeline_prefix(&mut self) -> ParseResult<bool> {
         let mut prefixes = 0;
         loop {
             self.skip_blanks();
@@ -88,7 +88,7 @@ impl Parser<'_> {
                         self.doubt("`!(` is a pattern to some shells and a command to others");
                     }
                 }
-                Some("time") if self.dialect == Dialect::Bash => {
+                Some("time") if self.dialect == ShellDialect::Bash => {
                     self.expect("time")?;
                     self.time_options();
                 }
@@ -105,7 +105,7 @@ impl Parser<'_> {
     }
 
     /// To some shells `time` is a program, and is judged as one; but only if a plain program follows is that the same to all.
-    fn time_program(&mut self) -> Parsed<()> {
+    fn time_program(&mut self) -> ParseResult<()> {
         let start = self.at;
         self.expect("time")?;
         self.skip_blanks();
@@ -136,7 +136,7 @@ impl Parser<'_> {
         let first = self.peek()?;
         let start = self.at;
         let found =
-            RESERVED.into_iter().filter(|word| word.as_bytes().first() == Some(&first)).find(|word| {
+            RESERVED_WORDS.into_iter().filter(|word| word.as_bytes().first() == Some(&first)).find(|word| {
                 self.at = start;
                 self.eat(word) && self.peek().is_none_or(super::is_meta)
             });
@@ -144,13 +144,13 @@ impl Parser<'_> {
         found
     }
 
-    pub(super) fn expect_word(&mut self, word: &str) -> Parsed<()> {
+    pub(super) fn expect_word(&mut self, word: &str) -> ParseResult<()> {
         self.skip_lines()?;
         if self.reserved() == Some(word) { self.expect(word) } else { Err(self.unexpected()) }
     }
 
     /// The end of a line, and with it the texts of here-documents.
-    pub(super) fn newline(&mut self) -> Parsed<()> {
+    pub(super) fn newline(&mut self) -> ParseResult<()> {
         self.at += 1;
         if !self.budget.steps(1) {
             return Err(self.mistake("it is too tangled to read"));

@@ -1,7 +1,7 @@
 //! The grammar of POSIX shell with bash's constructs, by recursive descent over the text.
 //!
 //! There are no tokens: what a character means depends on where it stands, so each rule looks at the text itself.
-//! [`Parser::peek`] hides continued lines everywhere but between single quotes.
+//! [`ShellParser::peek`] hides continued lines everywhere but between single quotes.
 
 pub(super) mod arithmetic;
 mod calls;
@@ -9,44 +9,49 @@ mod compounds;
 mod conditions;
 mod dollars;
 mod escapes;
-mod here;
+mod here_documents;
 mod lists;
 mod redirects;
 mod words;
 
-use super::budget::{Budget, MAX_DEPTH};
-use super::tree::{Node, RawWord, Span, Tree};
-use super::{Dialect, Unknown};
-use here::Pending;
+use super::budget::{AnalysisBudget, MAX_SHELL_NESTING};
+use super::tree::{RawWord, ShellNode, ShellSpan, ShellTree};
+use super::{ShellDialect, UnknownConstruct};
+use here_documents::PendingHereDocument;
 
-type Parsed<T> = Result<T, Unknown>;
+type ParseResult<T> = Result<T, UnknownConstruct>;
 
 /// Reads a script. What stands before a mistake is in the tree, since a shell would run it.
-pub(super) fn parse(text: &str, dialect: Dialect, budget: &Budget, depth: usize) -> Tree {
-    let mut parser = Parser::new(text, dialect, budget, depth);
+pub(super) fn parse(text: &str, dialect: ShellDialect, budget: &AnalysisBudget, depth: usize) -> ShellTree {
+    let mut parser = ShellParser::new(text, dialect, budget, depth);
     let mut nodes = Vec::new();
     if let Err(mistake) = parser.script(&mut nodes) {
         parser.doubts.push(mistake);
     }
-    Tree { nodes, doubts: parser.doubts }
+    ShellTree { nodes, doubts: parser.doubts }
 }
 
-pub(super) struct Parser<'a> {
+pub(super) struct ShellParser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
-    dialect: Dialect,
-    budget: &'a Budget,
+    dialect: ShellDialect,
+    budget: &'a AnalysisBudget,
     /// Here-documents whose text has yet to come.
-    pending: Vec<Pending>,
-    doubts: Vec<Unknown>,
+    pending: Vec<PendingHereDocument>,
+    doubts: Vec<UnknownConstruct>,
     /// How many `$(` are open.
     substitutions: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn new(text: &'a str, dialect: Dialect, budget: &'a Budget, depth: usize) -> Parser<'a> {
-        Parser {
+impl<'a> ShellParser<'a> {
+    fn new(
+        text: &'a str,
+        dialect: ShellDialect,
+        budget: &'a AnalysisBudget,
+        depth: usize,
+    ) -> ShellParser<'a> {
+        ShellParser {
             text,
             at: 0,
             depth,
@@ -58,7 +63,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn script(&mut self, nodes: &mut Vec<Node>) -> Parsed<()> {
+    fn script(&mut self, nodes: &mut Vec<ShellNode>) -> ParseResult<()> {
         if let Some(at) = self.text.find(['\0', '\u{1}', '\u{7f}']) {
             return Err(self.mistake_at(at, "there is a control character in it"));
         }
@@ -90,7 +95,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next character as it stands there. Every step through the text is counted here.
-    fn take(&mut self) -> Parsed<Option<char>> {
+    fn take(&mut self) -> ParseResult<Option<char>> {
         if !self.budget.steps(1) {
             return Err(self.mistake("it is too tangled to read"));
         }
@@ -119,7 +124,7 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    fn expect(&mut self, wanted: &str) -> Parsed<()> {
+    fn expect(&mut self, wanted: &str) -> ParseResult<()> {
         if self.eat(wanted) { Ok(()) } else { Err(self.unexpected()) }
     }
 
@@ -135,7 +140,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Blanks, comments and ends of lines.
-    fn skip_lines(&mut self) -> Parsed<()> {
+    fn skip_lines(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         while self.peek() == Some(b'\n') {
             self.newline()?;
@@ -145,8 +150,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads something that can contain itself.
-    fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= MAX_DEPTH {
+    fn nested<T>(&mut self, rule: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
+        if self.depth >= MAX_SHELL_NESTING {
             return Err(self.mistake("it is nested too deep"));
         }
         self.depth += 1;
@@ -156,31 +161,36 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads another text that is part of this one, such as what stands between backticks.
-    fn inner<T>(&mut self, text: &str, rule: impl FnOnce(&mut Parser<'_>) -> Parsed<T>) -> Parsed<T> {
+    fn inner<T>(
+        &mut self,
+        text: &str,
+        rule: impl FnOnce(&mut ShellParser<'_>) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         let span = self.here();
-        let mut parser = Parser::new(text, self.dialect, self.budget, self.depth + 1);
-        let result = if self.depth >= MAX_DEPTH {
+        let mut parser = ShellParser::new(text, self.dialect, self.budget, self.depth + 1);
+        let result = if self.depth >= MAX_SHELL_NESTING {
             Err(self.mistake("it is nested too deep"))
         } else {
             rule(&mut parser)
         };
-        self.doubts.extend(parser.doubts.into_iter().map(|doubt| Unknown { span: span.clone(), ..doubt }));
-        result.map_err(|mistake| Unknown { span, ..mistake })
+        self.doubts
+            .extend(parser.doubts.into_iter().map(|doubt| UnknownConstruct { span: span.clone(), ..doubt }));
+        result.map_err(|mistake| UnknownConstruct { span, ..mistake })
     }
 
-    fn here(&self) -> Span {
+    fn here(&self) -> ShellSpan {
         self.at..self.at
     }
 
-    fn mistake(&self, reason: &str) -> Unknown {
+    fn mistake(&self, reason: &str) -> UnknownConstruct {
         self.mistake_at(self.at, reason)
     }
 
-    fn mistake_at(&self, at: usize, reason: &str) -> Unknown {
-        Unknown { reason: reason.to_owned(), span: at..at }
+    fn mistake_at(&self, at: usize, reason: &str) -> UnknownConstruct {
+        UnknownConstruct { reason: reason.to_owned(), span: at..at }
     }
 
-    fn unexpected(&mut self) -> Unknown {
+    fn unexpected(&mut self) -> UnknownConstruct {
         match self.peek() {
             None => self.mistake("it ends too early"),
             Some(_) => {
@@ -204,12 +214,12 @@ impl<'a> Parser<'a> {
 
     /// Notes something that not every `sh` understands.
     fn bash_only(&mut self, what: &str) {
-        if self.dialect == Dialect::Posix {
+        if self.dialect == ShellDialect::Posix {
             self.doubt(&format!("not every shell reads {what} in the same way"));
         }
     }
 
-    fn word_of(&self, parts: Vec<super::tree::Part>, start: usize) -> RawWord {
+    fn word_of(&self, parts: Vec<super::tree::ShellWordPart>, start: usize) -> RawWord {
         RawWord { parts, span: start..self.at }
     }
 }

@@ -3,23 +3,24 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::here::Pending;
-use super::{Parsed, Parser, is_name, is_name_start};
-use crate::shell::tree::{RawWord, Redirect, RedirectKind};
+use super::here_documents::PendingHereDocument;
+use super::{ParseResult, ShellParser, is_name, is_name_start};
+use crate::shell::tree::{RawWord, ShellRedirect, ShellRedirectKind};
 
 /// The operators, longest first.
-const OPERATORS: [&str; 12] = ["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
+const REDIRECT_OPERATORS: [&str; 12] =
+    ["&>>", "<<<", "<<-", "&>", "<<", "<>", "<&", ">>", ">|", ">&", "<", ">"];
 
-impl Parser<'_> {
+impl ShellParser<'_> {
     /// A redirection, if one begins here.
-    pub(super) fn redirect(&mut self) -> Parsed<Option<Redirect>> {
+    pub(super) fn redirect(&mut self) -> ParseResult<Option<ShellRedirect>> {
         let start = self.at;
         let descriptor = self.descriptor()?;
         if self.is_process_substitution() {
             self.at = start;
             return Ok(None);
         }
-        let Some(operator) = OPERATORS.into_iter().find(|operator| self.eat(operator)) else {
+        let Some(operator) = REDIRECT_OPERATORS.into_iter().find(|operator| self.eat(operator)) else {
             self.at = start;
             return Ok(None);
         };
@@ -33,19 +34,19 @@ impl Parser<'_> {
         let variable = descriptor.filter(|name| name.bytes().next().is_some_and(is_name_start));
         self.skip_blanks();
         let kind = match operator {
-            "<<" | "<<-" => RedirectKind::HereDocument(self.here_document(operator == "<<-")?),
-            "<<<" => RedirectKind::HereString(self.word()?),
-            "<" => RedirectKind::Read(self.word()?),
-            "<>" => RedirectKind::ReadWrite(self.word()?),
-            "<&" | ">&" => RedirectKind::Duplicate(self.word()?),
-            ">>" | "&>>" => RedirectKind::Append(self.word()?),
-            _ => RedirectKind::Write(self.word()?),
+            "<<" | "<<-" => ShellRedirectKind::HereDocument(self.here_document(operator == "<<-")?),
+            "<<<" => ShellRedirectKind::HereString(self.word()?),
+            "<" => ShellRedirectKind::Read(self.word()?),
+            "<>" => ShellRedirectKind::ReadWrite(self.word()?),
+            "<&" | ">&" => ShellRedirectKind::Duplicate(self.word()?),
+            ">>" | "&>>" => ShellRedirectKind::Append(self.word()?),
+            _ => ShellRedirectKind::Write(self.word()?),
         };
-        Ok(Some(Redirect { is_input, variable, kind }))
+        Ok(Some(ShellRedirect { is_input, variable, kind }))
     }
 
     /// The number or the `{name}` right before an operator; otherwise nothing is taken.
-    fn descriptor(&mut self) -> Parsed<Option<String>> {
+    fn descriptor(&mut self) -> ParseResult<Option<String>> {
         let start = self.at;
         let mut descriptor = String::new();
         if self.eat("{") {
@@ -72,16 +73,22 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    fn here_document(&mut self, strips_tabs: bool) -> Parsed<Rc<OnceCell<RawWord>>> {
+    fn here_document(&mut self, strips_tabs: bool) -> ParseResult<Rc<OnceCell<RawWord>>> {
         let begin = self.at;
         let (delimiter, is_quoted) = self.delimiter()?;
         let body = Rc::new(OnceCell::new());
-        self.pending.push(Pending { delimiter, is_quoted, strips_tabs, begin, body: Rc::clone(&body) });
+        self.pending.push(PendingHereDocument {
+            delimiter,
+            is_quoted,
+            strips_tabs,
+            begin,
+            body: Rc::clone(&body),
+        });
         Ok(body)
     }
 
     /// The word after `<<`: its quotes are undone, but nothing is expanded.
-    fn delimiter(&mut self) -> Parsed<(String, bool)> {
+    fn delimiter(&mut self) -> ParseResult<(String, bool)> {
         let word = self.word()?;
         let written = self.slice(word.span.start, word.span.end);
         let is_odd = written.contains(['$', '`', '\n']) || self.is_process_substitution();

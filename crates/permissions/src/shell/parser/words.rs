@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::{Parsed, Parser, is_meta};
-use crate::shell::tree::{Expansion, Node, Part, RawWord};
+use super::{ParseResult, ShellParser, is_meta};
+use crate::shell::tree::{RawWord, ShellNode, ShellWordPart, WordExpansion};
 
 /// How a word is written, which depends on where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum ShellWordStyle {
     Plain,
     /// After `==` in `[[ ]]`: `@(a|b)` is part of it.
     Pattern,
@@ -15,13 +15,13 @@ pub(super) enum Style {
     Regex,
 }
 
-impl Parser<'_> {
-    pub(super) fn word(&mut self) -> Parsed<RawWord> {
-        self.word_in(Style::Plain)
+impl ShellParser<'_> {
+    pub(super) fn word(&mut self) -> ParseResult<RawWord> {
+        self.word_in(ShellWordStyle::Plain)
     }
 
     /// A word; there must be one.
-    pub(super) fn word_in(&mut self, style: Style) -> Parsed<RawWord> {
+    pub(super) fn word_in(&mut self, style: ShellWordStyle) -> ParseResult<RawWord> {
         self.skip_continuations();
         let start = self.at;
         let mut parts = Vec::new();
@@ -33,7 +33,7 @@ impl Parser<'_> {
                 match byte {
                     b'(' if open > 0 || opens_group(style, &parts) => open += 1,
                     b')' if open > 0 => open -= 1,
-                    b'|' if open > 0 || style == Style::Regex && !self.is_next("||") => {}
+                    b'|' if open > 0 || style == ShellWordStyle::Regex && !self.is_next("||") => {}
                     b' ' | b'\t' | b'<' | b'>' | b'&' | b';' if open > 0 => {}
                     _ => break,
                 }
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     /// One character, quote or expansion where nothing is quoted.
-    pub(super) fn plain_byte(&mut self, byte: u8, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(super) fn plain_byte(&mut self, byte: u8, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         match byte {
             b'\'' => self.single_quotes(parts),
             b'"' => self.double_quotes(parts),
@@ -69,30 +69,30 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn text_char(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(super) fn text_char(&mut self, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         if let Some(next) = self.take()? {
             match parts.last_mut() {
-                Some(Part::Text(text)) => text.push(next),
-                _ => parts.push(Part::Text(next.to_string())),
+                Some(ShellWordPart::Text(text)) => text.push(next),
+                _ => parts.push(ShellWordPart::Text(next.to_string())),
             }
         }
         Ok(())
     }
 
-    pub(super) fn single_quotes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(super) fn single_quotes(&mut self, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.at += 1;
         let start = self.at;
         let Some(length) = self.rest().iter().position(|byte| *byte == b'\'') else {
             return Err(self.mistake_at(start, "a quote is not closed"));
         };
         self.at += length + 1;
-        parts.push(Part::Quoted(self.slice(start, start + length).to_owned()));
+        parts.push(ShellWordPart::Quoted(self.slice(start, start + length).to_owned()));
         Ok(())
     }
 
-    pub(super) fn double_quotes(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(super) fn double_quotes(&mut self, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.at += 1;
-        parts.push(Part::Quoted(String::new()));
+        parts.push(ShellWordPart::Quoted(String::new()));
         loop {
             match self.raw() {
                 None => return Err(self.mistake("a quote is not closed")),
@@ -111,7 +111,7 @@ impl Parser<'_> {
     }
 
     /// One character or expansion between double quotes, or in a here-document.
-    pub(super) fn quoted_byte(&mut self, byte: u8, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(super) fn quoted_byte(&mut self, byte: u8, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         match byte {
             b'$' => return self.dollar(true, parts),
             b'`' => return self.backticks(true, parts),
@@ -137,7 +137,7 @@ impl Parser<'_> {
     }
 
     /// `` `…` ``: ends at the first backtick that is not escaped, and is read for itself once its own escapes are undone.
-    pub(super) fn backticks(&mut self, is_quoted: bool, parts: &mut Vec<Part>) -> Parsed<()> {
+    pub(super) fn backticks(&mut self, is_quoted: bool, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.at += 1;
         let mut script = String::new();
         loop {
@@ -160,23 +160,23 @@ impl Parser<'_> {
             parser.script(&mut nodes)?;
             Ok(nodes)
         })?;
-        parts.push(Part::Expansion { what: Expansion::Command(Rc::new(nodes)), is_quoted });
+        parts.push(ShellWordPart::Expansion { what: WordExpansion::Command(Rc::new(nodes)), is_quoted });
         Ok(())
     }
 
-    fn process_substitution(&mut self, parts: &mut Vec<Part>) -> Parsed<()> {
+    fn process_substitution(&mut self, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.bash_only("`<(`");
         self.peek();
         self.at += 1;
         self.expect("(")?;
         let nodes = self.substituted()?;
-        let what = Expansion::Process(Rc::new(nodes));
-        parts.push(Part::Expansion { what, is_quoted: true });
+        let what = WordExpansion::Process(Rc::new(nodes));
+        parts.push(ShellWordPart::Expansion { what, is_quoted: true });
         Ok(())
     }
 
     /// Commands up to the parenthesis that closes a substitution.
-    pub(super) fn substituted(&mut self) -> Parsed<Vec<Node>> {
+    pub(super) fn substituted(&mut self) -> ParseResult<Vec<ShellNode>> {
         let outer = std::mem::take(&mut self.pending);
         self.substitutions += 1;
         let nodes = self.nested(|parser| {
@@ -193,19 +193,19 @@ impl Parser<'_> {
 }
 
 /// Whether a parenthesis here belongs to the word.
-fn opens_group(style: Style, parts: &[Part]) -> bool {
+fn opens_group(style: ShellWordStyle, parts: &[ShellWordPart]) -> bool {
     let after_mark =
-        matches!(parts.last(), Some(Part::Text(text)) if text.ends_with(['?', '*', '+', '@', '!']));
+        matches!(parts.last(), Some(ShellWordPart::Text(text)) if text.ends_with(['?', '*', '+', '@', '!']));
     match style {
-        Style::Plain => false,
-        Style::Pattern => after_mark,
-        Style::Regex => true,
+        ShellWordStyle::Plain => false,
+        ShellWordStyle::Pattern => after_mark,
+        ShellWordStyle::Regex => true,
     }
 }
 
-pub(super) fn push_quoted(parts: &mut Vec<Part>, next: char) {
+pub(super) fn push_quoted(parts: &mut Vec<ShellWordPart>, next: char) {
     match parts.last_mut() {
-        Some(Part::Quoted(text)) => text.push(next),
-        _ => parts.push(Part::Quoted(next.to_string())),
+        Some(ShellWordPart::Quoted(text)) => text.push(next),
+        _ => parts.push(ShellWordPart::Quoted(next.to_string())),
     }
 }

@@ -1,13 +1,17 @@
 //! `awk`: a program is read just far enough to see that it starts nothing and writes nowhere.
 
 use super::known;
-use crate::shell::Word;
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
-use crate::shell::options::leading;
+use crate::shell::ShellWord;
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::options::parse_leading_options;
 
-pub(super) fn awk(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let taken = leading(
+pub(super) fn awk(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let taken = parse_leading_options(
         "-F: -v: -f: -e: -b -c -n -r -s -S -O -P -t -V --field-separator: --assign: --file: --source: \
          --posix --sandbox --version --re-interval",
         words,
@@ -22,7 +26,7 @@ pub(super) fn awk(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
         }
         judge.scripts.push((file.clone(), context.span()));
     }
-    let mut programs: Vec<&Word> = taken.values(&["-e", "--source"]).collect();
+    let mut programs: Vec<&ShellWord> = taken.values(&["-e", "--source"]).collect();
     if programs.is_empty() && !taken.has(&["-f", "--file"]) {
         programs.extend(taken.operands.first());
     }

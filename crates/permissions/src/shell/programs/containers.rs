@@ -1,15 +1,15 @@
 //! Commands inside containers.
 
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
-use crate::shell::options::leading;
-use crate::shell::{Manner, Word};
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::options::parse_leading_options;
+use crate::shell::{RunManner, ShellWord};
 
-const GLOBAL: &str = "-D -c: -H: -l: -v --config: --context: --debug --host: --log-level: --tls \
+const DOCKER_GLOBAL_OPTIONS: &str = "-D -c: -H: -l: -v --config: --context: --debug --host: --log-level: --tls \
                       --tlscacert: --tlscert: --tlskey: --tlsverify";
-const EXEC: &str = "-d -e: -i -t -u: -w: --detach --detach-keys: --env: --env-file: --interactive \
+const DOCKER_EXEC_OPTIONS: &str = "-d -e: -i -t -u: -w: --detach --detach-keys: --env: --env-file: --interactive \
                     --privileged --tty --user: --workdir:";
-const RUN: &str = "-a: -c: -d -e: -h: -i -l: -m: -p: -P -q -t -u: -v: -w: --add-host: --attach: \
+const DOCKER_RUN_OPTIONS: &str = "-a: -c: -d -e: -h: -i -l: -m: -p: -P -q -t -u: -v: -w: --add-host: --attach: \
                    --cap-add: --cap-drop: --cpus: --detach --device: --dns: --entrypoint: --env: \
                    --env-file: --expose: --gpus: --group-add: --hostname: --init --interactive --ip: \
                    --ipc: --label: --link: --log-driver: --log-opt: --mac-address: --memory: --mount: \
@@ -19,49 +19,59 @@ const RUN: &str = "-a: -c: -d -e: -h: -i -l: -m: -p: -P -q -t -u: -v: -w: --add-
                    --ulimit: --user: --userns: --uts: --volume: --volumes-from: --workdir: \
                    --cpuset-cpus: --memory-swap: --pids-limit:";
 
-pub(super) fn docker(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
-    let taken = leading(GLOBAL, words)?;
+pub(super) fn docker(
+    judge: &mut CommandAnalyzer<'_>,
+    name: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let taken = parse_leading_options(DOCKER_GLOBAL_OPTIONS, words)?;
     let mut rest = taken.operands.as_slice();
-    if rest.first().and_then(Word::known) == Some("container") {
+    if rest.first().and_then(ShellWord::known) == Some("container") {
         rest = rest.get(1..).unwrap_or_default();
     }
     let Some((action, rest)) = rest.split_first() else { return Ok(false) };
     let options = match action.known() {
-        Some("exec") => EXEC,
-        Some("run" | "create") => RUN,
+        Some("exec") => DOCKER_EXEC_OPTIONS,
+        Some("run" | "create") => DOCKER_RUN_OPTIONS,
         Some("compose") => return compose(judge, name, rest, context),
         Some(_) => return Ok(false),
         None => return Err("what it does can't be known".to_owned()),
     };
-    let taken = leading(options, rest)?;
+    let taken = parse_leading_options(options, rest)?;
     let entry = taken.values(&["--entrypoint"]).next_back().cloned();
     inside(judge, name, entry, &taken.operands, context)
 }
 
 /// A container or image, and the command in it.
 fn inside(
-    judge: &mut Judge<'_>,
+    judge: &mut CommandAnalyzer<'_>,
     name: &str,
-    entry: Option<Word>,
-    operands: &[Word],
-    context: &Context,
-) -> Judged {
+    entry: Option<ShellWord>,
+    operands: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let Some((place, command)) = operands.split_first() else { return Ok(false) };
     if !place.is_no_option() && command.is_empty() {
         return Ok(false);
     }
-    if !place.is_no_option() || matches!(place, Word::Pattern(_)) {
+    if !place.is_no_option() || matches!(place, ShellWord::Pattern(_)) {
         return Err("the command that it runs can't be known".to_owned());
     }
     let place = place.known().map(str::to_owned);
-    let command: Vec<Word> = entry.into_iter().chain(command.iter().cloned()).collect();
-    judge.run(command, &context.via(name, Manner::Elsewhere(place)));
+    let command: Vec<ShellWord> = entry.into_iter().chain(command.iter().cloned()).collect();
+    judge.run(command, &context.via(name, RunManner::Elsewhere(place)));
     // The container itself is more than its command: what it may reach stands in the options.
     Ok(false)
 }
 
-fn compose(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
-    let taken = leading(
+fn compose(
+    judge: &mut CommandAnalyzer<'_>,
+    name: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let taken = parse_leading_options(
         "-f: -p: --file: --project-name: --profile: --env-file: --project-directory: --ansi: \
          --compatibility",
         words,
@@ -79,13 +89,18 @@ fn compose(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
         Some(_) => return Ok(false),
         None => return Err("what it does can't be known".to_owned()),
     };
-    let taken = leading(options, rest)?;
+    let taken = parse_leading_options(options, rest)?;
     let entry = taken.values(&["--entrypoint"]).next_back().cloned();
     inside(judge, name, entry, &taken.operands, context)
 }
 
 /// Only what stands after `--` is a command.
-pub(super) fn kubectl(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+pub(super) fn kubectl(
+    judge: &mut CommandAnalyzer<'_>,
+    name: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let runs =
         words.iter().any(|word| word.could_be("exec") || word.could_be("run") || word.could_be("debug"));
     if !runs {
@@ -94,6 +109,9 @@ pub(super) fn kubectl(judge: &mut Judge<'_>, name: &str, words: &[Word], context
     let Some(at) = words.iter().position(|word| word.known() == Some("--")) else {
         return Err("the command that it runs can't be known".to_owned());
     };
-    judge.run(words.get(at + 1..).unwrap_or_default().to_vec(), &context.via(name, Manner::Elsewhere(None)));
+    judge.run(
+        words.get(at + 1..).unwrap_or_default().to_vec(),
+        &context.via(name, RunManner::Elsewhere(None)),
+    );
     Ok(false)
 }

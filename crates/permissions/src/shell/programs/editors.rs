@@ -1,12 +1,12 @@
 //! Programs with a few options that run something.
 
-use crate::shell::Word;
-use crate::shell::builtins::Judged;
-use crate::shell::judge::Context;
+use crate::shell::ShellWord;
+use crate::shell::analyzer::ShellRunContext;
+use crate::shell::builtins::ProgramAnalysis;
 
 /// Editors and pagers.
-pub(super) fn judge(name: &str, words: &[Word]) -> Judged {
-    let runs = |word: &Word| match word.known() {
+pub(super) fn analyze_editor(name: &str, words: &[ShellWord]) -> ProgramAnalysis {
+    let runs = |word: &ShellWord| match word.known() {
         Some(text) => may_run(name, text),
         None => !word.is_no_option(),
     };
@@ -17,7 +17,7 @@ pub(super) fn judge(name: &str, words: &[Word]) -> Judged {
 }
 
 /// The line editor: what follows an exclamation mark runs, in its input and as the name of a file.
-pub(super) fn ed(words: &[Word], context: &Context) -> Judged {
+pub(super) fn ed(words: &[ShellWord], context: &ShellRunContext) -> ProgramAnalysis {
     let is_plain = |text: &str| !text.contains('!');
     let are_plain = words.iter().all(|word| word.known().is_some_and(is_plain));
     if are_plain && context.input.as_deref().is_some_and(is_plain) {
@@ -45,7 +45,7 @@ fn may_run(name: &str, text: &str) -> bool {
 }
 
 /// Options by which a program hands work to another one.
-const HELPERS: &[(&str, &[&str])] = &[
+const HELPER_OPTIONS: &[(&str, &[&str])] = &[
     ("sort", &["--compress-program"]),
     ("split", &["--filter"]),
     ("zip", &["-TT", "--unzip-command"]),
@@ -68,10 +68,10 @@ const HELPERS: &[(&str, &[&str])] = &[
 ];
 
 /// `None` if it is no such program. Many programs take the beginning of a long option for the whole.
-pub(super) fn helpers(name: &str, words: &[Word]) -> Option<Judged> {
-    let (_, options) = HELPERS.iter().find(|(own, _)| *own == name)?;
+pub(super) fn helpers(name: &str, words: &[ShellWord]) -> Option<ProgramAnalysis> {
+    let (_, options) = HELPER_OPTIONS.iter().find(|(own, _)| *own == name)?;
     let options_end = |text: &&str| *text != "--";
-    for text in words.iter().filter_map(Word::known).take_while(options_end) {
+    for text in words.iter().filter_map(ShellWord::known).take_while(options_end) {
         let written = text.split('=').next().unwrap_or_default();
         let is_begin = |option: &&str| written.len() > 2 && option.starts_with(written);
         let is_short = |option: &&str| !option.starts_with("--") && written.starts_with(*option);

@@ -1,18 +1,18 @@
 //! `git`, which runs programs that its settings and some options name.
 
 use super::maybe_option;
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
-use crate::shell::options::leading;
-use crate::shell::{Access, Dialect, Manner, Word};
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::options::parse_leading_options;
+use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 
-const GLOBAL: &str = "-C: -c: -p -P -h -v --paginate --no-pager --no-replace-objects --no-lazy-fetch \
+const GIT_GLOBAL_OPTIONS: &str = "-C: -c: -p -P -h -v --paginate --no-pager --no-replace-objects --no-lazy-fetch \
                       --no-optional-locks --no-advice --bare --git-dir: --work-tree: --namespace: \
                       --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs \
                       --version --help --html-path --man-path --info-path";
 
 /// Settings that run nothing: whole names, and sections that end in a dot.
-const HARMLESS: [&str; 40] = [
+const HARMLESS_GIT_SETTINGS: [&str; 40] = [
     "user.name",
     "user.email",
     "user.signingkey",
@@ -56,11 +56,11 @@ const HARMLESS: [&str; 40] = [
 ];
 
 /// Settings whose value is a command for a shell.
-const COMMANDS: [&str; 6] =
+const GIT_COMMAND_SETTINGS: [&str; 6] =
     ["core.pager", "core.editor", "core.sshcommand", "sequence.editor", "core.askpass", "diff.external"];
 
 /// What git does by itself, or by nothing but its settings and hooks.
-const KNOWN: &str = "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap \
+const KNOWN_GIT_COMMANDS: &str = "add am annotate apply archive bisect blame branch bundle cat-file check-attr check-ignore check-mailmap \
                      check-ref-format checkout checkout-index cherry cherry-pick clean commit commit-graph commit-tree \
                      count-objects describe diff diff-files diff-index diff-tree fast-export fast-import fmt-merge-msg \
                      for-each-ref format-patch fsck gc get-tar-commit-id grep hash-object help index-pack init \
@@ -72,8 +72,12 @@ const KNOWN: &str = "add am annotate apply archive bisect blame branch bundle ca
                      unpack-file unpack-objects update-index update-ref update-server-info var verify-commit verify-pack \
                      verify-tag version whatchanged worktree write-tree";
 
-pub(super) fn git(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let taken = leading(GLOBAL, words)?;
+pub(super) fn git(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let taken = parse_leading_options(GIT_GLOBAL_OPTIONS, words)?;
     judge.reading.folders.extend(taken.values(&["-C"]).cloned());
     for setting in taken.values(&["-c"]) {
         let (name, value) = setting
@@ -85,7 +89,7 @@ pub(super) fn git(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
     let Some((action, rest)) = taken.operands.split_first() else { return Ok(false) };
     let action = action.known().ok_or("what it does can't be known")?;
     // A name that was given above, and read there.
-    let is_named = |setting: &Word| {
+    let is_named = |setting: &ShellWord| {
         let name =
             setting.known().and_then(|text| text.split_once('=')).map(|(name, _)| name.to_ascii_lowercase());
         name.is_some_and(|name| name == format!("alias.{action}"))
@@ -97,21 +101,26 @@ pub(super) fn git(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
 }
 
 /// A setting that is given for one run or for good.
-fn settle(judge: &mut Judge<'_>, name: &str, value: &str, context: &Context) -> Result<(), String> {
+fn settle(
+    judge: &mut CommandAnalyzer<'_>,
+    name: &str,
+    value: &str,
+    context: &ShellRunContext,
+) -> Result<(), String> {
     let name = name.to_ascii_lowercase();
-    let inner = context.via("git", Manner::Plain).in_dialect(Dialect::Posix);
+    let inner = context.via("git", RunManner::Plain).in_dialect(ShellDialect::Posix);
     let is_harmless = |own: &&str| *own == name || own.ends_with('.') && name.starts_with(*own);
     if let Some(command) = value.strip_prefix('!').filter(|_| name.starts_with("alias.")) {
         judge.script(&with_arguments(command), &inner);
         return Ok(());
     }
-    if COMMANDS.contains(&name.as_str()) || name.starts_with("pager.") {
+    if GIT_COMMAND_SETTINGS.contains(&name.as_str()) || name.starts_with("pager.") {
         if !matches!(value, "" | "true" | "false") {
             judge.script(&with_arguments(value), &inner);
         }
         return Ok(());
     }
-    if HARMLESS.iter().any(is_harmless) {
+    if HARMLESS_GIT_SETTINGS.iter().any(is_harmless) {
         return Ok(());
     }
     Err(format!("its setting {name} could run something"))
@@ -122,7 +131,12 @@ fn with_arguments(command: &str) -> String {
     format!("{command} \"$@\"")
 }
 
-fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Context) -> Judged {
+fn by_action(
+    judge: &mut CommandAnalyzer<'_>,
+    action: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     if words
         .iter()
         .any(|word| word.known().is_some_and(|word| word.starts_with("ext::") || word.starts_with("fd::")))
@@ -145,30 +159,30 @@ fn by_action(judge: &mut Judge<'_>, action: &str, words: &[Word], context: &Cont
         "diff" | "log" | "show" => refuse_known(words, &["--ext-diff"]),
         "mv" => {
             let operands = words.iter().filter(|word| word.is_no_option());
-            operands.for_each(|path| judge.touches(path.clone(), Access::Write));
+            operands.for_each(|path| judge.touches(path.clone(), TargetAccess::Write));
             Ok(false)
         }
         "bisect" => bisect(judge, words, context),
         "submodule" => submodule(judge, words, context),
         "config" => config(judge, words, context),
-        action if KNOWN.split_whitespace().any(|known| known == action) => Ok(false),
+        action if KNOWN_GIT_COMMANDS.split_whitespace().any(|known| known == action) => Ok(false),
         // A part of git that runs others, or another name that the settings give to something.
         _ => Err(format!("what `git {action}` runs is not read")),
     }
 }
 
 /// Options that name a program, also by a beginning of their name.
-fn refuse(words: &[Word], options: &[&str]) -> Judged {
+fn refuse(words: &[ShellWord], options: &[&str]) -> ProgramAnalysis {
     for word in words {
         match word {
-            Word::Known(text) if text == "--" => break,
-            Word::Known(text) if text.starts_with("--") => {
+            ShellWord::Known(text) if text == "--" => break,
+            ShellWord::Known(text) if text.starts_with("--") => {
                 let name = text.split('=').next().unwrap_or_default();
                 if name.len() > 2 && options.iter().any(|option| option.starts_with(name)) {
                     return Err(format!("its option {name} runs a program"));
                 }
             }
-            Word::Known(text) if text.starts_with('-') => {
+            ShellWord::Known(text) if text.starts_with('-') => {
                 let letters = options
                     .iter()
                     .filter(|option| !option.starts_with("--"))
@@ -185,19 +199,23 @@ fn refuse(words: &[Word], options: &[&str]) -> Judged {
 }
 
 /// The same, for actions where words that can't be known are common and the option only allows what the settings say.
-fn refuse_known(words: &[Word], options: &[&str]) -> Judged {
-    let known: Vec<Word> = words.iter().filter(|word| word.known().is_some()).cloned().collect();
+fn refuse_known(words: &[ShellWord], options: &[&str]) -> ProgramAnalysis {
+    let known: Vec<ShellWord> = words.iter().filter(|word| word.known().is_some()).cloned().collect();
     refuse(&known, options)
 }
 
-fn run_each(judge: &mut Judge<'_>, scripts: Vec<String>, context: &Context) -> Judged {
-    let inner = context.via("git", Manner::Plain).in_dialect(Dialect::Posix);
+fn run_each(
+    judge: &mut CommandAnalyzer<'_>,
+    scripts: Vec<String>,
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let inner = context.via("git", RunManner::Plain).in_dialect(ShellDialect::Posix);
     scripts.iter().for_each(|script| judge.script(script, &inner));
     Ok(false)
 }
 
 /// The values of these options.
-fn values(words: &[Word], options: &[&str]) -> Result<Vec<String>, String> {
+fn values(words: &[ShellWord], options: &[&str]) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -208,7 +226,7 @@ fn values(words: &[Word], options: &[&str]) -> Result<Vec<String>, String> {
         match text.split_once('=') {
             Some((name, value)) if options.contains(&name) => found.push(value.to_owned()),
             _ if options.contains(&text) => {
-                let value = rest.next().and_then(Word::known).ok_or("what it runs can't be known")?;
+                let value = rest.next().and_then(ShellWord::known).ok_or("what it runs can't be known")?;
                 found.push(value.to_owned());
             }
             _ => {
@@ -219,37 +237,49 @@ fn values(words: &[Word], options: &[&str]) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-fn bisect(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+fn bisect(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     match words.split_first() {
-        Some((Word::Known(action), command)) if action == "run" => {
-            judge.run(command.to_vec(), &context.via("git", Manner::Plain));
+        Some((ShellWord::Known(action), command)) if action == "run" => {
+            judge.run(command.to_vec(), &context.via("git", RunManner::Plain));
             Ok(false)
         }
-        Some((Word::Known(_), _)) | None => Ok(false),
+        Some((ShellWord::Known(_), _)) | None => Ok(false),
         Some(_) => Err("what it does can't be known".to_owned()),
     }
 }
 
 /// `submodule foreach` runs its words: a script if there is one word, else a command.
-fn submodule(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let taken = leading("-q --quiet", words)?;
+fn submodule(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let taken = parse_leading_options("-q --quiet", words)?;
     match taken.operands.split_first() {
-        Some((Word::Known(action), rest)) if action == "foreach" => {
-            let command = leading("-q --quiet --recursive", rest)?.operands;
-            let inner = context.via("git", Manner::Plain);
+        Some((ShellWord::Known(action), rest)) if action == "foreach" => {
+            let command = parse_leading_options("-q --quiet --recursive", rest)?.operands;
+            let inner = context.via("git", RunManner::Plain);
             match command.as_slice() {
-                [script] => judge.script(super::known(script)?, &inner.in_dialect(Dialect::Posix)),
+                [script] => judge.script(super::known(script)?, &inner.in_dialect(ShellDialect::Posix)),
                 command => judge.run(command.to_vec(), &inner),
             }
             Ok(false)
         }
-        Some((Word::Known(_), _)) | None => Ok(false),
+        Some((ShellWord::Known(_), _)) | None => Ok(false),
         Some(_) => Err("what it does can't be known".to_owned()),
     }
 }
 
 /// `git config name value`; whatever else it is asked, the names among its words decide.
-fn config(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+fn config(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let only_looks = words.iter().any(|word| {
         let looks = [
             "--get",
@@ -265,7 +295,7 @@ fn config(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
         ];
         word.known().is_some_and(|word| looks.contains(&word))
     });
-    let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+    let texts: Option<Vec<&str>> = words.iter().map(ShellWord::known).collect();
     let Some(texts) = texts else {
         return if only_looks {
             Ok(false)

@@ -1,24 +1,29 @@
 //! `make`, which runs what its file says. That is not read, but nothing else may get into it unseen.
 
 use super::{known, maybe_option};
-use crate::shell::Word;
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
+use crate::shell::ShellWord;
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
 
 /// The files that it looks for.
-const FILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+const DEFAULT_MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// Letters of options that take a value.
-const WITH_VALUE: &str = "CIjloOW";
+const MAKE_LETTERS_WITH_VALUE: &str = "CIjloOW";
 /// Variables that say how it runs what it runs.
-const DECIDING: [&str; 6] = ["SHELL", ".SHELLFLAGS", "MAKE", "MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS"];
+const MAKE_CONTROL_VARIABLES: [&str; 6] =
+    ["SHELL", ".SHELLFLAGS", "MAKE", "MAKEFILES", "MAKEFLAGS", "GNUMAKEFLAGS"];
 
-pub(super) fn make(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+pub(super) fn make(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let mut rest = words.iter();
     let mut has_file = false;
     while let Some(word) = rest.next() {
         let Some(text) = maybe_option(word)? else { continue };
         let Some(attached) = option(text)? else { continue };
-        let file = attached.map(|file| Word::Known(file.to_owned())).or_else(|| rest.next().cloned());
+        let file = attached.map(|file| ShellWord::Known(file.to_owned())).or_else(|| rest.next().cloned());
         let file = file.ok_or("its file is not named")?;
         let name = known(&file)?;
         if name == "-" || name.starts_with("/dev/") || name.starts_with("/proc/") {
@@ -28,7 +33,9 @@ pub(super) fn make(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> 
         has_file = true;
     }
     if !has_file {
-        judge.implied.extend(FILES.map(|file| (Word::Known(file.to_owned()), context.span())));
+        judge
+            .implied
+            .extend(DEFAULT_MAKEFILES.map(|file| (ShellWord::Known(file.to_owned()), context.span())));
     }
     Ok(false)
 }
@@ -38,7 +45,8 @@ fn option(text: &str) -> Result<Option<Option<&str>>, String> {
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
     let is_begin_of = |option: &str| name.len() > 2 && option.starts_with(name);
     let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-    let flags = letters.and_then(|letters| letters.split(|letter| WITH_VALUE.contains(letter)).next());
+    let flags =
+        letters.and_then(|letters| letters.split(|letter| MAKE_LETTERS_WITH_VALUE.contains(letter)).next());
     let flags = flags.unwrap_or_default();
     if is_begin_of("--eval") || flags.contains('E') {
         return Err(format!("its option {name} runs a program"));
@@ -50,8 +58,9 @@ fn option(text: &str) -> Result<Option<Option<&str>>, String> {
         let attached = letters.and_then(|letters| letters.split_once('f')).map(|(_, file)| file);
         return Ok(Some(attached.filter(|file| !file.is_empty())));
     }
-    let decides =
-        |name: &str| name.ends_with('!') || DECIDING.contains(&name.trim_end_matches([':', '+', '?']));
+    let decides = |name: &str| {
+        name.ends_with('!') || MAKE_CONTROL_VARIABLES.contains(&name.trim_end_matches([':', '+', '?']))
+    };
     if text.contains('$') || value.is_some() && decides(name.trim_end()) {
         return Err(format!("its variable {name} may run something"));
     }

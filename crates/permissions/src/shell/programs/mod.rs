@@ -17,22 +17,32 @@ mod tar;
 mod users;
 mod xargs;
 
-use super::builtins::Judged;
-use super::judge::{Context, Judge};
-use super::{Manner, Word};
+use super::analyzer::{CommandAnalyzer, ShellRunContext};
+use super::builtins::ProgramAnalysis;
+use super::{RunManner, ShellWord};
 
 /// Folders whose programs are the system's own.
-const SYSTEM: [&str; 5] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"];
+const SYSTEM_PROGRAM_FOLDERS: [&str; 5] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"];
 
-pub(super) fn judge(judge: &mut Judge<'_>, program: &str, words: &[Word], context: &Context) -> Judged {
+pub(super) fn analyze_program(
+    judge: &mut CommandAnalyzer<'_>,
+    program: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let name = program.rsplit('/').next().unwrap_or(program);
-    let is_own =
-        !program.contains('/') || SYSTEM.iter().any(|folder| program.strip_prefix(folder) == Some(name));
+    let is_own = !program.contains('/')
+        || SYSTEM_PROGRAM_FOLDERS.iter().any(|folder| program.strip_prefix(folder) == Some(name));
     let judged = by_name(judge, name, words, context)?;
     Ok(judged && is_own)
 }
 
-fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+fn by_name(
+    judge: &mut CommandAnalyzer<'_>,
+    name: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     match name {
         "sh" | "bash" | "rbash" | "dash" | "ash" | "ksh" | "mksh" | "zsh" | "fish" | "csh" | "tcsh" => {
             shells::shell(judge, name, words, context)
@@ -42,7 +52,7 @@ fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
             if words.first().is_some_and(|word| !word.is_no_option()) {
                 return Err("its applet can't be known".to_owned());
             }
-            judge.run(words.to_vec(), &context.via(name, Manner::Plain));
+            judge.run(words.to_vec(), &context.via(name, RunManner::Plain));
             Ok(true)
         }
         "xargs" => xargs::xargs(judge, words, context),
@@ -62,8 +72,8 @@ fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
         "kubectl" | "oc" => containers::kubectl(judge, name, words, context),
         "git" => git::git(judge, words, context),
         _ if name.starts_with("git-") => {
-            let action = Word::Known(name.trim_start_matches("git-").to_owned());
-            let words: Vec<Word> = std::iter::once(action).chain(words.iter().cloned()).collect();
+            let action = ShellWord::Known(name.trim_start_matches("git-").to_owned());
+            let words: Vec<ShellWord> = std::iter::once(action).chain(words.iter().cloned()).collect();
             git::git(judge, &words, context)
         }
         "make" | "gmake" => make::make(judge, words, context),
@@ -71,27 +81,28 @@ fn by_name(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context)
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::awk(judge, words, context),
         "sed" | "gsed" => sed::sed(judge, words, context),
         "vim" | "vi" | "nvim" | "view" | "ex" | "vimdiff" | "less" | "more" | "man" | "emacs" => {
-            editors::judge(name, words)
+            editors::analyze_editor(name, words)
         }
         "ed" | "red" => editors::ed(words, context),
         "gdb" | "lldb" | "run-parts" => Err("it may run what is not read here".to_owned()),
         _ if name.starts_with("ld-linux") || name.starts_with("ld.so") || name.starts_with("ld-musl") => {
             Err("it loads another program".to_owned())
         }
-        _ => editors::helpers(name, words).unwrap_or_else(|| runners::judge(judge, name, words, context)),
+        _ => editors::helpers(name, words)
+            .unwrap_or_else(|| runners::analyze_runner(judge, name, words, context)),
     }
 }
 
 /// The script that words make when a shell gets them joined by spaces.
-fn joined(words: &[Word]) -> Result<String, String> {
-    let texts: Option<Vec<&str>> = words.iter().map(Word::known).collect();
+fn joined(words: &[ShellWord]) -> Result<String, String> {
+    let texts: Option<Vec<&str>> = words.iter().map(ShellWord::known).collect();
     texts.map(|texts| texts.join(" ")).ok_or_else(|| "what it runs can't be known".to_owned())
 }
 
 /// The text of a word that may be an option. None if it can't be one; an error if nobody can tell.
-fn maybe_option(word: &Word) -> Result<Option<&str>, String> {
+fn maybe_option(word: &ShellWord) -> Result<Option<&str>, String> {
     match word {
-        Word::Known(text) => Ok(Some(text)),
+        ShellWord::Known(text) => Ok(Some(text)),
         word if word.is_no_option() => Ok(None),
         _ => Err("one of its arguments can't be known and could be an option".to_owned()),
     }
@@ -102,6 +113,6 @@ fn is_input(path: &str) -> bool {
     matches!(path, "-" | "/dev/stdin") || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/")
 }
 
-fn known(word: &Word) -> Result<&str, String> {
+fn known(word: &ShellWord) -> Result<&str, String> {
     word.known().ok_or_else(|| "what it runs can't be known".to_owned())
 }

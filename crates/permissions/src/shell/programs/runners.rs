@@ -1,41 +1,41 @@
 //! Programs that only run another one, a row each.
 
 use super::{joined, known};
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
-use crate::shell::options::leading;
-use crate::shell::{Access, Dialect, Manner, Word};
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::options::parse_leading_options;
+use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 
 /// How a program runs another.
-struct Runner {
+struct RunnerProgram {
     names: &'static str,
     /// See [`crate::shell::options`].
     options: &'static str,
     /// How many words stand before the command.
     operands: usize,
-    form: Form,
-    manner: Kind,
+    form: RunnerForm,
+    manner: RunnerManner,
 }
 
-enum Form {
+enum RunnerForm {
     /// The words are the command. Without one, nothing runs.
     Command,
     /// The same, but without a command it starts a shell.
     CommandOrShell,
 }
 
-enum Kind {
+enum RunnerManner {
     Plain,
     OtherUser,
     Elsewhere,
     Later,
 }
 
-const fn plain(names: &'static str, options: &'static str, operands: usize) -> Runner {
-    Runner { names, options, operands, form: Form::Command, manner: Kind::Plain }
+const fn plain(names: &'static str, options: &'static str, operands: usize) -> RunnerProgram {
+    RunnerProgram { names, options, operands, form: RunnerForm::Command, manner: RunnerManner::Plain }
 }
 
-const RUNNERS: &[Runner] = &[
+const RUNNERS: &[RunnerProgram] = &[
     plain("nohup", "", 0),
     plain("nice gnice", "-n: --adjustment: -#", 0),
     plain("ionice", "-c: -n: -t --class: --classdata: --ignore", 0),
@@ -80,15 +80,15 @@ const RUNNERS: &[Runner] = &[
     plain("dbus-run-session", "--config-file: --dbus-daemon:", 0),
     plain("chronic", "-e -v", 0),
     plain("systemd-inhibit", "--what: --who: --why: --mode:", 0),
-    Runner { form: Form::CommandOrShell, ..plain("ssh-agent", "-c -s -d -D -a: -E: -t:", 0) },
-    Runner {
-        manner: Kind::Elsewhere,
-        form: Form::CommandOrShell,
+    RunnerProgram { form: RunnerForm::CommandOrShell, ..plain("ssh-agent", "-c -s -d -D -a: -E: -t:", 0) },
+    RunnerProgram {
+        manner: RunnerManner::Elsewhere,
+        form: RunnerForm::CommandOrShell,
         ..plain("chroot", "--userspec: --groups: --skip-chdir", 1)
     },
-    Runner {
-        manner: Kind::Elsewhere,
-        form: Form::CommandOrShell,
+    RunnerProgram {
+        manner: RunnerManner::Elsewhere,
+        form: RunnerForm::CommandOrShell,
         ..plain(
             "unshare",
             "-m? -u? -i? -n? -p? -U? -C? -T? -f -r -c -R: -w: -S: -G: --mount? --uts? --ipc? --net? \
@@ -97,9 +97,9 @@ const RUNNERS: &[Runner] = &[
             0,
         )
     },
-    Runner {
-        manner: Kind::Elsewhere,
-        form: Form::CommandOrShell,
+    RunnerProgram {
+        manner: RunnerManner::Elsewhere,
+        form: RunnerForm::CommandOrShell,
         ..plain(
             "nsenter",
             "-a -t: -m? -u? -i? -n? -p? -U? -C? -T? -r? -w? -F -Z -S: -G: --all --target: --mount? \
@@ -108,19 +108,19 @@ const RUNNERS: &[Runner] = &[
             0,
         )
     },
-    Runner {
-        manner: Kind::OtherUser,
-        form: Form::CommandOrShell,
+    RunnerProgram {
+        manner: RunnerManner::OtherUser,
+        form: RunnerForm::CommandOrShell,
         ..plain("doas", "-n -s -L -a: -C: -u:", 0)
     },
-    Runner {
-        manner: Kind::OtherUser,
-        form: Form::CommandOrShell,
+    RunnerProgram {
+        manner: RunnerManner::OtherUser,
+        form: RunnerForm::CommandOrShell,
         ..plain("pkexec", "--user: --disable-internal-agent --keep-cwd", 0)
     },
-    Runner { manner: Kind::OtherUser, ..plain("gosu su-exec", "", 1) },
-    Runner {
-        manner: Kind::OtherUser,
+    RunnerProgram { manner: RunnerManner::OtherUser, ..plain("gosu su-exec", "", 1) },
+    RunnerProgram {
+        manner: RunnerManner::OtherUser,
         ..plain(
             "setpriv",
             "--reuid: --regid: --ruid: --euid: --rgid: --egid: --clear-groups --keep-groups \
@@ -129,8 +129,8 @@ const RUNNERS: &[Runner] = &[
             0,
         )
     },
-    Runner {
-        manner: Kind::Later,
+    RunnerProgram {
+        manner: RunnerManner::Later,
         ..plain(
             "systemd-run",
             "-p: -u: -d -P -t -q -G -r -E: --property: --unit: --user --system --scope --wait --pty \
@@ -143,7 +143,12 @@ const RUNNERS: &[Runner] = &[
     },
 ];
 
-pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: &Context) -> Judged {
+pub(super) fn analyze_runner(
+    judge: &mut CommandAnalyzer<'_>,
+    name: &str,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     match name {
         "watch" => return watch(judge, words, context),
         "entr" => return entr(judge, words, context),
@@ -153,8 +158,8 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
     let Some(runner) = RUNNERS.iter().find(|runner| runner.names.split(' ').any(|own| own == name)) else {
         return Ok(false);
     };
-    let taken = leading(runner.options, words)?;
-    let is_file = |word: &Word| word.known().is_some_and(|word| !word.starts_with(['|', '!']));
+    let taken = parse_leading_options(runner.options, words)?;
+    let is_file = |word: &ShellWord| word.known().is_some_and(|word| !word.starts_with(['|', '!']));
     if name == "strace" && !taken.values(&["-o"]).all(is_file) {
         return Err("its output may go to a program".to_owned());
     }
@@ -162,62 +167,71 @@ pub(super) fn judge(judge: &mut Judge<'_>, name: &str, words: &[Word], context: 
         return Err("an option of it names another program".to_owned());
     }
     if matches!(name, "time" | "gtime" | "strace" | "ltrace") {
-        taken.values(&["-o", "--output"]).for_each(|file| judge.touches(file.clone(), Access::Write));
+        taken.values(&["-o", "--output"]).for_each(|file| judge.touches(file.clone(), TargetAccess::Write));
     }
     let (before, command) = taken.operands.split_at(runner.operands.min(taken.operands.len()));
     // A word that can't be known could be an option, or several words, and the command would begin elsewhere.
     if before
         .iter()
-        .any(|word| word.known().is_none() && !word.is_no_option() || matches!(word, Word::Pattern(_)))
+        .any(|word| word.known().is_none() && !word.is_no_option() || matches!(word, ShellWord::Pattern(_)))
     {
         return Err("the command that it runs can't be known".to_owned());
     }
     // Some versions can do without a number or a time there.
     let wants_number = matches!(name, "timeout" | "gtimeout" | "chrt" | "taskset");
-    let is_number = |word: &Word| {
+    let is_number = |word: &ShellWord| {
         word.known().is_some_and(|word| word.starts_with(|char: char| char.is_ascii_digit() || char == '.'))
     };
     if wants_number && !before.iter().all(is_number) {
         return Err("the command that it runs can't be known".to_owned());
     }
     let manner = match runner.manner {
-        Kind::Plain => Manner::Plain,
-        Kind::OtherUser => Manner::OtherUser,
-        Kind::Elsewhere => Manner::Elsewhere(before.first().and_then(Word::known).map(str::to_owned)),
-        Kind::Later => Manner::Later,
+        RunnerManner::Plain => RunManner::Plain,
+        RunnerManner::OtherUser => RunManner::OtherUser,
+        RunnerManner::Elsewhere => {
+            RunManner::Elsewhere(before.first().and_then(ShellWord::known).map(str::to_owned))
+        }
+        RunnerManner::Later => RunManner::Later,
     };
     let context = context.via(name, manner);
     match (&runner.form, command) {
-        (Form::CommandOrShell, []) => Err("it starts a shell".to_owned()),
-        (Form::Command | Form::CommandOrShell, command) => {
+        (RunnerForm::CommandOrShell, []) => Err("it starts a shell".to_owned()),
+        (RunnerForm::Command | RunnerForm::CommandOrShell, command) => {
             judge.run(command.to_vec(), &context);
             Ok(true)
         }
     }
 }
 
-fn watch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+fn watch(judge: &mut CommandAnalyzer<'_>, words: &[ShellWord], context: &ShellRunContext) -> ProgramAnalysis {
     let options = "-b -c -C -d? -e -f -g -n: -p -q: -r -t -w -x --beep --color --no-color --differences? \
                    --errexit --follow --chgexit --interval: --precise --equexit: --no-rerun --no-title \
                    --no-wrap --exec";
-    let taken = leading(options, words)?;
-    let context = context.via("watch", Manner::Plain);
+    let taken = parse_leading_options(options, words)?;
+    let context = context.via("watch", RunManner::Plain);
     if taken.has(&["-x", "--exec"]) {
         judge.run(taken.operands, &context);
     } else {
-        judge.script(&joined(&taken.operands)?, &context.in_dialect(Dialect::Posix));
+        judge.script(&joined(&taken.operands)?, &context.in_dialect(ShellDialect::Posix));
     }
     Ok(true)
 }
 
 /// The architecture may be left out: only one that is known is certain to be one. Options stand before and after it.
-fn setarch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+fn setarch(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let options = "-v -R -3 -B -F -I -L -S -T -X -Z --addr-no-randomize --verbose";
-    let taken = leading(options, words)?;
+    let taken = parse_leading_options(options, words)?;
     let known = ["linux32", "linux64", "i386", "i686", "x86_64", "aarch64"];
     match taken.operands.split_first() {
-        Some((Word::Known(arch), rest)) if known.contains(&arch.as_str()) => {
-            judge.run(leading(options, rest)?.operands, &context.via("setarch", Manner::Plain));
+        Some((ShellWord::Known(arch), rest)) if known.contains(&arch.as_str()) => {
+            judge.run(
+                parse_leading_options(options, rest)?.operands,
+                &context.via("setarch", RunManner::Plain),
+            );
             Ok(true)
         }
         _ => Err("the command that it runs can't be known".to_owned()),
@@ -225,15 +239,15 @@ fn setarch(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
 }
 
 /// `entr` puts the name of a file where `/_` stands.
-fn entr(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let taken = leading("-a -c -d -n -p -r -s -x -z", words)?;
-    let context = context.via("entr", Manner::Plain);
+fn entr(judge: &mut CommandAnalyzer<'_>, words: &[ShellWord], context: &ShellRunContext) -> ProgramAnalysis {
+    let taken = parse_leading_options("-a -c -d -n -p -r -s -x -z", words)?;
+    let context = context.via("entr", RunManner::Plain);
     if taken.has(&["-s"]) {
         let script = taken.operands.first().map(known).transpose()?.unwrap_or_default();
-        judge.script(script, &context.in_dialect(Dialect::Posix));
+        judge.script(script, &context.in_dialect(ShellDialect::Posix));
         return Ok(true);
     }
-    let place = |word: Word| if word.could_be("/_") { Word::One } else { word };
+    let place = |word: ShellWord| if word.could_be("/_") { ShellWord::UnknownOne } else { word };
     judge.run(taken.operands.into_iter().map(place).collect(), &context);
     Ok(true)
 }

@@ -1,25 +1,29 @@
 //! `sed`: its scripts can run commands (`e`) and write files (`w`).
 
 use super::known;
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
-use crate::shell::options::anywhere;
-use crate::shell::{Access, Word};
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::options::parse_options;
+use crate::shell::{ShellWord, TargetAccess};
 
-pub(super) fn sed(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
+pub(super) fn sed(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
     let options = "-n -e: -f: -E -r -i? -l: -s -u -z -b --quiet --silent --expression: --file: \
                    --regexp-extended --in-place? --line-length: --posix --separate --sandbox \
                    --unbuffered --null-data --debug --follow-symlinks --help --version";
-    let taken = anywhere(options, words)?;
+    let taken = parse_options(options, words)?;
     for file in taken.values(&["-f", "--file"]) {
         if super::is_input(known(file)?) {
             let script = context.input.as_deref().ok_or("its script is not in the command")?;
-            Script { rest: script.as_bytes() }.check().ok_or("its script may run or write something")?;
+            SedScript { rest: script.as_bytes() }.check().ok_or("its script may run or write something")?;
             continue;
         }
         judge.scripts.push((file.clone(), context.span()));
     }
-    let mut scripts: Vec<&Word> = taken.values(&["-e", "--expression"]).collect();
+    let mut scripts: Vec<&ShellWord> = taken.values(&["-e", "--expression"]).collect();
     let mut files = taken.operands.as_slice();
     if scripts.is_empty()
         && !taken.has(&["-f", "--file"])
@@ -33,18 +37,18 @@ pub(super) fn sed(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
         }
     }
     let text = scripts.into_iter().map(known).collect::<Result<Vec<_>, _>>()?.join("\n");
-    Script { rest: text.as_bytes() }.check().ok_or("its script may run or write something")?;
+    SedScript { rest: text.as_bytes() }.check().ok_or("its script may run or write something")?;
     if taken.has(&["-i", "--in-place"]) {
-        files.iter().for_each(|file| judge.touches(file.clone(), Access::Write));
+        files.iter().for_each(|file| judge.touches(file.clone(), TargetAccess::Write));
     }
     Ok(false)
 }
 
-struct Script<'a> {
+struct SedScript<'a> {
     rest: &'a [u8],
 }
 
-impl Script<'_> {
+impl SedScript<'_> {
     /// `Some` if every command is known and only edits.
     fn check(mut self) -> Option<()> {
         loop {
@@ -201,10 +205,10 @@ impl Script<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Script;
+    use super::SedScript;
 
     fn is_plain(script: &str) -> bool {
-        Script { rest: script.as_bytes() }.check().is_some()
+        SedScript { rest: script.as_bytes() }.check().is_some()
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! `tar`, which can run programs for each file, for each checkpoint, and to compress.
 
 use super::known;
-use crate::shell::builtins::Judged;
-use crate::shell::judge::{Context, Judge};
-use crate::shell::options::anywhere;
-use crate::shell::{Access, Dialect, Manner, Word};
+use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
+use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::options::parse_options;
+use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 
-const OPTIONS: &str = "-A -c -d -r -t -u -x -a -B -G -h -i -j -J -k -l -m -M -n -o -O -p -P -R -s -S -U \
+const TAR_OPTIONS: &str = "-A -c -d -r -t -u -x -a -B -G -h -i -j -J -k -l -m -M -n -o -O -p -P -R -s -S -U \
                        -v -w -W -z -Z -b: -C: -f: -g: -H: -I: -K: -L: -N: -T: -V: -X: --create --extract \
                        --get --list --append --update --diff --compare --delete --verbose --gzip \
                        --gunzip --bzip2 --xz --zstd --lzma --lzip --file: --directory: --exclude: \
@@ -21,9 +21,13 @@ const OPTIONS: &str = "-A -c -d -r -t -u -x -a -B -G -h -i -j -J -k -l -m -M -n 
                        --zstd --warning: --full-time --show-transformed-names --exclude-caches --version \
                        --help";
 
-pub(super) fn tar(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> Judged {
-    let taken = anywhere(OPTIONS, &with_dash(words)?)?;
-    let inner = context.via("tar", Manner::Plain).in_dialect(Dialect::Posix);
+pub(super) fn tar(
+    judge: &mut CommandAnalyzer<'_>,
+    words: &[ShellWord],
+    context: &ShellRunContext,
+) -> ProgramAnalysis {
+    let taken = parse_options(TAR_OPTIONS, &with_dash(words)?)?;
+    let inner = context.via("tar", RunManner::Plain).in_dialect(ShellDialect::Posix);
     for script in taken.values(&["--to-command"]) {
         judge.script(known(script)?, &inner);
     }
@@ -38,30 +42,30 @@ pub(super) fn tar(judge: &mut Judge<'_>, words: &[Word], context: &Context) -> J
         }
     }
     if taken.has(&["--transform"]) {
-        judge.touches(Word::One, Access::Write);
+        judge.touches(ShellWord::UnknownOne, TargetAccess::Write);
     }
     if taken.has(&["-x", "--extract", "--get"]) && !taken.has(&["-O", "--to-stdout"]) {
         let folder = taken.values(&["-C", "--directory"]).next_back().cloned();
-        judge.touches(folder.unwrap_or_else(|| Word::Known(".".to_owned())), Access::Create);
+        judge.touches(folder.unwrap_or_else(|| ShellWord::Known(".".to_owned())), TargetAccess::Create);
     }
     if taken.has(&["-c", "--create", "-r", "--append", "-u", "--update"]) {
-        let archives: Vec<Word> =
+        let archives: Vec<ShellWord> =
             taken.values(&["-f", "--file"]).filter(|file| file.known() != Some("-")).cloned().collect();
-        archives.into_iter().for_each(|archive| judge.touches(archive, Access::Write));
+        archives.into_iter().for_each(|archive| judge.touches(archive, TargetAccess::Write));
     }
     Ok(false)
 }
 
 /// The old way to write options: `tar xzf file`. Their values follow in the order of the letters.
-fn with_dash(words: &[Word]) -> Result<Vec<Word>, String> {
-    let Some((Word::Known(first), rest)) = words.split_first() else { return Ok(words.to_vec()) };
+fn with_dash(words: &[ShellWord]) -> Result<Vec<ShellWord>, String> {
+    let Some((ShellWord::Known(first), rest)) = words.split_first() else { return Ok(words.to_vec()) };
     if first.starts_with('-') {
         return Ok(words.to_vec());
     }
     let mut rest = rest.iter();
     let mut written = Vec::new();
     for letter in first.chars() {
-        written.push(Word::Known(format!("-{letter}")));
+        written.push(ShellWord::Known(format!("-{letter}")));
         if "bCfgHIKLNTVXF".contains(letter) {
             written.push(rest.next().ok_or("its options have no values")?.clone());
         }

@@ -1,0 +1,112 @@
+//! What is asked of a model, apart from the conversation.
+
+use helve_protocol::{ModelName, ReasoningEffort};
+use serde_json::Value;
+
+use crate::{Quirks, WireProtocol};
+
+/// What stands before the conversation in each request. While it stays the same, requests grow only at their end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelPrompt {
+    pub system: String,
+    pub tools: Vec<ToolSpec>,
+    pub tool_choice: ToolChoice,
+    /// How much to think; none for what the provider does by itself.
+    pub effort: Option<ReasoningEffort>,
+    /// At most so many tokens; none for as many as the model can.
+    pub max_output: Option<u64>,
+    /// The answer must be JSON of this form.
+    pub output: Option<OutputSchema>,
+    /// Requests with the same key have the same beginning, so that a provider can send them to the same machine.
+    pub cache_key: Option<String>,
+}
+
+/// A tool as a model is told of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    pub name: String,
+    pub description: String,
+    /// The JSON schema of its input: an object.
+    pub schema: Value,
+}
+
+/// Whether the model calls tools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// As it thinks best.
+    #[default]
+    Auto,
+    /// Not at all, though it is told of them.
+    None,
+    /// At least one.
+    Required,
+    /// This one.
+    Named(String),
+}
+
+impl ToolChoice {
+    pub(crate) fn is_forced(&self) -> bool {
+        matches!(self, ToolChoice::Required | ToolChoice::Named(_))
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputSchema {
+    pub name: String,
+    pub schema: Value,
+}
+
+impl OutputSchema {
+    /// Whether the schema leaves nothing open, as OpenAI wants it where it is to be kept to the letter: each object names
+    /// all its fields as required, and takes no others.
+    pub(crate) fn is_strict(&self) -> bool {
+        is_strict(&self.schema)
+    }
+}
+
+fn is_strict(schema: &Value) -> bool {
+    let has_all = || {
+        let Some(fields) = schema.get("properties").and_then(Value::as_object) else { return false };
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required =
+            |name: &String| required.is_some_and(|required| required.iter().any(|of| of == name));
+        schema.get("additionalProperties") == Some(&Value::Bool(false)) && fields.keys().all(is_required)
+    };
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let parts = match schema {
+        Value::Object(fields) => fields.values().collect::<Vec<_>>(),
+        Value::Array(items) => items.iter().collect(),
+        _ => Vec::new(),
+    };
+    (!is_object || has_all()) && parts.into_iter().all(is_strict)
+}
+
+/// How one model is written to: its wire, its vendor's peculiarities, and what it can take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelDialect {
+    pub wire: WireProtocol,
+    pub quirks: Quirks,
+    /// As we call it: `provider/model`.
+    pub name: ModelName,
+    /// As its server calls it.
+    pub model: String,
+    pub images: MediaSupport,
+    pub documents: MediaSupport,
+    pub thinking: ThinkingSupport,
+    /// The most tokens that it can answer with.
+    pub output: Option<u64>,
+}
+
+/// Whether a model can look at something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaSupport {
+    Yes,
+    No,
+}
+
+/// Whether a model can think before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThinkingSupport {
+    Yes,
+    No,
+}

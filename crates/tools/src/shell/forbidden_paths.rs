@@ -1,0 +1,210 @@
+//! What commands must not make or change although it lies in the project: what decides what git and this program do.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::shell::repository_safety::is_harmless;
+
+/// Repositories within a repository are looked for so deep, and so many.
+const MAX_REPOSITORY_DEPTH: usize = 4;
+const MAX_NESTED_REPOSITORIES: usize = 200;
+
+/// The names that decide, in a git folder and in those of its modules and work trees, if they are there.
+pub(crate) fn in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
+    deciding(git, names).filter(|path| path.exists()).collect()
+}
+
+/// The same names where there is nothing yet.
+pub(crate) fn absent_in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
+    deciding(git, names).filter(|path| path.symlink_metadata().is_err()).collect()
+}
+
+fn deciding(git: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
+    let mut folders = vec![git.to_owned()];
+    for within in ["modules", "worktrees"] {
+        repositories(&git.join(within), MAX_REPOSITORY_DEPTH, &mut folders);
+    }
+    let all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    all.collect::<Vec<_>>().into_iter()
+}
+
+/// A module's name may have slashes, so that it lies deeper.
+fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if found.len() >= MAX_NESTED_REPOSITORIES || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        if path.join("HEAD").is_file() {
+            repositories(&path.join("modules"), depth.saturating_sub(1), found);
+            found.push(path);
+        } else if depth > 0 {
+            repositories(&path, depth - 1, found);
+        }
+    }
+}
+
+/// Which file or folder a path stood for: nothing, or this one of that device.
+type PathIdentity = Option<(u64, u64)>;
+
+fn identity(path: &Path) -> PathIdentity {
+    path.symlink_metadata().ok().map(|facts| (facts.dev(), facts.ino()))
+}
+
+/// What must stay as it was and could not be protected: paths that stand for nothing, or for the same folder as before.
+#[derive(Debug, Default)]
+pub(crate) struct ForbiddenPaths(Mutex<BTreeMap<PathBuf, PathIdentity>>);
+
+impl ForbiddenPaths {
+    /// While a command runs, these paths must stay what they are. What was granted is forbidden no more.
+    pub(crate) fn during(&self, paths: Vec<PathBuf>, granted: &[PathBuf]) -> ForbiddenPathGuard<'_> {
+        self.lock().retain(|path, _| !is_granted_near(path, granted));
+        let paths = paths.into_iter().filter(|path| !is_granted_near(path, granted));
+        let before = paths.map(|path| (identity(&path), path)).map(|(was, path)| (path, was)).collect();
+        ForbiddenPathGuard { forbidden: self, before }
+    }
+
+    /// Whatever was made is put aside, so that nothing acts on it. Gives the new names.
+    pub(crate) fn put_aside(&self) -> Vec<PathBuf> {
+        put_all_aside(&self.lock())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, PathIdentity>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What one command must leave. If nobody waits for its end, it is looked at later.
+#[derive(Debug)]
+pub(crate) struct ForbiddenPathGuard<'a> {
+    forbidden: &'a ForbiddenPaths,
+    before: BTreeMap<PathBuf, PathIdentity>,
+}
+
+impl ForbiddenPathGuard<'_> {
+    /// The command is over: whatever it made is put aside, and what jobs made.
+    pub(crate) fn put_aside(mut self) -> Vec<PathBuf> {
+        let mut aside = put_all_aside(&std::mem::take(&mut self.before));
+        aside.extend(self.forbidden.put_aside());
+        aside
+    }
+}
+
+impl Drop for ForbiddenPathGuard<'_> {
+    fn drop(&mut self) {
+        // The program itself writes rules to its own folder meanwhile.
+        let mut later = std::mem::take(&mut self.before);
+        later.retain(|path, _| !path.ends_with(".helve"));
+        self.forbidden.lock().extend(later);
+    }
+}
+
+/// Whether a person's yes was about this, or about another part of the same repository: `git init` makes all of it.
+pub(crate) fn is_granted_near(path: &Path, granted: &[PathBuf]) -> bool {
+    let git = path.ancestors().find(|folder| folder.ends_with(".git"));
+    granted.iter().any(|granted| granted.starts_with(git.unwrap_or(path)) || path.starts_with(granted))
+}
+
+fn put_all_aside(before: &BTreeMap<PathBuf, PathIdentity>) -> Vec<PathBuf> {
+    before.iter().filter_map(|(path, was)| put_aside(path, *was)).collect()
+}
+
+/// Gives the new name of what came in the place of something, or the old name if it had to be removed.
+fn put_aside(path: &Path, was: PathIdentity) -> Option<PathBuf> {
+    identity(path).filter(|now| Some(*now) != was)?;
+    if is_harmless(path) && !path.ends_with(".helve") {
+        return None;
+    }
+    Some(put_away(path))
+}
+
+/// Gives something another name by which nothing acts on it.
+pub(crate) fn put_away(path: &Path) -> PathBuf {
+    let named = |number: usize| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".put-aside");
+        if number > 1 {
+            name.push(number.to_string());
+        }
+        PathBuf::from(name)
+    };
+    let free = (1..100).map(named).find(|name| name.symlink_metadata().is_err());
+    if let Some(name) = free.filter(|name| fs::rename(path, name).is_ok()) {
+        return name;
+    }
+    // It was made a moment ago by a command that must not: it is nobody's work.
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+    path.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_is_found_in_modules_and_work_trees_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        for name in ["config", "modules/a/config", "modules/b/c/config", "modules/a/modules/d/hooks/x"] {
+            let path = git.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        fs::write(git.join("worktrees/w/commondir"), "../..").unwrap();
+        for name in ["modules/a", "modules/b/c", "modules/a/modules/d", "worktrees/w"] {
+            fs::write(git.join(name).join("HEAD"), "").unwrap();
+        }
+        let mut found = in_git(&git, &["config", "hooks", "commondir"]);
+        found.sort();
+        let names: Vec<&Path> = found.iter().map(|path| path.strip_prefix(&git).unwrap()).collect();
+        let wanted = [
+            "config",
+            "modules/a/config",
+            "modules/a/modules/d/hooks",
+            "modules/b/c/config",
+            "worktrees/w/commondir",
+        ];
+        assert_eq!(names, wanted.map(Path::new));
+    }
+
+    #[test]
+    fn what_is_made_is_put_aside_whatever_stands_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let trap = folder.path().join("commondir");
+        fs::create_dir_all(folder.path().join("commondir.put-aside/full")).unwrap();
+        let forbidden = ForbiddenPaths::default();
+        let guard = forbidden.during(vec![trap.clone()], &[]);
+        fs::write(&trap, "x").unwrap();
+        assert_eq!(guard.put_aside(), [folder.path().join("commondir.put-aside2")]);
+        assert!(!trap.exists());
+        // All names are taken.
+        for number in 3..100 {
+            fs::write(folder.path().join(format!("commondir.put-aside{number}")), "").unwrap();
+        }
+        let guard = forbidden.during(vec![trap.clone()], &[]);
+        fs::create_dir_all(trap.join("x")).unwrap();
+        guard.put_aside();
+        assert!(!trap.exists());
+    }
+
+    #[test]
+    fn what_nobody_waited_for_is_looked_at_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let (trap, own) = (folder.path().join("p/.git/commondir"), folder.path().join("p/.helve"));
+        fs::create_dir_all(trap.parent().unwrap()).unwrap();
+        let forbidden = ForbiddenPaths::default();
+        drop(forbidden.during(vec![trap.clone(), own.clone()], &[]));
+        fs::write(&trap, "x").unwrap();
+        fs::create_dir(&own).unwrap();
+        forbidden.put_aside();
+        assert!(!trap.exists() && own.exists());
+        // A person said yes to something in this repository.
+        fs::write(&trap, "x").unwrap();
+        forbidden.during(Vec::new(), &[folder.path().join("p/.git/config")]).put_aside();
+        assert!(trap.exists());
+    }
+}
