@@ -28,6 +28,7 @@ use crate::args::InteractiveArgs;
 use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::user_models::{UserModels, block_on};
+use crate::wiring::worker_failure;
 
 /// So many events wait for the interface; then it only gets those that are stored.
 const MAX_WAITING_MESSAGES: usize = 1_024;
@@ -114,7 +115,7 @@ async fn run_sessions(
         if let Some(handle) = door.handle().await {
             handle.send(SessionCommand::ShutDown).await;
         }
-        let old = worker.end().await?;
+        let old = worker.end().await.map_err(|error| worker_failure(&error))?;
         let which = match ended {
             Ok(AppExitReason::NewSession) => None,
             Ok(AppExitReason::ResumeSession(id)) => Some(id),
@@ -188,7 +189,7 @@ async fn talk_plainly(
         if let Some(handle) = door.handle().await {
             handle.send(SessionCommand::ShutDown).await;
         }
-        let old = worker.end().await?;
+        let old = worker.end().await.map_err(|error| worker_failure(&error))?;
         match ended? {
             AppExitReason::NewSession => {}
             AppExitReason::Terminated => return Ok(ProgramExit::Interrupted),
@@ -255,7 +256,7 @@ fn link(session: &SessionOpening) -> SessionLink {
             }
         }
     });
-    let (door, done, is_glance) = (session.door.clone(), session.worker.done.clone(), session.is_glance);
+    let (door, done, is_glance) = (session.door.clone(), session.worker.done(), session.is_glance);
     tokio::spawn(async move {
         let Some(handle) = door.handle().await else { return };
         if is_glance {

@@ -8,20 +8,17 @@ mod progress;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use helve_agent::{Feed, PermissionGate, Services, Session, SessionActor, SessionError, SessionHandle};
+use helve_agent::{Feed, PermissionGate, Services, Session, SessionHandle, SessionModel, SessionWorker};
 use helve_config::ConfigLayer;
 use helve_journal::{FileJournal, Journal};
-use helve_models::{Dialogue, ModelTarget};
+use helve_models::ModelTarget;
 use helve_protocol::{
     ApprovalAnswer, ApprovalId, CallId, CommandRefused, EventBody, IdKind, MessagePart, ModelName,
     PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery, SessionState,
     SessionStatus, TurnOutcome, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::args::{InputFormat, OutputFormat, RunCommandArgs};
 use crate::console::{self, ConsoleOutput, WARN};
@@ -29,7 +26,7 @@ use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::text::one_line;
 use crate::user_models::{UserModels, block_on};
-use crate::wiring::{dialogue, session_failure, session_services};
+use crate::wiring::{SessionWiring, session_failure, session_model, wire_session, worker_failure};
 use instruction::RunInstruction;
 use printer::RunPrinter;
 
@@ -66,15 +63,17 @@ fn start(
         let fallbacks = models.router.fallbacks().map_err(|error| CliFailure::route(&error))?;
         let asker = AnswerSource::of(options);
         let is_shut = asker == AnswerSource::Nobody && !options.yes;
-        let gate = match asker {
-            _ if is_shut => PermissionGate::answering_no(),
-            _ if options.yes => PermissionGate::open(),
-            _ => PermissionGate::asking_person(),
+        let gate = |rules| {
+            let gate = match asker {
+                _ if is_shut => PermissionGate::answering_no(rules),
+                _ if options.yes => PermissionGate::answering_yes(rules),
+                _ => PermissionGate::asking_person(rules),
+            };
+            if asker == AnswerSource::Nobody { gate } else { gate.with_person() }
         };
-        let gate = if asker == AnswerSource::Nobody { gate } else { gate.with_person() };
-        let house = session_services(setup, gate, &models)?;
-        let dialogue = dialogue(&models, target, fallbacks, &house);
-        let session = open_session(which, setup, house, dialogue)?;
+        let wiring = wire_session(setup, gate, &models)?;
+        let model = session_model(&models, target, fallbacks, &wiring.spec);
+        let session = open_session(which, setup, wiring, model)?;
         if instruction.is_empty() && is_text && session.state(is_finished) {
             let why = "the last turn of that session ended by itself";
             return Err(CliFailure::usage("there is nothing to go on with", why, "Say what to do next."));
@@ -130,7 +129,7 @@ async fn run_session(
     let shown = follow(&handle, &mut feed, &worker, asker, is_single, &mut front, screen).await;
     // Whatever happened to our output, the turn ends in order.
     handle.send(SessionCommand::ShutDown).await;
-    let session = worker.end().await?;
+    let session = worker.end().await.map_err(|error| worker_failure(&error))?;
     shown?;
     drain(&mut feed, &mut front, screen).await?;
     front.finish(&session, screen)
@@ -153,6 +152,7 @@ async fn follow(
     let mut open: Option<OpenRunQuestion> = None;
     // What is told first may be of a turn that broke off before.
     let mut has_begun = false;
+    let done = worker.done();
     loop {
         let more = async {
             match &mut lines {
@@ -206,7 +206,7 @@ async fn follow(
                     return Ok(());
                 }
             }
-            () = worker.done.cancelled() => return Ok(()),
+            () = done.cancelled() => return Ok(()),
             line = more => match line {
                 Some(line) => {
                     if let Some(reply) = input::take(line, handle).await {
@@ -442,49 +442,6 @@ impl InterruptSignals {
     }
 }
 
-/// The session, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
-pub(super) struct SessionWorker {
-    thread: JoinHandle<Result<Session, CliFailure>>,
-    /// Set when the session has ended.
-    pub(super) done: CancellationToken,
-}
-
-impl SessionWorker {
-    pub(super) fn start(actor: SessionActor) -> SessionWorker {
-        SessionWorker::work(move || block_on(actor.run())?.map_err(|error| session_failure(&error)))
-    }
-
-    /// Opens the session there too, and tells how to reach it.
-    pub(super) fn open(
-        open: impl FnOnce() -> Result<Session, SessionError> + Send + 'static,
-        tell: watch::Sender<Option<SessionHandle>>,
-    ) -> SessionWorker {
-        SessionWorker::work(move || {
-            let (handle, actor) = open().map_err(|error| session_failure(&error))?.listen();
-            tell.send_replace(Some(handle));
-            block_on(actor.run())?.map_err(|error| session_failure(&error))
-        })
-    }
-
-    fn work(work: impl FnOnce() -> Result<Session, CliFailure> + Send + 'static) -> SessionWorker {
-        let done = CancellationToken::new();
-        let guard = done.clone().drop_guard();
-        let thread = std::thread::spawn(move || {
-            let _guard = guard;
-            work()
-        });
-        SessionWorker { thread, done }
-    }
-
-    pub(super) async fn end(self) -> Result<Session, CliFailure> {
-        self.done.cancelled().await;
-        self.thread.join().unwrap_or_else(|_| {
-            let hint = "Report it with the log; `helve run --continue` goes on.";
-            Err(CliFailure::new("the turn broke off", "a mistake in Helve", hint))
-        })
-    }
-}
-
 /// What is left to be shown when the session has ended.
 async fn drain(
     feed: &mut Feed,
@@ -500,18 +457,19 @@ async fn drain(
 pub(super) fn open_session(
     which: SessionSelector<'_>,
     setup: &CliSetup,
-    house: Services,
-    dialogue: Dialogue,
+    wiring: SessionWiring,
+    model: SessionModel,
 ) -> Result<Session, CliFailure> {
+    let SessionWiring { services, spec } = wiring;
     let journal = setup.journal();
     let id: Option<SessionId> = match (resumed_session(which, setup)?, which.fork) {
         (Some(id), _) => Some(id),
-        (None, Some(place)) => Some(fork(&journal, place, &house)?),
+        (None, Some(place)) => Some(fork(&journal, place, &services)?),
         (None, None) => None,
     };
     let opened = match id {
-        Some(id) => Session::open(house, dialogue, id),
-        None => Session::create(house, dialogue),
+        Some(id) => Session::open(services, spec, model, id),
+        None => Session::create(services, spec, model),
     };
     opened.map_err(|error| session_failure(&error))
 }
@@ -528,7 +486,7 @@ fn last_here(journal: &FileJournal, root: &Path) -> Result<SessionId, CliFailure
 }
 
 /// Begins a session that goes on from another: from its end, or from the end of one of its turns.
-fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionId, CliFailure> {
+fn fork(journal: &FileJournal, place: &str, services: &Services) -> Result<SessionId, CliFailure> {
     let (id, turn) = place.split_once('@').unwrap_or((place, ""));
     let parent = super::sessions::find(journal, id)?;
     let failed =
@@ -552,7 +510,7 @@ fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionI
             })?
         }
     };
-    let child: SessionId = house.ids.draw(IdKind::Session).into();
+    let child: SessionId = services.ids.draw(IdKind::Session).into();
     journal.fork(parent, at, child).map_err(|error| failed(&error))?;
     Ok(child)
 }

@@ -57,7 +57,7 @@ impl<'a> StreamRecorder<'a> {
 
     fn tell(&mut self, heard: &StreamEvent<'_>) -> Result<(), SessionError> {
         match heard {
-            StreamEvent::Started => self.record.tell(ResponseStarted {}),
+            StreamEvent::Started => self.record.emit(ResponseStarted {}),
             StreamEvent::Received(event) => self.said(event),
             StreamEvent::Retrying { attempt, delay, failure } => {
                 self.calls.clear();
@@ -65,7 +65,7 @@ impl<'a> StreamRecorder<'a> {
                 self.partial.clear();
                 self.lost += failure.spent;
                 let delay_ms = u64::try_from(delay.as_millis()).unwrap_or(u64::MAX);
-                self.record.tell(RetryScheduled { attempt: *attempt, delay_ms, reason: failure.to_string() })
+                self.record.emit(RetryScheduled { attempt: *attempt, delay_ms, reason: failure.to_string() })
             }
         }
     }
@@ -74,23 +74,23 @@ impl<'a> StreamRecorder<'a> {
         match event {
             ModelEvent::Text { block, text } => {
                 self.end_thinking()?;
-                self.record.tell(TextDelta { index: *block, text: text.clone() })?;
+                self.record.emit(TextDelta { index: *block, text: text.clone() })?;
                 self.keep(text)
             }
             ModelEvent::Thinking { block, text } => {
                 if self.thinking.insert(*block) {
-                    self.record.tell(ThinkingStarted { index: *block })?;
+                    self.record.emit(ThinkingStarted { index: *block })?;
                 }
-                self.record.tell(ThinkingDelta { index: *block, text: text.clone() })
+                self.record.emit(ThinkingDelta { index: *block, text: text.clone() })
             }
             ModelEvent::CallStarted { block, name, .. } => {
                 self.end_thinking()?;
                 let call = self.record.draw();
                 self.calls.insert(*block, call);
-                self.record.tell(CallAnnounced { index: *block, call, name: name.clone() })
+                self.record.emit(CallAnnounced { index: *block, call, name: name.clone() })
             }
             ModelEvent::CallArguments { block, json } => match self.calls.get(block) {
-                Some(call) => self.record.tell(CallDelta { call: *call, arguments: json.clone() }),
+                Some(call) => self.record.emit(CallDelta { call: *call, arguments: json.clone() }),
                 None => Ok(()),
             },
             ModelEvent::Sealed { .. } | ModelEvent::Usage(_) | ModelEvent::Stopped(_) => Ok(()),
@@ -99,7 +99,7 @@ impl<'a> StreamRecorder<'a> {
 
     fn end_thinking(&mut self) -> Result<(), SessionError> {
         for index in std::mem::take(&mut self.thinking) {
-            self.record.tell(ThinkingEnded { index, summary: None })?;
+            self.record.emit(ThinkingEnded { index, summary: None })?;
         }
         Ok(())
     }
@@ -110,7 +110,7 @@ impl<'a> StreamRecorder<'a> {
         self.pieces += 1;
         if self.pieces.is_multiple_of(PARTIAL_TEXT_INTERVAL) {
             let text = std::mem::take(&mut self.partial);
-            self.record.tell(ResponsePartial { text })?;
+            self.record.emit(ResponsePartial { text })?;
         }
         Ok(())
     }
