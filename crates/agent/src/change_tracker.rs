@@ -7,12 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use helve_protocol::{
-    BlobStore, CallId, Clock, EventBody, FileChange, FilesChanged, IrreversibleChange, Timestamp,
+    BlobStore, CallId, Clock, EventBody, FileChange, FilesChanged, IrreversibleChange, Timestamp, one_line,
 };
 use helve_tools::{ChangeScope, HiddenPathTest, SharedWorkspace, WorkspaceGuard};
 use helve_workspace::{
     ChangeWatch, GitProgram, PathEffect, PathSnapshot, Workspace, WorkspaceEffects, WorkspaceError,
-    WorkspaceLimits, WorkspaceRoot, WorkspaceSetup, escape_control_chars,
+    WorkspaceLimits, WorkspaceRoot, WorkspaceSetup,
 };
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -304,8 +304,8 @@ impl WorkspaceWatch {
     /// What the model is told besides a result: which files changed, what of that can't be undone, and where nobody could look.
     fn words(&self, all: &[NumberedEffects]) -> Option<String> {
         let name = |number: usize, path: &str| match self.folders.get(number).filter(|_| number > 0) {
-            Some(folder) => escape_control_chars(&folder.join(path).to_string_lossy()),
-            None => escape_control_chars(path),
+            Some(folder) => one_line(&folder.join(path).to_string_lossy()),
+            None => one_line(path),
         };
         let (mut changed, mut lost, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
         for (number, effects) in all {

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use helve_widgets::width::sanitize_text;
-
 /// On one line, with nothing in it that a terminal would obey.
 pub(crate) fn one_line(text: &str) -> String {
-    sanitize_text(text.trim()).into_owned()
+    helve_protocol::one_line(text.trim())
 }
 
 /// `0.4 s`, `12 s`, `3 min 5 s`
