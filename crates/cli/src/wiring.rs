@@ -1,7 +1,6 @@
 //! From settings to a session: the house that it lives in, and what its model is told.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use helve_agent::{PermissionGate, Services, SessionError, TurnBudget, WatchConfig};
@@ -23,7 +22,7 @@ use crate::rulebook::{SettingsRulebook, judge_context};
 use crate::sandbox_policy::{self, own_program, probe_sandbox, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
-use crate::user_folders::project_memory;
+use crate::user_folders::{project_memory, project_name};
 use crate::user_models::UserModels;
 
 const SYSTEM_PROMPT: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
@@ -170,16 +169,10 @@ pub(crate) fn dialogue(
     fallbacks: Vec<ModelTarget>,
     house: &Services,
 ) -> Dialogue {
-    let cache_key = Some(project_key(&house.root));
+    // The sessions of one project begin alike. What the project is called is nobody's business.
+    let cache_key = Some(format!("helve-{}", project_name(&house.root)));
     let prompt = ModelPrompt { effort: models.effort, cache_key, ..prompt(&house.tools) };
     Dialogue::new(models.client.clone(), target, fallbacks, prompt)
-}
-
-/// The sessions of one project begin alike. What the project is called is nobody's business.
-fn project_key(root: &Path) -> String {
-    let mut hasher = DefaultHasher::new();
-    root.hash(&mut hasher);
-    format!("helve-{:016x}", hasher.finish())
 }
 
 pub(crate) fn session_failure(error: &SessionError) -> CliFailure {
