@@ -17,11 +17,14 @@ mod enums;
 mod event;
 mod history;
 mod ids;
+mod line_answers;
 mod message;
 mod money;
+mod notices;
 mod query;
 pub mod reference;
 mod session_state;
+mod status_bar;
 mod visible_text;
 
 pub use action::{CallPermissions, ToolAction};
@@ -45,4 +48,5 @@ pub use message::{
 pub use money::{Cost, CostError, TokenUsage};
 pub use query::{ContextShare, QueryReply, SessionQuery, SessionSummary};
 pub use session_state::{OpenTurn, SessionState};
+pub use status_bar::StatusBarItem;
 pub use visible_text::{is_bidi_control, is_hidden, mark_hidden, one_line, split_words};

@@ -15,9 +15,9 @@ use helve_config::ConfigLayer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::{Dialogue, ModelTarget};
 use helve_protocol::{
-    ApprovalAnswer, ApprovalId, CallId, CommandRefused, EventBody, IdKind, MessagePart, ModelName,
-    PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery, SessionState,
-    SessionStatus, TurnOutcome, UserPrompt,
+    ApprovalAnswer, ApprovalId, ApprovalRequested, CallId, CommandRefused, EventBody, IdKind, MessagePart,
+    ModelName, PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery,
+    SessionState, SessionStatus, TurnOutcome, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -182,7 +182,7 @@ async fn follow(
                         open = Some(question);
                         match asker {
                             AnswerSource::Person => {
-                                ask_person(request.approval, !request.rules.is_empty(), handle, front);
+                                ask_person(request, handle, front);
                             }
                             _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
@@ -266,20 +266,14 @@ impl AnswerSource {
 }
 
 /// Asks on a thread of its own, so that the work can be stopped meanwhile.
-fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, front: &mut RunPrinter) {
+fn ask_person(request: &ApprovalRequested, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
-    let handle = handle.clone();
+    let (request, handle) = (request.clone(), handle.clone());
     std::thread::spawn(move || {
         let always = "a = by this rule for the session, p = for the project, ";
-        let always = if has_rules { always } else { "" };
-        let answer = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
-        let answer = match answer.trim() {
-            "y" | "yes" => ApprovalAnswer::Once,
-            "a" | "always" if has_rules => ApprovalAnswer::Session,
-            "p" | "project" if has_rules => ApprovalAnswer::Project,
-            "" | "n" | "no" => ApprovalAnswer::Reject { message: None },
-            other => ApprovalAnswer::Reject { message: Some(other.to_owned()) },
-        };
+        let always = if request.rules.is_empty() { "" } else { always };
+        let line = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
+        let (approval, answer) = (request.approval, request.answer_from_line(&line));
         block_on(handle.send(SessionCommand::Decide { approval, answer }))
     });
 }
@@ -287,15 +281,11 @@ fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, fro
 /// Lets a person answer a question of the model's: by the number of an option, or in words.
 fn reply_of_person(asked: &QuestionAsked, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
-    let (call, options, handle) = (asked.call, asked.options.clone(), handle.clone());
+    let (asked, handle) = (asked.clone(), handle.clone());
     std::thread::spawn(move || {
-        let prompt = if options.is_empty() { "your answer: " } else { "a number, or your own words: " };
-        let said = console::ask_once(prompt);
-        let said = said.trim();
-        let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen = number.and_then(|number| options.get(number)).map_or(said, String::as_str);
-        let text = (!chosen.is_empty()).then(|| chosen.to_owned());
-        block_on(handle.send(SessionCommand::Answer { call, text }))
+        let prompt = if asked.options.is_empty() { "your answer: " } else { "a number, or your own words: " };
+        let text = asked.answer_from_line(&console::ask_once(prompt));
+        block_on(handle.send(SessionCommand::Answer { call: asked.call, text }))
     });
 }
 

@@ -220,14 +220,8 @@ impl RunPrinter {
                         }
                     }
                 }
-                match ended.stop {
-                    StopReason::MaxTokens => {
-                        self.remark(&format!(
-                            "{WARN}the answer reached its limit of tokens and was cut{WARN:#}"
-                        ));
-                    }
-                    StopReason::Refusal => self.remark(&format!("{WARN}the model refused to answer{WARN:#}")),
-                    _ => {}
+                if let Some(notice) = ended.stop.notice() {
+                    self.remark(&format!("{WARN}{notice}{WARN:#}"));
                 }
             }
             EventBody::RetryScheduled(retry) => {
@@ -238,13 +232,7 @@ impl RunPrinter {
                 self.remark(&format!("{WARN}trying again in {seconds:.1} s: {reason}.{dropped}{WARN:#}"));
             }
             EventBody::StepEnded(_) => self.end_text(screen)?,
-            EventBody::ModelSwitched(switch) => {
-                let reason = one_line(&switch.reason);
-                self.remark(&format!(
-                    "{WARN}{} takes over from {}: {reason}{WARN:#}",
-                    switch.to, switch.from
-                ));
-            }
+            EventBody::ModelSwitched(switch) => self.remark(&format!("{WARN}{}{WARN:#}", switch.notice())),
             EventBody::ToolEnded(ended) => {
                 let (style, said) = match &ended.end {
                     ToolState::Error { message } => (BAD, message.as_str()),
@@ -291,10 +279,7 @@ impl RunPrinter {
                     self.remark(&format!("{DIM}  changed: {}{more}{DIM:#}", fit(&names.join(", "), 110)));
                 }
                 for change in files.changes.iter().filter(|_| files.call.is_none()).take(MAX_LISTED_CHANGES) {
-                    self.remark(&format!(
-                        "{WARN}  {} was changed by somebody else{WARN:#}",
-                        one_line(&change.path)
-                    ));
+                    self.remark(&format!("{WARN}  {}{WARN:#}", change.outside_notice()));
                 }
                 for lost in files
                     .not_kept
@@ -302,12 +287,11 @@ impl RunPrinter {
                     .filter(|lost| !lost.why.contains("ignored"))
                     .take(MAX_LISTED_CHANGES)
                 {
-                    let (path, why) = (one_line(&lost.path), one_line(&lost.why));
-                    self.remark(&format!("{WARN}  {path} changed, and can't be undone: {why}{WARN:#}"));
+                    self.remark(&format!("{WARN}  {}{WARN:#}", lost.notice()));
                 }
             }
             EventBody::CommandRefused(refused) => {
-                self.remark(&format!("{WARN}{}: {}{WARN:#}", refused.command, one_line(&refused.why)));
+                self.remark(&format!("{WARN}{}{WARN:#}", refused.notice()));
             }
             EventBody::LimitReached(limit) => {
                 let text = one_line(&limit.text);
