@@ -31,7 +31,7 @@ use crate::text::one_line;
 use crate::user_models::{UserModels, block_on};
 use crate::wiring::{dialogue, session_failure, session_services};
 use instruction::RunInstruction;
-use printer::RunPrinter;
+use printer::{OutputDetail, RunPrinter};
 
 pub(crate) fn run(
     options: &RunCommandArgs,
@@ -84,7 +84,8 @@ fn start(
             true if is_text => Some(SessionCommand::GoOn),
             true => None,
         };
-        let front = RunPrinter::new(options.output, options.quiet, asker != AnswerSource::Nobody);
+        let detail = if options.quiet { OutputDetail::AnswerOnly } else { OutputDetail::Full };
+        let front = RunPrinter::new(options.output, detail, asker);
         run_session(session, first, asker, options.input, front, screen).await
     })?
 }
@@ -96,7 +97,7 @@ pub(super) fn run_scripted_turn(
     screen: &mut ConsoleOutput,
 ) -> Result<ProgramExit, CliFailure> {
     let parts = RunInstruction::of(task).parts(&session)?;
-    let front = RunPrinter::new(OutputFormat::Text, false, false);
+    let front = RunPrinter::new(OutputFormat::Text, OutputDetail::Full, AnswerSource::Nobody);
     block_on(run_session(
         session,
         Some(submit(parts)),
