@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::MutexGuard;
 
-use helve_protocol::{CallId, FileChange, FilesChanged, IrreversibleChange};
-use helve_workspace::{PathEffect, PathSnapshot, Workspace, WorkspaceEffects, escape_control_chars};
+use helve_protocol::{CallId, FileChange, FilesChanged, IrreversibleChange, one_line};
+use helve_workspace::{PathEffect, PathSnapshot, Workspace, WorkspaceEffects};
 
 use crate::change_watcher::CallEffects;
 
@@ -61,8 +61,8 @@ pub(crate) fn to_call_effects(
 /// What the model is told besides a result: which files changed, what of that can't be undone, and where nobody could look.
 pub(crate) fn describe_effects(all: &[NumberedEffects], folders: &[PathBuf]) -> Option<String> {
     let name = |number: usize, path: &str| match folders.get(number).filter(|_| number > 0) {
-        Some(folder) => escape_control_chars(&folder.join(path).to_string_lossy()),
-        None => escape_control_chars(path),
+        Some(folder) => one_line(&folder.join(path).to_string_lossy()),
+        None => one_line(path),
     };
     let (mut changed, mut lost, mut unseen) = (Vec::new(), Vec::new(), Vec::new());
     for (number, effects) in all {

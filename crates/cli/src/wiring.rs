@@ -1,7 +1,6 @@
 //! From settings to a session: what it is made of, and its tools.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use helve_agent::{
@@ -26,7 +25,7 @@ use crate::rulebook::{SettingsRulebook, judge_context};
 use crate::sandbox_policy::{self, own_program, probe_sandbox, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
-use crate::user_folders::project_memory;
+use crate::user_folders::{project_memory, project_name};
 use crate::user_models::UserModels;
 
 /// Real ids, which sort by age.
@@ -225,15 +224,9 @@ pub(crate) fn session_model(
     fallbacks: Vec<ModelTarget>,
     spec: &SessionSpec,
 ) -> SessionModel {
-    let cache_key = Some(project_key(&spec.root));
+    // The sessions of one project begin alike. What the project is called is nobody's business.
+    let cache_key = Some(format!("helve-{}", project_name(&spec.root)));
     SessionModel { client: models.client.clone(), target, fallbacks, effort: models.effort, cache_key }
-}
-
-/// The sessions of one project begin alike. What the project is called is nobody's business.
-fn project_key(root: &Path) -> String {
-    let mut hasher = DefaultHasher::new();
-    root.hash(&mut hasher);
-    format!("helve-{:016x}", hasher.finish())
 }
 
 pub(crate) fn session_failure(error: &SessionError) -> CliFailure {

@@ -49,8 +49,7 @@ pub use settings::{
     AuthSetting, ColorSetting, FeatureSettings, HookCommand, HookEvent, HookSettings, InterfaceSettings,
     LimitSettings, LogLevel, LogSettings, McpServerSettings, ModelFactSettings, ModelSettings,
     OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings, RetrySetting, RuleAction,
-    Settings, ShellSettings, StatusItemSetting, TimeoutSettings, ToolSettings, UiSettings, WebSettings,
-    WireSetting,
+    Settings, ShellSettings, TimeoutSettings, ToolSettings, UiSettings, WebSettings, WireSetting,
 };
 pub use shape::schema;
 pub use time_span::{TimeSpan, TimeSpanError};

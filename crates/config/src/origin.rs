@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use helve_protocol::one_line;
 use serde::{Serialize, Serializer};
-
-use crate::problem::escaped;
 
 /// Who sets a value, from the weakest to the strongest. What the administrator sets can't be loosened by
 /// anybody.
@@ -77,10 +76,10 @@ impl fmt::Display for ConfigLocation {
             ConfigLocation::BuiltIn => f.write_str("built-in"),
             // Whoever made the folder chose its name.
             ConfigLocation::File { path, at } => {
-                f.write_str(&escaped(&path.display().to_string()))?;
+                f.write_str(&one_line(&path.display().to_string()))?;
                 at.map_or(Ok(()), |at| write!(f, ":{}:{}", at.line, at.column))
             }
-            ConfigLocation::Variable(name) | ConfigLocation::Flag(name) => f.write_str(&escaped(name)),
+            ConfigLocation::Variable(name) | ConfigLocation::Flag(name) => f.write_str(&one_line(name)),
         }
     }
 }

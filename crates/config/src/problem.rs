@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use helve_protocol::one_line;
 use serde::Serialize;
 
 use crate::origin::{ConfigLayer, ConfigLocation, SettingOrigin};
@@ -43,24 +44,9 @@ impl ConfigProblem {
 /// Text that is safe to show in a terminal, whatever file it quotes.
 pub(crate) fn escape_and_shorten(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => escaped(text.get(..end).unwrap_or(text)) + "…",
-        None => escaped(text),
+        Some((end, _)) => one_line(text.get(..end).unwrap_or(text)) + "…",
+        None => one_line(text),
     }
-}
-
-/// The same, however long it is.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if is_unsafe(letter) { shown.extend(letter.escape_unicode()) } else { shown.push(letter) }
-    }
-    shown
-}
-
-/// Whether it could act on the terminal, or make text look like other text by turning it around.
-fn is_unsafe(letter: char) -> bool {
-    let turns = matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    letter.is_control() || turns
 }
 
 impl fmt::Display for ConfigProblem {

@@ -41,7 +41,6 @@ pub use edit::{EditorCommand, EditorOutcome};
 pub use editor::Editor;
 pub use fuzzy::FuzzyPattern;
 pub use highlight::Highlighter;
-pub use invisible::is_hidden;
 pub use markdown::MarkdownStream;
 pub use modes::{KeyboardProtocol, RESTORE_TERMINAL};
 pub use pager::{Pager, ScrollStep, SearchDirection};

@@ -42,7 +42,6 @@ mod text;
 mod walk;
 mod workspace;
 
-pub use diff::escape_control_chars;
 pub use effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
 pub use error::WorkspaceError;
 pub use git::GitProgram;

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-use crate::diff::{escape_control_chars, is_binary};
+use helve_protocol::one_line;
+
+use crate::diff::is_binary;
 use crate::effects::{PathEffect, PathSnapshot};
 use crate::error::WorkspaceResult;
 use crate::workspace::{Workspace, is_content_known};
@@ -87,7 +89,7 @@ impl fmt::Display for OutsideChange {
         };
         match &self.diff {
             Ok(diff) => f.write_str(diff),
-            Err(why) => writeln!(f, "{} was {verb} ({why})", escape_control_chars(&self.effect.path)),
+            Err(why) => writeln!(f, "{} was {verb} ({why})", one_line(&self.effect.path)),
         }
     }
 }

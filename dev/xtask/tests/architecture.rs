@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Each crate of ours with those it may know. `protocol ← {config exec journal models permissions workspace} ← tools ← agent ← cli`.
 const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("helve-protocol", &[]),
-    ("helve-widgets", &[]),
+    ("helve-widgets", &["helve-protocol"]),
     ("helve-config", &["helve-protocol"]),
     ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),

@@ -14,9 +14,9 @@ use helve_config::ConfigLayer;
 use helve_journal::{FileJournal, Journal};
 use helve_models::ModelTarget;
 use helve_protocol::{
-    ApprovalAnswer, ApprovalId, CallId, CommandRefused, EventBody, IdKind, MessagePart, ModelName,
-    PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery, SessionState,
-    SessionStatus, TurnOutcome, UserPrompt,
+    ApprovalAnswer, ApprovalId, ApprovalRequested, CallId, CommandRefused, EventBody, IdKind, MessagePart,
+    ModelName, PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery,
+    SessionState, SessionStatus, TurnOutcome, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -28,7 +28,7 @@ use crate::text::one_line;
 use crate::user_models::{UserModels, block_on};
 use crate::wiring::{SessionWiring, session_failure, session_model, wire_session, worker_failure};
 use instruction::RunInstruction;
-use printer::RunPrinter;
+use printer::{OutputDetail, RunPrinter};
 
 pub(crate) fn run(
     options: &RunCommandArgs,
@@ -83,7 +83,8 @@ fn start(
             true if is_text => Some(SessionCommand::GoOn),
             true => None,
         };
-        let front = RunPrinter::new(options.output, options.quiet, asker != AnswerSource::Nobody);
+        let detail = if options.quiet { OutputDetail::AnswerOnly } else { OutputDetail::Full };
+        let front = RunPrinter::new(options.output, detail, asker);
         run_session(session, first, asker, options.input, front, screen).await
     })?
 }
@@ -95,7 +96,7 @@ pub(super) fn run_scripted_turn(
     screen: &mut ConsoleOutput,
 ) -> Result<ProgramExit, CliFailure> {
     let parts = RunInstruction::of(task).parts(&session)?;
-    let front = RunPrinter::new(OutputFormat::Text, false, false);
+    let front = RunPrinter::new(OutputFormat::Text, OutputDetail::Full, AnswerSource::Nobody);
     block_on(run_session(
         session,
         Some(submit(parts)),
@@ -182,7 +183,7 @@ async fn follow(
                         open = Some(question);
                         match asker {
                             AnswerSource::Person => {
-                                ask_person(request.approval, !request.rules.is_empty(), handle, front);
+                                ask_person(request, handle, front);
                             }
                             _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
@@ -266,20 +267,14 @@ impl AnswerSource {
 }
 
 /// Asks on a thread of its own, so that the work can be stopped meanwhile.
-fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, front: &mut RunPrinter) {
+fn ask_person(request: &ApprovalRequested, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
-    let handle = handle.clone();
+    let (request, handle) = (request.clone(), handle.clone());
     std::thread::spawn(move || {
         let always = "a = by this rule for the session, p = for the project, ";
-        let always = if has_rules { always } else { "" };
-        let answer = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
-        let answer = match answer.trim() {
-            "y" | "yes" => ApprovalAnswer::Once,
-            "a" | "always" if has_rules => ApprovalAnswer::Session,
-            "p" | "project" if has_rules => ApprovalAnswer::Project,
-            "" | "n" | "no" => ApprovalAnswer::Reject { message: None },
-            other => ApprovalAnswer::Reject { message: Some(other.to_owned()) },
-        };
+        let always = if request.rules.is_empty() { "" } else { always };
+        let line = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
+        let (approval, answer) = (request.approval, request.answer_from_line(&line));
         block_on(handle.send(SessionCommand::Decide { approval, answer }))
     });
 }
@@ -287,15 +282,11 @@ fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, fro
 /// Lets a person answer a question of the model's: by the number of an option, or in words.
 fn reply_of_person(asked: &QuestionAsked, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
-    let (call, options, handle) = (asked.call, asked.options.clone(), handle.clone());
+    let (asked, handle) = (asked.clone(), handle.clone());
     std::thread::spawn(move || {
-        let prompt = if options.is_empty() { "your answer: " } else { "a number, or your own words: " };
-        let said = console::ask_once(prompt);
-        let said = said.trim();
-        let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen = number.and_then(|number| options.get(number)).map_or(said, String::as_str);
-        let text = (!chosen.is_empty()).then(|| chosen.to_owned());
-        block_on(handle.send(SessionCommand::Answer { call, text }))
+        let prompt = if asked.options.is_empty() { "your answer: " } else { "a number, or your own words: " };
+        let text = asked.answer_from_line(&console::ask_once(prompt));
+        block_on(handle.send(SessionCommand::Answer { call: asked.call, text }))
     });
 }
 
