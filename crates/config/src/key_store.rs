@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::read::read_bytes;
+use crate::bounded_file::read_bytes;
 use crate::user_file::{lock, replace};
 
 /// Keys by the names of providers.

@@ -11,10 +11,12 @@
 //!
 //! Nothing here reads the environment, the home folder or the clock, and nothing prints.
 
+mod bounded_file;
 mod check;
 mod config;
 mod dollars;
 mod environment;
+mod escaping;
 mod key_store;
 mod merge;
 mod nearest;
@@ -29,12 +31,13 @@ mod settings;
 mod settings_text;
 mod shape;
 mod source_values;
+mod sources;
 mod syntax;
 mod time_span;
 mod trust_store;
 mod user_file;
 
-pub use config::{ConfigEntry, ConfigFlag, ConfigSources, LoadedConfig, ProjectConfigFiles, load};
+pub use config::{ConfigEntry, LoadedConfig, load};
 pub use dollars::Dollars;
 pub use environment::{ENVIRONMENT_VARIABLES, EnvironmentVariable, environment_reference};
 pub use key_store::{KeyStore, KeyStoreError};
@@ -53,5 +56,6 @@ pub use settings::{
     WireSetting,
 };
 pub use shape::schema;
+pub use sources::{ConfigFlag, ConfigSources, ProjectConfigFiles};
 pub use time_span::{TimeSpan, TimeSpanError};
 pub use trust_store::{TrustStore, TrustStoreError};

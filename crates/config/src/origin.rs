@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use crate::problem::escaped;
+use crate::escaping::escaped;
 
 /// Who sets a value, from the weakest to the strongest. What the administrator sets can't be loosened by
 /// anybody.

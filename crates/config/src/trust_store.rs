@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::read::read_bytes;
+use crate::bounded_file::read_bytes;
+use crate::escaping::escape_and_shorten;
 use crate::user_file::{lock, replace};
 
 /// The trusted projects: the root of each, and the digest of what it asked for when it was trusted.
@@ -125,7 +126,7 @@ fn read_digests(path: &Path) -> Result<BTreeMap<PathBuf, String>, TrustStoreErro
 }
 
 fn damaged(path: &Path, message: &str) -> TrustStoreError {
-    TrustStoreError::Damaged { path: path.to_owned(), message: crate::problem::escape_and_shorten(message) }
+    TrustStoreError::Damaged { path: path.to_owned(), message: escape_and_shorten(message) }
 }
 
 fn document(digests: &BTreeMap<PathBuf, String>) -> TrustFileDocument {
