@@ -15,6 +15,7 @@ mod conversation;
 mod decode;
 mod dialogue;
 mod failure;
+mod model_event;
 mod prefix;
 mod profile;
 mod prompt;
@@ -22,12 +23,14 @@ mod provider;
 mod quirks;
 pub mod repair;
 mod retry;
+mod route_error;
 mod router;
 pub mod schema;
 pub mod script;
 mod scripted;
 mod secret;
 mod sse;
+mod stream_error;
 mod surrogates;
 mod target;
 pub mod text_calls;
@@ -42,27 +45,28 @@ pub use catalogue::{
 };
 pub use client::{JitterSource, ModelClient, OnStream, StreamEvent};
 pub use conversation::{Conversation, ModelRequest, PrefixChange};
-pub use decode::{ModelEvent, ResponseDecoder, StreamError, parse_error_body};
+pub use decode::{ResponseDecoder, parse_error_body};
 pub use dialogue::{ConversationView, Dialogue, ModelSwitch};
 pub use failure::{FailureKind, RequestFailure};
+pub use model_event::ModelEvent;
 pub use prefix::{PrefixBreak, RequestDifference, first_difference};
 pub use profile::EncodingProfile;
-pub use prompt::{
-    MediaSupport, ModelDialect, ModelPrompt, OutputSchema, ThinkingSupport, ToolChoice, ToolSpec,
-};
+pub use prompt::{ModelPrompt, OutputSchema, ToolChoice, ToolSpec};
 pub use provider::{KeyOrigin, ModelProvider, ProviderKey};
 pub use quirks::{
     AfterToolResults, CacheKeyField, CallIdFormat, EffortField, ForcedChoice, MaxTokensField, OutputOption,
     Quirks, ReturnedThinking, UsageOption,
 };
 pub use retry::{MAX_JITTER, MAX_REQUEST_TIME, RETRY_BUDGET, RetryDecision, RetryState, RetryStrategy};
+pub use route_error::RouteError;
 pub use router::{
-    ModelPreferences, ModelPurpose, ModelRouter, ProviderOverrides, RouteError, StoredKeyLookup,
-    VariableLookup,
+    ModelPreferences, ModelPurpose, ModelRouter, ProviderOverrides, StoredKeyLookup, VariableLookup,
 };
 pub use scripted::ScriptedModel;
 pub use secret::Secret;
+pub use stream_error::StreamError;
 pub use target::{ModelTarget, RecordedAnswers, RecordedModel, TargetRoute};
 pub use transport::RequestTimeouts;
 pub use vendor::{BaseUrlVariable, KeyPlacement, ServerLocation, VENDORS, Vendor, VendorModels};
 pub use wire::WireProtocol;
+pub use wire::dialect::{MediaSupport, ModelDialect, ThinkingSupport};

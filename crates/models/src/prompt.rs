@@ -1,9 +1,7 @@
 //! What is asked of a model, apart from the conversation.
 
-use helve_protocol::{ModelName, ReasoningEffort};
+use helve_protocol::ReasoningEffort;
 use serde_json::Value;
-
-use crate::{Quirks, WireProtocol};
 
 /// What stands before the conversation in each request. While it stays the same, requests grow only at their end.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,34 +77,4 @@ fn is_strict(schema: &Value) -> bool {
         _ => Vec::new(),
     };
     (!is_object || has_all()) && parts.into_iter().all(is_strict)
-}
-
-/// How one model is written to: its wire, its vendor's peculiarities, and what it can take.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModelDialect {
-    pub wire: WireProtocol,
-    pub quirks: Quirks,
-    /// As we call it: `provider/model`.
-    pub name: ModelName,
-    /// As its server calls it.
-    pub model: String,
-    pub images: MediaSupport,
-    pub documents: MediaSupport,
-    pub thinking: ThinkingSupport,
-    /// The most tokens that it can answer with.
-    pub output: Option<u64>,
-}
-
-/// Whether a model can look at something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MediaSupport {
-    Yes,
-    No,
-}
-
-/// Whether a model can think before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThinkingSupport {
-    Yes,
-    No,
 }

@@ -6,8 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use reqwest::Url;
 
+use crate::route_error::RouteError;
 use crate::vendor::{KeyPlacement, ServerLocation, Vendor};
-use crate::{Quirks, RouteError, Secret, WireProtocol};
+use crate::{Quirks, Secret, WireProtocol};
 
 /// A service that can be spoken to.
 #[derive(Clone)]

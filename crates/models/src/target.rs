@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use helve_protocol::{Cost, ModelName, TokenUsage};
 
-use crate::prompt::{MediaSupport, ModelDialect, ThinkingSupport};
 use crate::script::ModelScript;
 use crate::scripted::{self, ScriptedModel};
+use crate::wire::dialect::{MediaSupport, ModelDialect, ThinkingSupport};
 use crate::{
     ModelAbilities, ModelAnswer, ModelFacts, ModelFactsOrigin, ModelProvider, ModelRequest, Quirks,
     RequestFailure, WireProtocol,
