@@ -1,19 +1,20 @@
 //! What speaks for and against a call, point by point.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
 
 use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
-use crate::decide::{CommandIsolation, ContainmentKind, PermissionPolicy};
+use crate::decision_point::{ContainmentKind, DecisionPoint};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
     is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
     writes_settings_of_git,
 };
+use crate::normalize::normalize_path;
 use crate::pattern::{RuleSubject, host};
+use crate::policy::{CommandIsolation, PermissionPolicy};
 use crate::rule::{PermissionVerdict, Rule};
-use crate::rules::{RuleJudgement, RuleOrigin};
 use crate::secrets::{GuardReason, guard_reason, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
@@ -22,72 +23,6 @@ const MAX_FOLLOWED_FOLDERS: usize = 20;
 
 /// A rule about this name is one about the network as such.
 const NETWORK_RULE: &str = "network";
-
-/// Something about a call that speaks for or against it.
-#[derive(Clone, Debug)]
-pub(crate) struct DecisionPoint {
-    pub(crate) verdict: PermissionVerdict,
-    pub(crate) reason: String,
-    pub(crate) proof: Option<RuleOrigin>,
-    pub(crate) contained: ContainmentKind,
-    /// It changes nothing.
-    pub(crate) is_look: bool,
-    pub(crate) is_grave: bool,
-    /// Not even bypass covers it.
-    pub(crate) is_own: bool,
-    /// The smallest general rule that would have allowed it.
-    pub(crate) suggestion: Option<Rule>,
-}
-
-impl DecisionPoint {
-    fn new(verdict: PermissionVerdict, reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint {
-            verdict,
-            reason: reason.into(),
-            proof: None,
-            contained: ContainmentKind::No,
-            is_look: false,
-            is_grave: false,
-            is_own: false,
-            suggestion: None,
-        }
-    }
-
-    fn of(judgement: RuleJudgement, what: &str) -> DecisionPoint {
-        let RuleJudgement { verdict, proof } = judgement;
-        let said = match verdict {
-            PermissionVerdict::Allow => "is allowed",
-            PermissionVerdict::Ask => "is to be asked",
-            PermissionVerdict::Deny => "is denied",
-        };
-        let reason = format!("{what} {said} by {proof}");
-        DecisionPoint { proof: Some(proof), ..DecisionPoint::new(verdict, reason) }
-    }
-
-    fn allow(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Allow, reason)
-    }
-
-    fn ask(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Ask, reason)
-    }
-
-    fn look(self) -> DecisionPoint {
-        DecisionPoint { is_look: true, ..self }
-    }
-
-    fn grave(self) -> DecisionPoint {
-        DecisionPoint { is_grave: true, ..self }
-    }
-
-    fn contained(self, contained: ContainmentKind) -> DecisionPoint {
-        DecisionPoint { contained, ..self }
-    }
-
-    fn with_suggestion(self, rule: Rule) -> DecisionPoint {
-        DecisionPoint { suggestion: Some(rule), ..self }
-    }
-}
 
 /// What was found about a call.
 pub(crate) struct ActionFindings {
@@ -967,17 +902,4 @@ fn may_mean_secrets(pattern: &str) -> bool {
     is_pattern
         && (may_be_hidden(name)
             || [".pem", ".key", ".p12", ".pfx", ".json", "*"].iter().any(|end| name.ends_with(end)))
-}
-
-/// The path without `.` and `..`, as far as that can be said without looking.
-pub fn normalize_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }

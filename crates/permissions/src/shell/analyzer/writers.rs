@@ -1,8 +1,8 @@
 //! Programs that are known to write files, and which.
 
-use super::analyzer::{CommandAnalyzer, ShellRunContext};
-use super::options::parse_likely_options;
-use super::{ShellWord, TargetAccess};
+use super::{CommandAnalyzer, ShellRunContext};
+use crate::shell::options::parse_likely_options;
+use crate::shell::{ShellWord, TargetAccess};
 
 /// Which of its operands a program writes.
 enum WrittenOperands {
