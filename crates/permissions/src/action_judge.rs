@@ -31,6 +31,22 @@ pub(crate) struct ActionFindings {
     pub(crate) deletes: Vec<PathBuf>,
 }
 
+/// A program that a command runs, with its words.
+#[derive(Clone, Copy)]
+struct ProgramRun<'a> {
+    simple: &'a SimpleCommand,
+    words: &'a [Option<String>],
+    reading: &'a CommandAnalysis,
+    folder: &'a Path,
+    /// How it is shown to a person.
+    what: &'a str,
+    /// It uses a network that others are in, too.
+    is_out: bool,
+    /// It changes nothing.
+    is_look: bool,
+}
+
+/// Collects what speaks for and against a call, action by action.
 pub(crate) struct ActionJudge<'a> {
     tool: &'a str,
     policy: PermissionPolicy<'a>,
@@ -399,6 +415,7 @@ impl<'a> ActionJudge<'a> {
         }
     }
 
+    /// Judges one program with its words.
     fn program(
         &mut self,
         simple: &SimpleCommand,
@@ -411,66 +428,80 @@ impl<'a> ActionJudge<'a> {
         let is_out = uses_network(words) && !(self.policy.level == CommandIsolation::Full && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= cannot_be_confined(words);
+        self.effects_of_git(words, &what);
+        let is_look = self.is_look(words, reading, folder);
+        self.denied_paths(words, is_look, &what);
+        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
+        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
+            self.named_secrets(simple, words, reading, folder);
+        }
+        let point = match by_rule {
+            Some(point) => Some(self.limit_allow_rule(point, words, is_look, reading, folder)),
+            None => self.without_rule(&ProgramRun {
+                simple,
+                words,
+                reading,
+                folder,
+                what: &what,
+                is_out,
+                is_look,
+            }),
+        };
+        self.judged.points.extend(point);
+    }
+
+    /// What git does to a repository that no file tells of beforehand.
+    fn effects_of_git(&mut self, words: &[Option<String>], what: &str) {
         if let Some(how) = writes_settings_of_git(words) {
             let config = self.policy.places.root.join(".git/config");
             let point = self.write("write", &config, ContainmentKind::ByConfinement);
             let is_denied = point.verdict == PermissionVerdict::Deny;
             self.push(match how {
-                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(&what)),
+                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(what)),
                 _ => point,
             });
         }
         if deletes_untracked_files(words) {
             self.push(DecisionPoint::ask(format!("{what} deletes files that git does not know")).grave());
         }
-        let is_look = self.is_look(words, reading, folder);
-        self.denied_paths(words, is_look, &what);
-        let suggestion = suggestion(self.tool, words);
-        let unless = |point: DecisionPoint| match &suggestion {
-            Some(rule) => point.with_suggestion(rule.clone()),
-            None => point,
-        };
-        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
-        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
-            self.named_secrets(simple, words, reading, folder);
+    }
+
+    /// What speaks against a program that no rule is about; none if nothing does beside what it looks at.
+    fn without_rule(&mut self, run: &ProgramRun<'_>) -> Option<DecisionPoint> {
+        let ProgramRun { simple, words, reading, folder, what, is_out, is_look } = *run;
+        if simple.only_runs_others {
+            let more = DecisionPoint::ask(format!("{what} may do more than run another program"));
+            return (!only_wraps(words)).then(|| more.contained(ContainmentKind::ByConfinement));
         }
-        let by_rule = by_rule.map(|point| self.limit_allow_rule(point, words, is_look, reading, folder));
-        let point = match (by_rule, describe_reach(words)) {
-            (Some(point), _) => point,
-            (None, _) if simple.only_runs_others => {
-                if !only_wraps(words) {
-                    self.push(
-                        DecisionPoint::ask(format!("{what} may do more than run another program"))
-                            .contained(ContainmentKind::ByConfinement),
-                    );
-                }
-                return;
-            }
-            (None, Some(why)) => unless(DecisionPoint::ask(format!("{what} {why}"))),
-            (None, None) if is_out => match self.network(&what) {
+        let no_rule = || DecisionPoint::ask(format!("{what} is allowed by no rule"));
+        let point = match describe_reach(words) {
+            Some(why) => DecisionPoint::ask(format!("{what} {why}")),
+            None if is_out => match self.network(what) {
                 // That the network may be used is not yet that the program may be run.
                 point if point.verdict == PermissionVerdict::Allow => {
-                    unless(DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement))
+                    DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement)
                 }
-                point if !self.policy.trusts_confinement() => unless(point),
+                // Confinement is enough for the program itself, so the rule to suggest is the one about the network.
+                point if self.policy.trusts_confinement() => return Some(point),
                 point => point,
             },
-            (None, None) if is_look => {
+            None if is_look => {
                 self.look_at(words, reading, folder);
                 self.look_at_what_it_could_be(simple, reading, folder);
                 if self.policy.mode != PermissionMode::Ask || is_shell_builtin(words) {
-                    return;
+                    return None;
                 }
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).look())
+                no_rule().look()
             }
-            (None, None) => {
+            None => {
                 self.look_at_what_it_could_be(simple, reading, folder);
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).contained(ContainmentKind::ByConfinement))
+                no_rule().contained(ContainmentKind::ByConfinement)
             }
         };
-        self.push(point);
+        Some(match suggestion(self.tool, words) {
+            Some(rule) => point.with_suggestion(rule),
+            None => point,
+        })
     }
 
     /// Whether a command only looks. Git does so only in the project's own repository: elsewhere, settings that nobody has
