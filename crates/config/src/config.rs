@@ -20,6 +20,7 @@ use crate::sources::ConfigSources;
 /// The settings that count, and how they came about.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
+    /// The settings themselves.
     pub settings: Settings,
     entries: Vec<ConfigEntry>,
     /// Of the items of each list that all layers add to.
@@ -38,6 +39,7 @@ pub struct ConfigEntry {
     pub key: String,
     /// `None` if nobody has set it and there is no default.
     pub value: Option<Value>,
+    /// Who set the value that counts, and where.
     pub origin: SettingOrigin,
     /// The weaker sources that set it too, from the weakest; the built-in default is not counted.
     pub overridden: Vec<SettingOrigin>,
@@ -157,6 +159,7 @@ impl LoadedConfig {
         &self.notices
     }
 
+    /// How things stand between the user and this project.
     pub fn trust(&self) -> ProjectTrust {
         self.trust
     }

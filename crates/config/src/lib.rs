@@ -1,4 +1,4 @@
-//! What the user wants: files, environment and flags, in layers, as one typed value.
+//! Loads what the user wants: files, environment and flags, in layers, as one typed value.
 //!
 //! [`Settings`] is the only list of settings there is. The JSON schema derived from it drives the rest: how
 //! files are checked, which key was probably meant, which variable sets what, how layers merge, what a
@@ -10,6 +10,38 @@
 //! once.
 //!
 //! Nothing here reads the environment, the home folder or the clock, and nothing prints.
+//!
+//! A flag counts more than a file, and every value knows where it comes from:
+//!
+//! ```
+//! use helve_config::{ConfigFlag, ConfigLayer, ConfigSources, TrustStore, load};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let user = folder.path().join("config.toml");
+//! std::fs::write(&user, "[limits]\nmax_steps = 20\n")?;
+//!
+//! let flag = ConfigFlag {
+//!     key: "limits.max_steps".to_owned(),
+//!     value: "5".to_owned(),
+//!     shown_as: "--max-steps".to_owned(),
+//! };
+//! let config = load(&ConfigSources {
+//!     administrator: None,
+//!     user,
+//!     project: None,
+//!     environment: Vec::new(),
+//!     flags: vec![flag],
+//!     trust: &TrustStore::empty(),
+//! })?;
+//! assert_eq!(config.settings.limits.max_steps, 5);
+//! let origin = config.origin("limits.max_steps").expect("every setting has an origin");
+//! assert_eq!(origin.layer, ConfigLayer::Flags);
+//! # Ok(())
+//! # }
+//! ```
+
+#![warn(missing_docs)]
 
 mod bounded_file;
 mod check;

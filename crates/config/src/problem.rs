@@ -13,10 +13,13 @@ const MAX_LISTED_PROBLEMS: usize = 200;
 /// One mistake, with the place to mend it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConfigProblem {
+    /// Whose source it is in.
     pub layer: ConfigLayer,
+    /// Where it is.
     pub place: ConfigLocation,
     /// The dotted key, where there is one.
     pub key: Option<String>,
+    /// What is wrong, safe to show in a terminal.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -65,6 +68,7 @@ impl ConfigProblems {
         ConfigProblems { list, more }
     }
 
+    /// The problems, from the weakest layer on; very many are cut.
     pub fn list(&self) -> &[ConfigProblem] {
         &self.list
     }

@@ -84,6 +84,7 @@ struct AssembledBody {
 /// A request, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
+    /// The JSON that is sent, in the form of the model's wire.
     pub body: Bytes,
     /// How many segments it shares with the request before: what stands before the messages is one, each message is one.
     pub kept: usize,
@@ -124,6 +125,7 @@ const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const BODY_END: &[u8] = b"]}";
 
 impl Conversation {
+    /// A conversation without messages.
     pub fn new(dialect: ModelDialect, prompt: &ModelPrompt) -> Conversation {
         let mut conversation = Conversation {
             dialect,
@@ -156,6 +158,7 @@ impl Conversation {
         self.places.len()
     }
 
+    /// Whether no message is encoded yet.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

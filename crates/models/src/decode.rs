@@ -26,6 +26,7 @@ pub struct ResponseDecoder {
 const MAX_OPENING_BYTES: usize = 64 << 10;
 
 impl ResponseDecoder {
+    /// A decoder for the next response of a server that speaks this wire.
     pub fn new(wire: WireProtocol) -> ResponseDecoder {
         let (events, wire) = (EventStreamParser::default(), wire.decoder());
         ResponseDecoder {

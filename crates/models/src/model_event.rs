@@ -6,31 +6,46 @@ use serde_json::Value;
 /// Something that a model's response says. Blocks are numbered in the provider's order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
+    /// A piece of what the model says to the user.
     Text {
+        /// The block that it belongs to.
         block: u32,
+        /// What is added to the block.
         text: String,
     },
+    /// A piece of what the model thinks.
     Thinking {
+        /// The block that it belongs to.
         block: u32,
+        /// What is added to the block.
         text: String,
     },
     /// What the provider wants back with the thinking, or with the call, exactly as it came.
     Sealed {
+        /// The block that it belongs to.
         block: u32,
+        /// Whatever the provider sent: it is not looked into.
         sealed: Value,
     },
+    /// The model begins to call a tool.
     CallStarted {
+        /// The block that the call is.
         block: u32,
+        /// The id that the provider gave to the call, if it gave one.
         id: Option<String>,
+        /// The name of the tool.
         name: String,
     },
     /// A piece of the call's arguments, which are JSON when they are whole.
     CallArguments {
+        /// The block that the call is.
         block: u32,
+        /// What is added to the arguments.
         json: String,
     },
     /// The counts so far. Later ones replace earlier ones.
     Usage(TokenUsage),
+    /// The model has stopped, for this reason.
     Stopped(StopReason),
 }
 

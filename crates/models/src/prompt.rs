@@ -6,8 +6,11 @@ use serde_json::Value;
 /// What stands before the conversation in each request. While it stays the same, requests grow only at their end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelPrompt {
+    /// The system prompt; empty for none.
     pub system: String,
+    /// The tools that are offered.
     pub tools: Vec<ToolSpec>,
+    /// Whether the model calls tools.
     pub tool_choice: ToolChoice,
     /// How much to think; none for what the provider does by itself.
     pub effort: Option<ReasoningEffort>,
@@ -22,7 +25,9 @@ pub struct ModelPrompt {
 /// A tool as a model is told of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
+    /// What the model calls it by.
     pub name: String,
+    /// What it does, in words for the model.
     pub description: String,
     /// The JSON schema of its input: an object.
     pub schema: Value,
@@ -48,9 +53,12 @@ impl ToolChoice {
     }
 }
 
+/// The form that an answer must have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputSchema {
+    /// A name for the form, which some servers want.
     pub name: String,
+    /// The JSON schema that the answer must fit.
     pub schema: Value,
 }
 

@@ -3,23 +3,52 @@
 /// Why no model could be found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
+    /// Nobody chose a model, and there is none that could be used unasked.
     #[error("no model is chosen, no key is set, and {}", servers(.odd))]
     NothingUsable {
         /// What is odd about local servers that do run.
         odd: Vec<String>,
     },
+    /// The model's provider has no key.
     #[error("{provider} wants a key, and there is none")]
-    NoKey { provider: String, variables: Vec<String> },
+    NoKey {
+        /// The name of the provider.
+        provider: String,
+        /// The variables that may hold its key.
+        variables: Vec<String>,
+    },
+    /// The first part of `provider/model` is no provider.
     #[error("there is no provider {:?}", shortened(.name))]
-    NoProvider { name: String, known: Vec<String> },
+    NoProvider {
+        /// What was taken for one.
+        name: String,
+        /// The names of all providers.
+        known: Vec<String>,
+    },
+    /// A name without a provider that the catalogue does not have.
     #[error("{name:?} is no model that Helve knows, nor an alias")]
-    NoModel { name: String },
+    NoModel {
+        /// The name as it was given.
+        name: String,
+    },
+    /// An alias that means nothing but aliases.
     #[error("the alias {name:?} leads back to itself")]
-    AliasCycle { name: String },
+    AliasCycle {
+        /// The alias that was looked up.
+        name: String,
+    },
+    /// A provider of the user's own of which too little is said.
     #[error("the provider {name:?} needs a base URL and a wire")]
-    Incomplete { name: String },
+    Incomplete {
+        /// The name of the provider.
+        name: String,
+    },
+    /// A provider whose base URL can't be used.
     #[error("the base URL of the provider {name:?} is no http or https address")]
-    InvalidBaseUrl { name: String },
+    InvalidBaseUrl {
+        /// The name of the provider.
+        name: String,
+    },
 }
 
 fn servers(odd: &[String]) -> String {

@@ -15,22 +15,32 @@ use crate::{ModelCatalogue, Quirks, Secret, WireProtocol};
 /// What the user wants of models.
 #[derive(Clone, Debug, Default)]
 pub struct ModelPreferences {
+    /// The model that does the work.
     pub main: Option<String>,
+    /// The model for small jobs.
     pub fast: Option<String>,
+    /// The model that summarises long conversations.
     pub summary: Option<String>,
     /// Who takes over if the main model fails, in this order.
     pub fallback: Vec<String>,
+    /// Other names of models, and what each means.
     pub aliases: BTreeMap<String, String>,
     /// New providers, and changes to known ones.
     pub providers: BTreeMap<String, ProviderOverrides>,
 }
 
+/// What the user's settings say of a provider. What is `None` stays as it is built in.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderOverrides {
+    /// The protocol that its server speaks.
     pub wire: Option<WireProtocol>,
+    /// What the addresses of all requests begin with.
     pub base_url: Option<String>,
+    /// The variable that holds its key.
     pub key_env: Option<String>,
+    /// How the key is shown to the server.
     pub auth: Option<KeyPlacement>,
+    /// Sent with each request.
     pub headers: Vec<(String, Secret)>,
 }
 
@@ -60,6 +70,7 @@ pub type StoredKeyLookup<'a> = &'a dyn Fn(&str) -> Option<Secret>;
 const MAX_ALIAS_DEPTH: usize = 8;
 
 impl ModelRouter {
+    /// Knows the built-in providers and those of the preferences, with the keys that the two look-ups find.
     pub fn new(
         wishes: ModelPreferences,
         catalogue: ModelCatalogue,
@@ -87,14 +98,17 @@ impl ModelRouter {
         self
     }
 
+    /// All providers, usable or not.
     pub fn providers(&self) -> impl Iterator<Item = &Arc<ModelProvider>> {
         self.providers.iter()
     }
 
+    /// What is known of models.
     pub fn catalogue(&self) -> &ModelCatalogue {
         &self.catalogue
     }
 
+    /// The provider of this name, or of another name that it has.
     pub fn provider(&self, name: &str) -> Result<&Arc<ModelProvider>, RouteError> {
         let name = Vendor::find(name).map_or(name, |vendor| vendor.name);
         self.providers.iter().find(|provider| provider.name == name).ok_or_else(|| self.no_provider(name))
@@ -152,6 +166,7 @@ impl ModelRouter {
         Ok(self.target(provider, model))
     }
 
+    /// A model of a provider, whether it is known or not.
     pub fn target(&self, provider: &Arc<ModelProvider>, model: &str) -> ModelTarget {
         ModelTarget {
             name: ModelName::new(format!("{}/{model}", provider.name)),

@@ -9,6 +9,7 @@ use serde_json::Value;
 pub struct ScriptFrame {
     /// Before it comes.
     pub wait: Duration,
+    /// The event as it goes over the wire.
     pub bytes: Vec<u8>,
 }
 
