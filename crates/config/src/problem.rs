@@ -2,23 +2,24 @@
 
 use std::fmt;
 
-use helve_protocol::one_line;
 use serde::Serialize;
 
+use crate::escaping::escape_and_shorten;
 use crate::origin::{ConfigLayer, ConfigLocation, SettingOrigin};
 
-/// A message may quote a file that anybody wrote: longer ones are cut.
-const MAX_MESSAGE_CHARS: usize = 400;
 /// More problems than this at once help nobody.
 const MAX_LISTED_PROBLEMS: usize = 200;
 
 /// One mistake, with the place to mend it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ConfigProblem {
+    /// Whose source it is in.
     pub layer: ConfigLayer,
+    /// Where it is.
     pub place: ConfigLocation,
     /// The dotted key, where there is one.
     pub key: Option<String>,
+    /// What is wrong, safe to show in a terminal.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
@@ -38,14 +39,6 @@ impl ConfigProblem {
     pub(crate) fn hint(mut self, hint: impl AsRef<str>) -> ConfigProblem {
         self.hint = Some(escape_and_shorten(hint.as_ref()));
         self
-    }
-}
-
-/// Text that is safe to show in a terminal, whatever file it quotes.
-pub(crate) fn escape_and_shorten(text: &str) -> String {
-    match text.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => one_line(text.get(..end).unwrap_or(text)) + "…",
-        None => one_line(text),
     }
 }
 
@@ -75,6 +68,7 @@ impl ConfigProblems {
         ConfigProblems { list, more }
     }
 
+    /// The problems, from the weakest layer on; very many are cut.
     pub fn list(&self) -> &[ConfigProblem] {
         &self.list
     }
@@ -104,12 +98,6 @@ impl std::error::Error for ConfigProblems {}
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_quoted_escape_sequence_never_reaches_the_terminal() {
-        assert_eq!(escape_and_shorten("a\u{1b}[2Jb\u{9b}c"), "a\\u{1b}[2Jb\\u{9b}c");
-        assert_eq!(escape_and_shorten("é\u{202e}"), "é\\u{202e}");
-    }
 
     #[test]
     fn a_flood_of_problems_is_cut_and_counted() {

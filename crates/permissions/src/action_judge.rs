@@ -1,19 +1,20 @@
 //! What speaks for and against a call, point by point.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
 
 use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
-use crate::decide::{CommandIsolation, ContainmentKind, PermissionPolicy};
+use crate::decision_point::{ContainmentKind, DecisionPoint};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
     is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
     writes_settings_of_git,
 };
+use crate::normalize::normalize_path;
 use crate::pattern::{RuleSubject, host};
+use crate::policy::{CommandIsolation, PermissionPolicy};
 use crate::rule::{PermissionVerdict, Rule};
-use crate::rules::{RuleJudgement, RuleOrigin};
 use crate::secrets::{GuardReason, guard_reason, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
@@ -23,72 +24,6 @@ const MAX_FOLLOWED_FOLDERS: usize = 20;
 /// A rule about this name is one about the network as such.
 const NETWORK_RULE: &str = "network";
 
-/// Something about a call that speaks for or against it.
-#[derive(Clone, Debug)]
-pub(crate) struct DecisionPoint {
-    pub(crate) verdict: PermissionVerdict,
-    pub(crate) reason: String,
-    pub(crate) proof: Option<RuleOrigin>,
-    pub(crate) contained: ContainmentKind,
-    /// It changes nothing.
-    pub(crate) is_look: bool,
-    pub(crate) is_grave: bool,
-    /// Not even bypass covers it.
-    pub(crate) is_own: bool,
-    /// The smallest general rule that would have allowed it.
-    pub(crate) suggestion: Option<Rule>,
-}
-
-impl DecisionPoint {
-    fn new(verdict: PermissionVerdict, reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint {
-            verdict,
-            reason: reason.into(),
-            proof: None,
-            contained: ContainmentKind::No,
-            is_look: false,
-            is_grave: false,
-            is_own: false,
-            suggestion: None,
-        }
-    }
-
-    fn of(judgement: RuleJudgement, what: &str) -> DecisionPoint {
-        let RuleJudgement { verdict, proof } = judgement;
-        let said = match verdict {
-            PermissionVerdict::Allow => "is allowed",
-            PermissionVerdict::Ask => "is to be asked",
-            PermissionVerdict::Deny => "is denied",
-        };
-        let reason = format!("{what} {said} by {proof}");
-        DecisionPoint { proof: Some(proof), ..DecisionPoint::new(verdict, reason) }
-    }
-
-    fn allow(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Allow, reason)
-    }
-
-    fn ask(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Ask, reason)
-    }
-
-    fn look(self) -> DecisionPoint {
-        DecisionPoint { is_look: true, ..self }
-    }
-
-    fn grave(self) -> DecisionPoint {
-        DecisionPoint { is_grave: true, ..self }
-    }
-
-    fn contained(self, contained: ContainmentKind) -> DecisionPoint {
-        DecisionPoint { contained, ..self }
-    }
-
-    fn with_suggestion(self, rule: Rule) -> DecisionPoint {
-        DecisionPoint { suggestion: Some(rule), ..self }
-    }
-}
-
 /// What was found about a call.
 pub(crate) struct ActionFindings {
     pub(crate) points: Vec<DecisionPoint>,
@@ -96,6 +31,22 @@ pub(crate) struct ActionFindings {
     pub(crate) deletes: Vec<PathBuf>,
 }
 
+/// A program that a command runs, with its words.
+#[derive(Clone, Copy)]
+struct ProgramRun<'a> {
+    simple: &'a SimpleCommand,
+    words: &'a [Option<String>],
+    reading: &'a CommandAnalysis,
+    folder: &'a Path,
+    /// How it is shown to a person.
+    what: &'a str,
+    /// It uses a network that others are in, too.
+    is_out: bool,
+    /// It changes nothing.
+    is_look: bool,
+}
+
+/// Collects what speaks for and against a call, action by action.
 pub(crate) struct ActionJudge<'a> {
     tool: &'a str,
     policy: PermissionPolicy<'a>,
@@ -464,6 +415,7 @@ impl<'a> ActionJudge<'a> {
         }
     }
 
+    /// Judges one program with its words.
     fn program(
         &mut self,
         simple: &SimpleCommand,
@@ -476,66 +428,80 @@ impl<'a> ActionJudge<'a> {
         let is_out = uses_network(words) && !(self.policy.level == CommandIsolation::Full && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= cannot_be_confined(words);
+        self.effects_of_git(words, &what);
+        let is_look = self.is_look(words, reading, folder);
+        self.denied_paths(words, is_look, &what);
+        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
+        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
+            self.named_secrets(simple, words, reading, folder);
+        }
+        let point = match by_rule {
+            Some(point) => Some(self.limit_allow_rule(point, words, is_look, reading, folder)),
+            None => self.without_rule(&ProgramRun {
+                simple,
+                words,
+                reading,
+                folder,
+                what: &what,
+                is_out,
+                is_look,
+            }),
+        };
+        self.judged.points.extend(point);
+    }
+
+    /// What git does to a repository that no file tells of beforehand.
+    fn effects_of_git(&mut self, words: &[Option<String>], what: &str) {
         if let Some(how) = writes_settings_of_git(words) {
             let config = self.policy.places.root.join(".git/config");
             let point = self.write("write", &config, ContainmentKind::ByConfinement);
             let is_denied = point.verdict == PermissionVerdict::Deny;
             self.push(match how {
-                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(&what)),
+                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(what)),
                 _ => point,
             });
         }
         if deletes_untracked_files(words) {
             self.push(DecisionPoint::ask(format!("{what} deletes files that git does not know")).grave());
         }
-        let is_look = self.is_look(words, reading, folder);
-        self.denied_paths(words, is_look, &what);
-        let suggestion = suggestion(self.tool, words);
-        let unless = |point: DecisionPoint| match &suggestion {
-            Some(rule) => point.with_suggestion(rule.clone()),
-            None => point,
-        };
-        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
-        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
-            self.named_secrets(simple, words, reading, folder);
+    }
+
+    /// What speaks against a program that no rule is about; none if nothing does beside what it looks at.
+    fn without_rule(&mut self, run: &ProgramRun<'_>) -> Option<DecisionPoint> {
+        let ProgramRun { simple, words, reading, folder, what, is_out, is_look } = *run;
+        if simple.only_runs_others {
+            let more = DecisionPoint::ask(format!("{what} may do more than run another program"));
+            return (!only_wraps(words)).then(|| more.contained(ContainmentKind::ByConfinement));
         }
-        let by_rule = by_rule.map(|point| self.limit_allow_rule(point, words, is_look, reading, folder));
-        let point = match (by_rule, describe_reach(words)) {
-            (Some(point), _) => point,
-            (None, _) if simple.only_runs_others => {
-                if !only_wraps(words) {
-                    self.push(
-                        DecisionPoint::ask(format!("{what} may do more than run another program"))
-                            .contained(ContainmentKind::ByConfinement),
-                    );
-                }
-                return;
-            }
-            (None, Some(why)) => unless(DecisionPoint::ask(format!("{what} {why}"))),
-            (None, None) if is_out => match self.network(&what) {
+        let no_rule = || DecisionPoint::ask(format!("{what} is allowed by no rule"));
+        let point = match describe_reach(words) {
+            Some(why) => DecisionPoint::ask(format!("{what} {why}")),
+            None if is_out => match self.network(what) {
                 // That the network may be used is not yet that the program may be run.
                 point if point.verdict == PermissionVerdict::Allow => {
-                    unless(DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement))
+                    DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement)
                 }
-                point if !self.policy.trusts_confinement() => unless(point),
+                // Confinement is enough for the program itself, so the rule to suggest is the one about the network.
+                point if self.policy.trusts_confinement() => return Some(point),
                 point => point,
             },
-            (None, None) if is_look => {
+            None if is_look => {
                 self.look_at(words, reading, folder);
                 self.look_at_what_it_could_be(simple, reading, folder);
                 if self.policy.mode != PermissionMode::Ask || is_shell_builtin(words) {
-                    return;
+                    return None;
                 }
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).look())
+                no_rule().look()
             }
-            (None, None) => {
+            None => {
                 self.look_at_what_it_could_be(simple, reading, folder);
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).contained(ContainmentKind::ByConfinement))
+                no_rule().contained(ContainmentKind::ByConfinement)
             }
         };
-        self.push(point);
+        Some(match suggestion(self.tool, words) {
+            Some(rule) => point.with_suggestion(rule),
+            None => point,
+        })
     }
 
     /// Whether a command only looks. Git does so only in the project's own repository: elsewhere, settings that nobody has
@@ -967,17 +933,4 @@ fn may_mean_secrets(pattern: &str) -> bool {
     is_pattern
         && (may_be_hidden(name)
             || [".pem", ".key", ".p12", ".pfx", ".json", "*"].iter().any(|end| name.ends_with(end)))
-}
-
-/// The path without `.` and `..`, as far as that can be said without looking.
-pub fn normalize_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }

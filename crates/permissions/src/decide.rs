@@ -18,45 +18,13 @@ use std::path::PathBuf;
 
 use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
 
-use crate::action_judge::{ActionFindings, ActionJudge, DecisionPoint};
-use crate::pattern::ProjectContext;
+use crate::action_judge::{ActionFindings, ActionJudge};
+use crate::decision_point::{ContainmentKind, DecisionPoint};
+use crate::policy::PermissionPolicy;
 use crate::rule::{PermissionVerdict, Rule};
-use crate::rules::{LayeredRules, RuleLayer, RuleOrigin};
+use crate::rules::{RuleLayer, RuleOrigin};
 
-/// How well commands are confined here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CommandIsolation {
-    None,
-    /// Files and sockets.
-    Partial,
-    /// A world of their own.
-    Full,
-}
-
-/// What a decision is made by.
-#[derive(Clone, Copy, Debug)]
-pub struct PermissionPolicy<'a> {
-    pub rules: &'a LayeredRules,
-    pub places: &'a ProjectContext,
-    pub mode: PermissionMode,
-    pub level: CommandIsolation,
-}
-
-impl PermissionPolicy<'_> {
-    /// Whether commands run unasked as long as they are confined. Where less confines them, more is asked.
-    pub(crate) fn trusts_confinement(&self) -> bool {
-        match self.mode {
-            PermissionMode::Auto => self.level > CommandIsolation::None,
-            PermissionMode::AcceptEdits => self.level == CommandIsolation::Full,
-            _ => false,
-        }
-    }
-
-    fn trusts_file_tools(&self) -> bool {
-        matches!(self.mode, PermissionMode::AcceptEdits | PermissionMode::Auto)
-    }
-}
-
+/// What happens to a call, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
     pub verdict: PermissionVerdict,
@@ -74,16 +42,6 @@ pub struct PolicyDecision {
     pub needs: CallPermissions,
     /// What it deletes in the project, as far as it is known.
     pub deletes: Vec<PathBuf>,
-}
-
-/// What can contain what a point is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ContainmentKind {
-    /// The file tools, which write nothing else.
-    ByTool,
-    /// The confinement of commands.
-    ByConfinement,
-    No,
 }
 
 /// Decides about a call of a tool, by all that it would do.

@@ -26,6 +26,7 @@ mod pager_layout;
 mod picker;
 mod screen;
 mod scrolled_off;
+mod styled_spans;
 mod text_search;
 mod theme;
 mod undo;

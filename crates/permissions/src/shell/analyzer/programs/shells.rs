@@ -1,8 +1,8 @@
 //! Shells, and `env`.
 
 use super::known;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::{HARMLESS_SET_OPTIONS, ProgramAnalysis};
+use crate::shell::analyzer::builtins::HARMLESS_SET_OPTIONS;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_leading_options;
 use crate::shell::taint::ValueFlow;
 use crate::shell::{RunManner, ShellDialect, ShellWord};

@@ -1,8 +1,7 @@
 //! `tar`, which can run programs for each file, for each checkpoint, and to compress.
 
 use super::known;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_options;
 use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 

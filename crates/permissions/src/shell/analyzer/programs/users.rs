@@ -2,8 +2,7 @@
 
 use super::shells::run_with_variables;
 use super::{joined, known};
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::{parse_leading_options, parse_options};
 use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 

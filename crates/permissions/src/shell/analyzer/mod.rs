@@ -1,4 +1,19 @@
 //! Walks a tree and collects what could run.
+//!
+//! A shell runs programs, and programs run shells: what is found in one text may lead to another. So everything that a command
+//! can lead to is in here, and hands what it finds back to the [`CommandAnalyzer`]:
+//!
+//! - `walk`: what runs while words and redirections are expanded.
+//! - `builtins` and `programs`: those that run others are followed into what they run.
+//! - `writers`: the files that programs are known to write.
+//! - `final_checks`: what can be said only when everything has been read.
+
+mod builtins;
+mod final_checks;
+mod programs;
+mod run_context;
+mod walk;
+mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +24,8 @@ use super::tree::{
     AssignedValue, Assignment, CallArgument, CallNode, CompoundNode, LoopVariable, RawWord, ShellNode,
     ShellSpan, ShellWordPart,
 };
-use super::{
-    CommandAnalysis, CommandWrapper, RunManner, ShellDialect, ShellWord, SimpleCommand, UnknownConstruct,
-};
-use super::{builtins, expand, final_checks, programs, variables, writers};
+use super::{CommandAnalysis, ShellDialect, ShellWord, SimpleCommand, UnknownConstruct, expand, variables};
+use run_context::ShellRunContext;
 
 pub(super) fn analyze_command(command: &str, dialect: ShellDialect) -> CommandAnalysis {
     let Some(budget) = AnalysisBudget::new(command) else {
@@ -41,78 +54,30 @@ const MAX_COMMAND_CANDIDATES: usize = 64;
 /// More reasons than a person reads are not collected.
 const MAX_COLLECTED_UNKNOWNS: usize = 100;
 
+/// Whether a program does nothing but run others; or why it can't be known what it does.
+type ProgramAnalysis = Result<bool, String>;
+
 /// Everything that is found in one command.
-pub(super) struct CommandAnalyzer<'b> {
-    pub(super) budget: &'b AnalysisBudget,
-    pub(super) reading: CommandAnalysis,
-    pub(super) taint: TaintTracker,
-    pub(super) functions: BTreeSet<String>,
+struct CommandAnalyzer<'b> {
+    budget: &'b AnalysisBudget,
+    reading: CommandAnalysis,
+    taint: TaintTracker,
+    functions: BTreeSet<String>,
     /// Files that are run by a shell or another interpreter, and where.
-    pub(super) scripts: Vec<(ShellWord, ShellSpan)>,
+    scripts: Vec<(ShellWord, ShellSpan)>,
     /// Files that a program runs without being told, if they are there.
-    pub(super) implied: Vec<(ShellWord, ShellSpan)>,
+    implied: Vec<(ShellWord, ShellSpan)>,
     /// Arrays, and variables that `declare` gives a value that can't be known.
-    pub(super) arrays: BTreeSet<String>,
-    pub(super) declared: Vec<(String, ShellSpan)>,
+    arrays: BTreeSet<String>,
+    declared: Vec<(String, ShellSpan)>,
     /// Texts that variables were given so far, wherever that was.
-    pub(super) constants: BTreeMap<String, Vec<String>>,
-    pub(super) depth: usize,
-}
-
-/// How and where something is run.
-#[derive(Clone, Debug)]
-pub(super) struct ShellRunContext {
-    pub(super) via: Vec<CommandWrapper>,
-    /// The standard input, if it stands in the text.
-    pub(super) input: Option<String>,
-    /// Where it stands in the outermost text. `None` in that text itself: there everything has its own place.
-    pub(super) place: Option<ShellSpan>,
-    pub(super) dialect: ShellDialect,
-    /// Where those of its words come from that can't be known.
-    pub(super) sources: ValueFlow,
-    /// What those words could be.
-    pub(super) could_be: Vec<ShellWord>,
-}
-
-impl ShellRunContext {
-    fn outermost(dialect: ShellDialect) -> ShellRunContext {
-        ShellRunContext {
-            via: Vec::new(),
-            input: None,
-            place: None,
-            dialect,
-            sources: ValueFlow::nothing(),
-            could_be: Vec::new(),
-        }
-    }
-
-    pub(super) fn span(&self) -> ShellSpan {
-        self.place.clone().unwrap_or_default()
-    }
-
-    /// For what this program runs.
-    pub(super) fn via(&self, program: &str, manner: RunManner) -> ShellRunContext {
-        let mut context = self.clone();
-        context.via.push(CommandWrapper { program: program.to_owned(), manner });
-        context
-    }
-
-    pub(super) fn at(&self, span: &ShellSpan) -> ShellRunContext {
-        ShellRunContext { place: Some(self.place.clone().unwrap_or_else(|| span.clone())), ..self.clone() }
-    }
-
-    pub(super) fn without_input(&self) -> ShellRunContext {
-        ShellRunContext { input: None, ..self.clone() }
-    }
-
-    pub(super) fn in_dialect(&self, dialect: ShellDialect) -> ShellRunContext {
-        ShellRunContext { dialect, ..self.clone() }
-    }
+    constants: BTreeMap<String, Vec<String>>,
+    depth: usize,
 }
 
 impl CommandAnalyzer<'_> {
     /// Judges a text that a shell runs.
-    pub(super) fn script(&mut self, text: &str, context: &ShellRunContext) {
+    fn script(&mut self, text: &str, context: &ShellRunContext) {
         if !self.budget.steps(text.len()) {
             return self.unknown("it is too tangled to read", context);
         }
@@ -124,7 +89,7 @@ impl CommandAnalyzer<'_> {
         self.nodes(&tree.nodes, context);
     }
 
-    pub(super) fn unknown(&mut self, reason: &str, context: &ShellRunContext) {
+    fn unknown(&mut self, reason: &str, context: &ShellRunContext) {
         let unknown = UnknownConstruct { reason: reason.to_owned(), span: context.span() };
         // Of what goes on and on, the beginning is enough.
         if self.reading.unknown.len() < MAX_COLLECTED_UNKNOWNS
@@ -134,7 +99,7 @@ impl CommandAnalyzer<'_> {
         }
     }
 
-    pub(super) fn nodes(&mut self, nodes: &[ShellNode], context: &ShellRunContext) {
+    fn nodes(&mut self, nodes: &[ShellNode], context: &ShellRunContext) {
         if self.depth >= MAX_SHELL_NESTING {
             return self.unknown("it is nested too deep", context);
         }
@@ -217,7 +182,7 @@ impl CommandAnalyzer<'_> {
         self.run_with(argv, assignments, &ShellRunContext { input, sources, could_be, ..context.clone() });
     }
 
-    pub(super) fn expand(&mut self, word: &RawWord, context: &ShellRunContext) -> Vec<ShellWord> {
+    fn expand(&mut self, word: &RawWord, context: &ShellRunContext) -> Vec<ShellWord> {
         expand::words(word, context.dialect, self.budget).unwrap_or_else(|reason| {
             self.unknown(reason, context);
             vec![ShellWord::UnknownMany]
@@ -264,7 +229,7 @@ impl CommandAnalyzer<'_> {
     }
 
     /// Notes that a variable gets a value.
-    pub(super) fn note_assignment(&mut self, name: &str, value: ValueFlow, context: &ShellRunContext) {
+    fn note_assignment(&mut self, name: &str, value: ValueFlow, context: &ShellRunContext) {
         if let Some(why) = variables::why_dangerous(name) {
             self.unknown(&format!("the variable {name} {why}"), context);
         }
@@ -275,11 +240,11 @@ impl CommandAnalyzer<'_> {
     }
 
     /// Judges a command that something runs.
-    pub(super) fn run(&mut self, argv: Vec<ShellWord>, context: &ShellRunContext) {
+    fn run(&mut self, argv: Vec<ShellWord>, context: &ShellRunContext) {
         self.run_with(argv, Vec::new(), context);
     }
 
-    pub(super) fn run_with(
+    fn run_with(
         &mut self,
         argv: Vec<ShellWord>,
         assignments: Vec<(String, Option<String>)>,
@@ -320,7 +285,7 @@ impl CommandAnalyzer<'_> {
         writers::collect_writes(self, &program, arguments, context);
     }
 
-    pub(super) fn push(
+    fn push(
         &mut self,
         argv: Vec<ShellWord>,
         assignments: Vec<(String, Option<String>)>,

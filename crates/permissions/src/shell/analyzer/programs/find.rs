@@ -2,8 +2,7 @@
 
 use super::maybe_option;
 use super::xargs::replaced;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::{RunManner, ShellWord, TargetAccess};
 
 /// Tests and actions without an argument.

@@ -2,8 +2,7 @@
 
 use super::{known, maybe_option};
 use crate::shell::ShellWord;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 
 /// The files that it looks for.
 const DEFAULT_MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];

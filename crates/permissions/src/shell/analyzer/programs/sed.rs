@@ -1,8 +1,7 @@
 //! `sed`: its scripts can run commands (`e`) and write files (`w`).
 
 use super::known;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_options;
 use crate::shell::{ShellWord, TargetAccess};
 

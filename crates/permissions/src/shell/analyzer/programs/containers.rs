@@ -1,7 +1,6 @@
 //! Commands inside containers.
 
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_leading_options;
 use crate::shell::{RunManner, ShellWord};
 

@@ -2,8 +2,7 @@
 
 use super::known;
 use crate::shell::ShellWord;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_leading_options;
 
 pub(super) fn awk(

@@ -1,8 +1,8 @@
 //! Programs that are known to write files, and which.
 
-use super::analyzer::{CommandAnalyzer, ShellRunContext};
-use super::options::parse_likely_options;
-use super::{ShellWord, TargetAccess};
+use super::{CommandAnalyzer, ShellRunContext};
+use crate::shell::options::parse_likely_options;
+use crate::shell::{ShellWord, TargetAccess};
 
 /// Which of its operands a program writes.
 enum WrittenOperands {
@@ -74,6 +74,7 @@ const WRITER_PROGRAMS: &[WriterProgram] = &[
     },
 ];
 
+/// Notes the files that a program is known to write.
 pub(super) fn collect_writes(
     judge: &mut CommandAnalyzer<'_>,
     program: &str,
@@ -82,7 +83,7 @@ pub(super) fn collect_writes(
 ) {
     let name = program.rsplit('/').next().unwrap_or(program);
     match name {
-        "dd" => return dd(judge, words),
+        "dd" => dd(judge, words),
         "curl" => {
             let keeps_name = words.iter().filter_map(ShellWord::known).any(|word| {
                 word.starts_with("--remote-name")
@@ -91,27 +92,35 @@ pub(super) fn collect_writes(
             if keeps_name {
                 downloads(judge, words);
             }
-            return output(judge, words, &["-o", "--output"]);
+            output(judge, words, &["-o", "--output"]);
         }
         "wget" => {
             downloads(judge, words);
-            return output(judge, words, &["-O", "--output-document"]);
+            output(judge, words, &["-O", "--output-document"]);
         }
-        "patch" => return patched(judge, context),
+        "patch" => patched(judge, context),
         "git" if words.iter().any(|word| word.could_be("apply") || word.could_be("am")) => {
-            return patched(judge, context);
+            patched(judge, context);
         }
         // The names are made by it.
-        "split" | "csplit" | "ed" | "red" => {
-            return judge.touches(ShellWord::UnknownMany, TargetAccess::Write);
+        "split" | "csplit" | "ed" | "red" => judge.touches(ShellWord::UnknownMany, TargetAccess::Write),
+        "sort" => output(judge, words, &["-o", "--output"]),
+        _ => {
+            let is_named = |writer: &&WriterProgram| writer.names.split(' ').any(|own| own == name);
+            if let Some(writer) = WRITER_PROGRAMS.iter().find(is_named) {
+                written_operands(judge, writer, name, words);
+            }
         }
-        "sort" => return output(judge, words, &["-o", "--output"]),
-        _ => {}
     }
-    let Some(writer) = WRITER_PROGRAMS.iter().find(|writer| writer.names.split(' ').any(|own| own == name))
-    else {
-        return;
-    };
+}
+
+/// Notes those operands of a program that its row of the table says are written.
+fn written_operands(
+    judge: &mut CommandAnalyzer<'_>,
+    writer: &WriterProgram,
+    name: &str,
+    words: &[ShellWord],
+) {
     let Ok(taken) = parse_likely_options(writer.options, words) else {
         // Which of the words are files is not certain: any could be.
         words

@@ -1,7 +1,7 @@
 //! What can be said only when everything has been read.
 
-use super::analyzer::CommandAnalyzer;
-use super::{CommandAnalysis, ShellWord, TargetAccess, UnknownConstruct};
+use super::CommandAnalyzer;
+use crate::shell::{CommandAnalysis, ShellWord, TargetAccess, UnknownConstruct};
 
 /// More reasons than a person reads are left out.
 const MAX_REPORTED_UNKNOWNS: usize = 20;

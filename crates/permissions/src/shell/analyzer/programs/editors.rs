@@ -1,8 +1,7 @@
 //! Programs with a few options that run something.
 
 use crate::shell::ShellWord;
-use crate::shell::analyzer::ShellRunContext;
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{ProgramAnalysis, ShellRunContext};
 
 /// Editors and pagers.
 pub(super) fn analyze_editor(name: &str, words: &[ShellWord]) -> ProgramAnalysis {

@@ -1,12 +1,9 @@
 //! Builtins that run commands, set variables, or change how the rest is read.
 
-use super::analyzer::{CommandAnalyzer, ShellRunContext};
-use super::options::{parse_leading_options, parse_options};
-use super::taint::ValueFlow;
-use super::{RunManner, ShellWord};
-
-/// Whether it does nothing but run others; or why it can't be known what it does.
-pub(super) type ProgramAnalysis = Result<bool, String>;
+use super::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
+use crate::shell::options::{parse_leading_options, parse_options};
+use crate::shell::taint::ValueFlow;
+use crate::shell::{RunManner, ShellWord};
 
 /// Options of `set -o` that do not change how a text is read.
 pub(super) const HARMLESS_SET_OPTIONS: [&str; 20] = [

@@ -17,9 +17,8 @@ mod tar;
 mod users;
 mod xargs;
 
-use super::analyzer::{CommandAnalyzer, ShellRunContext};
-use super::builtins::ProgramAnalysis;
-use super::{RunManner, ShellWord};
+use super::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
+use crate::shell::{RunManner, ShellWord};
 
 /// Folders whose programs are the system's own.
 const SYSTEM_PROGRAM_FOLDERS: [&str; 5] = ["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/"];

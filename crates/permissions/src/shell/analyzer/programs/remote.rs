@@ -1,8 +1,7 @@
 //! Programs that reach other machines.
 
 use super::{joined, known, maybe_option};
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::{parse_leading_options, parse_options};
 use crate::shell::{RunManner, ShellDialect, ShellWord};
 

@@ -1,8 +1,7 @@
 //! Programs that only run another one, a row each.
 
 use super::{joined, known};
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_leading_options;
 use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 

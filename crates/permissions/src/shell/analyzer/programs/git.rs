@@ -1,8 +1,7 @@
 //! `git`, which runs programs that its settings and some options name.
 
 use super::maybe_option;
-use crate::shell::analyzer::{CommandAnalyzer, ShellRunContext};
-use crate::shell::builtins::ProgramAnalysis;
+use crate::shell::analyzer::{CommandAnalyzer, ProgramAnalysis, ShellRunContext};
 use crate::shell::options::parse_leading_options;
 use crate::shell::{RunManner, ShellDialect, ShellWord, TargetAccess};
 

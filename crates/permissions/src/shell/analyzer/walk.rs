@@ -1,13 +1,13 @@
 //! What runs, and which files are touched, while words and redirections are expanded.
 
-use super::analyzer::{CommandAnalyzer, ShellRunContext};
-use super::expand;
-use super::taint::ValueFlow;
-use super::tree::{
+use super::{CommandAnalyzer, ShellRunContext};
+use crate::shell::expand;
+use crate::shell::taint::ValueFlow;
+use crate::shell::tree::{
     ParameterExpansion, ParameterOperator, RawWord, ShellRedirect, ShellRedirectKind, ShellWordPart,
     WordExpansion,
 };
-use super::{CommandTarget, ShellWord, TargetAccess};
+use crate::shell::{CommandTarget, ShellWord, TargetAccess};
 
 impl CommandAnalyzer<'_> {
     /// Judges what a word runs while it is expanded.
