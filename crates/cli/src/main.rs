@@ -13,6 +13,7 @@ mod redacted;
 mod registries;
 mod rulebook;
 mod sandbox_policy;
+mod settings_origins;
 mod setup;
 mod shell;
 mod text;
@@ -81,7 +82,8 @@ fn run(args: CliArgs) -> Result<ProgramExit, CliFailure> {
 fn print(command: PrintCommand) -> Result<ProgramExit, CliFailure> {
     let mut screen = ConsoleOutput::new(ColorChoice::Auto);
     screen.write_all(commands::text(command)?.as_bytes())?;
-    screen.finish().map(|()| ProgramExit::Success)
+    screen.finish()?;
+    Ok(ProgramExit::Success)
 }
 
 fn work(
@@ -96,7 +98,10 @@ fn work(
     logs::start(&setup.places.logs(), setup.log_level());
     tracing::info!(name: "command.started", command = name, version = env!("CARGO_PKG_VERSION"), pid = std::process::id());
     let done = command(&setup, &mut screen);
-    let done = done.and_then(|exit| screen.finish().map(|()| exit));
+    let done = done.and_then(|exit| {
+        screen.finish()?;
+        Ok(exit)
+    });
     match &done {
         Ok(exit) => tracing::info!(name: "command.ended", command = name, exit = *exit as u8),
         Err(failure) => {

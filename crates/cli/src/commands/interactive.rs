@@ -55,7 +55,10 @@ pub(crate) fn run(options: &InteractiveArgs, setup: &CliSetup) -> Result<Program
         InteractiveExit::Done(exit) => Ok(exit),
         InteractiveExit::Demo => {
             let mut screen = setup.screen();
-            super::demo::run(setup, &mut screen).and_then(|exit| screen.finish().map(|()| exit))
+            super::demo::run(setup, &mut screen).and_then(|exit| {
+                screen.finish()?;
+                Ok(exit)
+            })
         }
     }
 }

@@ -154,7 +154,7 @@ impl RunPrinter {
         match self.form {
             OutputFormat::StreamJson => {
                 writeln!(screen, "{}", event.to_json()?)?;
-                screen.finish()
+                Ok(screen.finish()?)
             }
             OutputFormat::Text if self.detail == OutputDetail::Full => {
                 self.spinner.follow(event);
@@ -174,7 +174,7 @@ impl RunPrinter {
             }
             _ => {
                 writeln!(screen, "{}", serde_json::to_string(reply)?)?;
-                screen.finish()
+                Ok(screen.finish()?)
             }
         }
     }
@@ -184,7 +184,7 @@ impl RunPrinter {
         if !std::mem::take(&mut self.streamed).is_empty() {
             writeln!(screen)?;
         }
-        screen.finish()
+        Ok(screen.finish()?)
     }
 
     /// Prints what is not printed yet of an answer. If pieces of it were lost on the way, it is printed whole.
@@ -424,7 +424,7 @@ pub(super) fn tell_failure(failure: &CliFailure, screen: &mut ConsoleOutput) -> 
         "exit_code": failure.exit() as u8,
     });
     writeln!(screen, "{result}")?;
-    screen.finish()
+    Ok(screen.finish()?)
 }
 
 /// A call in a few words: the tool, and the one thing that it is about.

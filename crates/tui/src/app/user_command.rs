@@ -5,7 +5,7 @@ use std::time::Instant;
 use helve_widgets::{Theme, width};
 use ratatui::text::{Line, Span};
 
-use crate::app::App;
+use super::App;
 use crate::cards::spinner_frame;
 use crate::keymap::KeyMap;
 use crate::keys::KeyAction;

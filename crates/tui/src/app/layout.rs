@@ -7,7 +7,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::text::Line;
 
-use crate::app::{App, FullScreenView};
+use super::{App, FullScreenView};
 use crate::keys::KeyAction;
 use crate::pager_view::hints;
 
