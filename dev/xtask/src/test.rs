@@ -34,6 +34,10 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     let _ = fs::remove_file(&skips);
     let _ = fs::create_dir_all(root().join("target"));
     run_tests_with(cargo().env("HELVE_TEST_SKIPS", &skips), &[])?;
+    if cargo_has("nextest") {
+        // It runs no examples in the documentation.
+        show_and_run(cargo().args(["test", "--workspace", "--doc", "--quiet"]))?;
+    }
     let of_tests = fs::read_to_string(&skips).unwrap_or_default();
     skipped.extend(of_tests.lines().map(str::to_owned));
     // Several tests may miss the same thing.
