@@ -164,7 +164,7 @@ impl<'a> ActionJudge<'a> {
                 }
                 let reading = shell::analyze(command);
                 self.run(&reading, folder);
-                self.credentials(command, &reading, *credentials);
+                self.credentials(command, &reading, folder, *credentials);
             }
         }
     }
@@ -327,7 +327,7 @@ impl<'a> ActionJudge<'a> {
     }
 
     /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
-    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, is_wanted: bool) {
+    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path, is_wanted: bool) {
         // Where nothing confines commands, they have them anyway.
         if self.policy.level == CommandIsolation::None
             || self.policy.mode == PermissionMode::Bypass
@@ -356,7 +356,7 @@ impl<'a> ActionJudge<'a> {
         if !is_needed && !is_allowed {
             return;
         }
-        match self.alone(command, reading, row) {
+        match self.alone(command, reading, folder, row) {
             Ok(words) => {
                 let rule = Rule::new(CREDENTIALS_RULE, Some(row.program), PermissionVerdict::Allow);
                 let what = format!("`{}` gets {}", row.program, row.what);
@@ -399,6 +399,7 @@ impl<'a> ActionJudge<'a> {
         &self,
         command: &str,
         reading: &CommandAnalysis,
+        folder: &Path,
         row: &ProgramCredentials,
     ) -> Result<Vec<String>, String> {
         let simple = match reading.commands.as_slice() {
@@ -415,6 +416,10 @@ impl<'a> ActionJudge<'a> {
         }
         if !reading.folders.is_empty() || self.policy.places.is_nested {
             return Err("it works on another repository than the project's".to_owned());
+        }
+        // Settings in folders where commands write whatever they like decide where credentials go.
+        if !folder.starts_with(&self.policy.places.root) {
+            return Err("it works in another folder than the project's; go back there first".to_owned());
         }
         row.refusal(arguments).map_or(Ok(words.clone()), Err)
     }

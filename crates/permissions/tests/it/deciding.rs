@@ -318,6 +318,15 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
         "git fetch $REMOTE",
         "git fetch > log",
         "git pull",
+        "git --git-dir=x fetch origin",
+        "git --git-dir x fetch origin",
+        "git --work-tree=x fetch",
+        "git -c a.b=c fetch",
+        "git fetch --upl=./x .",
+        "git push ./nested main",
+        "git fetch file:///srv/x",
+        "git submodule foreach ./x",
+        "git clone -u ./x https://example.com/a",
     ] {
         let all = ["credentials(git)", "credentials(npm)", "shell(git:*)", "shell(python3:*)"];
         assert_eq!(decided(command, false, &all).1, None, "{command}");
@@ -330,6 +339,30 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
     );
     let npm = Some("npm".to_owned());
     assert_eq!(decided("npm ci --ignore-scripts", true, &["credentials(npm)"]), (allow, npm, true));
+}
+
+/// A folder where commands write whatever they like has settings of its own.
+#[test]
+fn credentials_are_given_in_the_project_only() {
+    let mut rules = LayeredRules::default();
+    for rule in ["network", "credentials(git)", "credentials(npm)", "credentials(cargo)"] {
+        rules.add(RuleLayer::Session, "asked", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+    }
+    let places = ProjectContext { credentials: vec!["git", "npm", "cargo"], ..places() };
+    let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    for command in ["git fetch origin", "npm ci --ignore-scripts", "cargo fetch"] {
+        for (folder, is_given) in
+            [("/p", true), ("/p/sub", true), ("/tmp/x", false), ("/pp", false), ("/", false)]
+        {
+            for credentials in [true, false] {
+                let (command, folder) = (command.to_owned(), folder.into());
+                let action = ToolAction::Run { command, folder, network: false, credentials };
+                let given = decide("shell", std::slice::from_ref(&action), policy).needs.credentials;
+                assert_eq!(given.is_some(), is_given, "{action:?}");
+            }
+        }
+    }
 }
 
 /// Only one program leaves the sandbox, and nothing with it.
