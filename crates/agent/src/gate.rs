@@ -381,7 +381,12 @@ impl PermissionGate {
                     needs.credentials.iter().map(|program| format!("gives {program} your credentials")),
                 );
                 if question.actions.iter().any(|action| matches!(action, ToolAction::Run { .. })) {
-                    lines.extend(scope::widen_access(&mut needs, ruled.home(), question.root));
+                    lines.extend(scope::widen_access(
+                        &mut needs,
+                        decision.plain.as_ref(),
+                        ruled.level(),
+                        (ruled.home(), question.root),
+                    ));
                 }
                 CallJudgement::NeedsApproval(PendingApproval { effects: lines, reason, rules, needs })
             }
@@ -481,6 +486,10 @@ impl RuleGate {
             ),
         };
         AgentRights::new(rules, state.mode.min(loosest), places, level)
+    }
+
+    fn level(&self) -> CommandIsolation {
+        self.by.get().map_or(CommandIsolation::None, |(_, grounds)| grounds.level)
     }
 
     fn home(&self) -> Option<&Path> {

@@ -407,6 +407,83 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
     }
 }
 
+/// What leaves the sandbox is one plain command, found by its name and run without a shell; a yes beforehand does not let it out.
+#[test]
+fn leaving_the_sandbox_takes_a_rule_or_a_person() {
+    let (rules, places) = (LayeredRules::default(), places());
+    for level in [CommandIsolation::Partial, CommandIsolation::Full] {
+        for mode in [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto] {
+            let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+            for command in [
+                "unshare sh evil.sh",
+                "unshare -r sh evil.sh",
+                "chroot / sh evil.sh",
+                "su -c 'sh evil.sh'",
+                "runuser -u root -- sh evil.sh",
+                "sudo sh evil.sh",
+                "doas sh evil.sh",
+                "nsenter -t 1 sh evil.sh",
+                "setpriv --reuid 0 sh evil.sh",
+                "systemd-run sh evil.sh",
+                "docker run -v /:/host alpine",
+                "docker ps",
+                "crontab -l",
+                "apt install x",
+                "systemctl status",
+                "ssh host uptime",
+            ] {
+                let decision = decide("shell", &[run(command)], policy);
+                let needs = &decision.needs;
+                assert_eq!(decision.verdict, PermissionVerdict::Ask, "{command}");
+                assert!(decision.is_grave || !needs.unconfined, "{command} {mode:?} {level:?}");
+                assert_eq!(
+                    needs.unconfined,
+                    needs.alone.is_some() && needs.credentials.is_none(),
+                    "{command}"
+                );
+            }
+        }
+    }
+    let mut rules = LayeredRules::default();
+    for rule in ["shell(docker:*)", "shell(systemctl status:*)"] {
+        rules.add(RuleLayer::User, "settings", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+    }
+    let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    let decided = |command: &str| {
+        let decision = decide("shell", &[run(command)], policy);
+        (decision.verdict, decision.needs.unconfined, decision.needs.alone)
+    };
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let format = "docker ps --format '{{.Names}} *'";
+    assert_eq!(
+        decided(format),
+        (PermissionVerdict::Allow, true, words(&["docker", "ps", "--format", "{{.Names}} *"]))
+    );
+    assert_eq!(
+        decided("systemctl status"),
+        (PermissionVerdict::Allow, true, words(&["systemctl", "status"]))
+    );
+    for command in [
+        "docker ps > out",
+        "docker ps 2>&1",
+        "docker run -v $PWD:/x y",
+        "docker run -v \"$PWD:/x\" y",
+        "docker ps &",
+        "docker ps | cat",
+        "(docker ps)",
+        "./docker ps",
+        "/p/bin/docker ps",
+        "command docker ps",
+        "exec docker ps",
+        "PATH=. docker ps",
+        "docker ps *",
+    ] {
+        let (_, is_out, alone) = decided(command);
+        assert!(!is_out && alone.is_none(), "{command}");
+    }
+}
+
 /// Who says yes to everything beforehand means the work: not what decides, not the keys.
 #[test]
 fn a_yes_beforehand_does_not_reach_what_decides() {
