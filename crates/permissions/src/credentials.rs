@@ -368,6 +368,25 @@ impl ProgramCredentials {
         None
     }
 
+    /// Why npm can't publish this: what another `package.json` than the project's says for publishing is obeyed like settings.
+    fn refused_publishing(&self, arguments: &[String]) -> Option<String> {
+        const WITH_VALUE: [&str; 6] = ["--tag", "--access", "--otp", "--registry", "--loglevel", "--omit"];
+        let mut previous = "";
+        let mut words = Vec::new();
+        for word in arguments.iter().filter(|_| self.program == "npm") {
+            if !word.starts_with('-') && !WITH_VALUE.contains(&previous) {
+                words.push(word.as_str());
+            }
+            previous = word;
+        }
+        let is_elsewhere = |word: &&String| {
+            word.starts_with("-w") || word.starts_with("--w") || word.starts_with("--include-w")
+        };
+        let is_other = words.len() > 1 || arguments.iter().any(|word| is_elsewhere(&word));
+        (words.first() == Some(&"publish") && is_other)
+            .then(|| "a package is published from its own folder, without naming another one".to_owned())
+    }
+
     /// Why git can't be told this: options are known for each verb, and other repositories are on other machines. (A remote by
     /// name may be a folder all the same: git itself is told to speak with no such thing.)
     fn refused_for_git(&self, arguments: &[String]) -> Option<String> {
@@ -437,6 +456,7 @@ impl ProgramCredentials {
         let program = self.program;
         let refused = match program {
             "git" => self.refused_for_git(arguments),
+            "npm" => self.refused_publishing(arguments),
             _ => self.refused_for_ssh(arguments),
         };
         if refused.is_some() {
@@ -502,6 +522,7 @@ mod tests {
             "git clone https://example.com/a.git",
             "npm ci --ignore-scripts",
             "npm view left-pad",
+            "npm publish --ignore-scripts --tag next --access=public",
             "pip download --only-binary=:all: -r requirements.txt",
             "pip install --only-binary :all: requests",
             "cargo fetch",
@@ -584,6 +605,8 @@ mod tests {
             "pip install --only-binary=:all: --no-binary x x",
             "pip install --only-binary=:all: --trusted-host example.com x",
             "npm ci --ignore-scripts --scr ./x",
+            "npm publish --ignore-scripts ./other",
+            "npm publish --ignore-scripts -w other",
             "npm ci --ignore-scripts --no-ignore-s",
             "npm ci --ignore-scripts -C elsewhere",
             "npm ci --ignore-scripts --userc ./x",
