@@ -140,6 +140,10 @@ impl RuleJudge {
         }
     }
 
+    fn level(&self) -> CommandIsolation {
+        self.settings.as_ref().map_or(CommandIsolation::None, |(_, context)| context.level)
+    }
+
     fn home(&self) -> Option<&Path> {
         self.settings.as_ref().and_then(|(_, context)| context.places.home.as_deref())
     }
@@ -229,7 +233,8 @@ impl CallJudge for RuleJudge {
                     needs.credentials.iter().map(|program| format!("gives {program} your credentials")),
                 );
                 if question.actions.iter().any(|action| matches!(action, ToolAction::Run { .. })) {
-                    lines.extend(scope::widen_access(&mut needs, self.home(), root));
+                    let (plain, places) = (decision.plain.as_ref(), (self.home(), root.as_path()));
+                    lines.extend(scope::widen_access(&mut needs, plain, self.level(), places));
                 }
                 CallJudgement::NeedsApproval(PendingApproval { effects: lines, reason, rules, needs })
             }

@@ -7,6 +7,7 @@ mod commands;
 mod console;
 mod credentials;
 mod failure;
+mod git_passwords;
 mod logs;
 mod programs;
 mod redacted;
@@ -36,6 +37,10 @@ use crate::setup::CliSetup;
 fn main() -> ExitCode {
     // A command that the agent runs is kept by this program, started anew.
     if let Some(exit) = helve_exec::supervisor_main(std::env::args_os()) {
+        return exit;
+    }
+    // So is the question for a password, where git has the user's credentials.
+    if let Some(exit) = git_passwords::askpass_main(std::env::args_os()) {
         return exit;
     }
     end_on_panic();

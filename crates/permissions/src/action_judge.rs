@@ -29,6 +29,8 @@ pub(crate) struct ActionFindings {
     pub(crate) points: Vec<DecisionPoint>,
     pub(crate) needs: CallPermissions,
     pub(crate) deletes: Vec<PathBuf>,
+    /// The words of a call that is one plain command, which could be run without a shell.
+    pub(crate) plain: Option<Vec<String>>,
 }
 
 /// A program that a command runs, with its words.
@@ -55,8 +57,12 @@ pub(crate) struct ActionJudge<'a> {
 
 impl<'a> ActionJudge<'a> {
     pub(crate) fn new(tool: &'a str, policy: PermissionPolicy<'a>) -> ActionJudge<'a> {
-        let judged =
-            ActionFindings { points: Vec::new(), needs: CallPermissions::default(), deletes: Vec::new() };
+        let judged = ActionFindings {
+            points: Vec::new(),
+            needs: CallPermissions::default(),
+            deletes: Vec::new(),
+            plain: None,
+        };
         let needs = &judged.needs;
         let needs = CallPermissions { read_only: policy.mode == PermissionMode::Plan, ..needs.clone() };
         ActionJudge { tool, policy, judged: ActionFindings { needs, ..judged } }
@@ -114,8 +120,8 @@ impl<'a> ActionJudge<'a> {
                     self.push(point);
                 }
                 let reading = shell::analyze(command);
-                self.run(&reading, folder);
-                self.credentials(command, &reading, *credentials);
+                self.run(command, &reading, folder);
+                self.credentials(command, &reading, folder, *credentials);
             }
         }
     }
@@ -234,7 +240,7 @@ impl<'a> ActionJudge<'a> {
         })
     }
 
-    fn run(&mut self, reading: &CommandAnalysis, folder: &Path) {
+    fn run(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path) {
         for unknown in &reading.unknown {
             self.push(DecisionPoint::ask(format!("it can't be known what it runs: {}", unknown.reason)));
         }
@@ -247,11 +253,18 @@ impl<'a> ActionJudge<'a> {
         for target in &reading.folders {
             self.goes_to(target, folder);
         }
-        if self.judged.needs.unconfined && !is_one_program(reading) {
-            // Nothing else leaves with it. What can't work confined then fails, and is run by itself.
-            self.judged.needs.unconfined = false;
-            self.push(DecisionPoint::ask(UNCONFINED_ALONE_REASON));
+        let plain = plain_words(command, reading).filter(|_| is_one_program(reading));
+        let is_sandboxed =
+            self.policy.level > CommandIsolation::None && self.policy.mode != PermissionMode::Bypass;
+        if self.judged.needs.unconfined && is_sandboxed {
+            // Nothing else leaves with it, not even a shell. What can't work confined then fails, and is run by itself.
+            if plain.is_none() {
+                self.judged.needs.unconfined = false;
+                self.push(DecisionPoint::ask(UNCONFINED_ALONE_REASON));
+            }
+            self.judged.needs.alone.clone_from(&plain);
         }
+        self.judged.plain = plain.filter(|_| is_sandboxed);
         if reading.commands.is_empty() && self.judged.points.is_empty() {
             self.push(DecisionPoint::allow("it runs nothing").look());
         }
@@ -278,7 +291,7 @@ impl<'a> ActionJudge<'a> {
     }
 
     /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
-    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, is_wanted: bool) {
+    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path, is_wanted: bool) {
         // Where nothing confines commands, they have them anyway.
         if self.policy.level == CommandIsolation::None
             || self.policy.mode == PermissionMode::Bypass
@@ -307,7 +320,7 @@ impl<'a> ActionJudge<'a> {
         if !is_needed && !is_allowed {
             return;
         }
-        match self.alone(command, reading, row) {
+        match self.alone(command, reading, folder, row) {
             Ok(words) => {
                 let rule = Rule::new(CREDENTIALS_RULE, Some(row.program), PermissionVerdict::Allow);
                 let what = format!("`{}` gets {}", row.program, row.what);
@@ -350,22 +363,22 @@ impl<'a> ActionJudge<'a> {
         &self,
         command: &str,
         reading: &CommandAnalysis,
+        folder: &Path,
         row: &ProgramCredentials,
     ) -> Result<Vec<String>, String> {
-        let simple = match reading.commands.as_slice() {
-            [simple] if simple.assignments.is_empty() && simple.via.is_empty() => simple,
-            _ => return Err(CREDENTIALS_ALONE_REASON.to_owned()),
-        };
-        let is_plain = reading.unknown.is_empty() && !command.contains(SHELL_SYNTAX_CHARS);
-        let words: Option<Vec<String>> =
-            simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect();
-        let words = words.filter(|_| is_plain).ok_or(CREDENTIALS_ALONE_REASON)?;
-        let (program, arguments) = words.split_first().ok_or(CREDENTIALS_ALONE_REASON)?;
-        if program.contains('/') {
+        if reading.commands.iter().any(|simple| simple.program().is_some_and(|program| program.contains('/')))
+        {
             return Err("a program that is named by its path could be anybody's".to_owned());
         }
+        let words = plain_words(command, reading).filter(|_| reading.commands.len() == 1);
+        let words = words.ok_or(CREDENTIALS_ALONE_REASON)?;
+        let (_, arguments) = words.split_first().ok_or(CREDENTIALS_ALONE_REASON)?;
         if !reading.folders.is_empty() || self.policy.places.is_nested {
             return Err("it works on another repository than the project's".to_owned());
+        }
+        // Settings in folders where commands write whatever they like decide where credentials go.
+        if !folder.starts_with(&self.policy.places.root) {
+            return Err("it works in another folder than the project's; go back there first".to_owned());
         }
         row.refusal(arguments).map_or(Ok(words.clone()), Err)
     }
@@ -407,11 +420,20 @@ impl<'a> ActionJudge<'a> {
                 RunManner::Later => format!("{program} runs it later"),
             };
             self.judged.needs.unconfined = true;
-            self.push(DecisionPoint::ask(why));
+            let point = self.leaving(DecisionPoint::ask(why));
+            self.push(point);
         }
         let words = self.words(simple);
         if !words.is_empty() {
             self.program(simple, &words, reading, folder);
+        }
+    }
+
+    /// What is said about leaving the sandbox. Who says yes to everything beforehand means what the sandbox holds.
+    fn leaving(&self, point: DecisionPoint) -> DecisionPoint {
+        match self.policy.level {
+            CommandIsolation::None => point,
+            CommandIsolation::Partial | CommandIsolation::Full => point.grave(),
         }
     }
 
@@ -475,7 +497,10 @@ impl<'a> ActionJudge<'a> {
         }
         let no_rule = || DecisionPoint::ask(format!("{what} is allowed by no rule"));
         let point = match describe_reach(words) {
-            Some(why) => DecisionPoint::ask(format!("{what} {why}")),
+            Some(why) => {
+                let point = DecisionPoint::ask(format!("{what} {why}"));
+                if cannot_be_confined(words) { self.leaving(point) } else { point }
+            }
             None if is_out => match self.network(what) {
                 // That the network may be used is not yet that the program may be run.
                 point if point.verdict == PermissionVerdict::Allow => {
@@ -745,7 +770,9 @@ impl<'a> ActionJudge<'a> {
 }
 
 /// What to say of a way out of the sandbox that is not alone.
-const UNCONFINED_ALONE_REASON: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that; here it stays confined";
+const UNCONFINED_ALONE_REASON: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that, by its name and without \
+                                       variables, pipes or redirections; here it stays confined";
+
 fn changes_settings(what: &str) -> String {
     format!("{what} changes the settings of the repository")
 }
@@ -756,6 +783,40 @@ const CREDENTIALS_ALONE_REASON: &str =
 /// Signs by which a command is more than words.
 const SHELL_SYNTAX_CHARS: [char; 14] =
     ['>', '<', '|', '&', ';', '`', '$', '(', ')', '{', '}', '\n', '*', '?'];
+
+/// The words of a call that is one plain command by the name of its program, so that it can be run without a shell.
+fn plain_words(command: &str, reading: &CommandAnalysis) -> Option<Vec<String>> {
+    /// What only a shell can do.
+    const OF_SHELLS: [&str; 11] =
+        ["command", "exec", "eval", "builtin", "time", ".", "source", "trap", "alias", "cd", "coproc"];
+    let mut outermost = reading.commands.iter().filter(|simple| simple.via.is_empty());
+    let simple = outermost.next().filter(|simple| simple.assignments.is_empty())?;
+    let is_plain = outermost.next().is_none() && reading.unknown.is_empty() && is_without_syntax(command);
+    let words: Vec<String> =
+        simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
+    let program = words.first()?;
+    (is_plain && !program.contains('/') && !OF_SHELLS.contains(&program.as_str())).then_some(words)
+}
+
+/// Whether a text is words and nothing else. In quotes, signs are part of a word.
+fn is_without_syntax(command: &str) -> bool {
+    let mut signs = command.chars();
+    let mut quote = None;
+    while let Some(sign) = signs.next() {
+        match (quote, sign) {
+            (Some(open), sign) if sign == open => quote = None,
+            (Some('\''), _) => {}
+            (Some(_), '$' | '`' | '\\') => return false,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(sign),
+            (None, '\\') if signs.next().is_none_or(|next| next == '\n') => return false,
+            (None, '\\') => {}
+            (None, sign) if SHELL_SYNTAX_CHARS.contains(&sign) => return false,
+            (None, _) => {}
+        }
+    }
+    quote.is_none()
+}
 
 /// Whether a call runs one program, maybe through others that only wrap it.
 fn is_one_program(reading: &CommandAnalysis) -> bool {

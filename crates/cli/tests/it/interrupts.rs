@@ -12,7 +12,7 @@ use helve_journal::MemoryJournal;
 use helve_models::script::ModelScript;
 use helve_models::{ModelClient, ModelTarget, RequestTimeouts, RetryStrategy};
 use helve_protocol::{Clock, IdKind, IdSource, MessagePart, ModelName, TextPart, Timestamp, TurnOutcome};
-use helve_tools::{BackgroundJobs, CommandSettings, ReadTool, ShellTool, Tool};
+use helve_tools::{BackgroundJobs, CommandSettings, OutsidePrograms, ReadTool, ShellTool, Tool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -80,6 +80,7 @@ fn turn(mark: &str, polls: u32) -> (TurnOutcome, bool) {
         temporary: folder.path().to_owned(),
         memory: None,
         fence: None,
+        outside: OutsidePrograms::default(),
     };
     let shell = ShellTool::new(commands, Arc::new(BackgroundJobs::default()));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadTool::default()), Arc::new(shell)];

@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::shell::commands::read_up_to;
-use crate::shell::forbidden_paths::in_git;
 
 /// A file of settings, or one that says where git keeps something, is not larger.
 const MAX_GIT_SETTINGS_BYTES: u64 = 64 << 10;
@@ -76,11 +75,11 @@ const HARMLESS_REPOSITORY_SETTINGS: &[&str] = &[
 ];
 
 /// A module has its files elsewhere, and says where.
-const HARMLESS_IN_MODULES: [&str; 1] = ["core.worktree"];
+pub(crate) const HARMLESS_IN_MODULES: [&str; 1] = ["core.worktree"];
 
 /// The first setting in a file that could run something, or lead elsewhere; none if there is none. A file that can't be read
 /// is not harmless.
-fn harmful_setting(config: &Path, also_harmless: &[&str]) -> Option<String> {
+pub(crate) fn harmful_setting(config: &Path, also_harmless: &[&str]) -> Option<String> {
     let Ok(text) = read_up_to(config, MAX_GIT_SETTINGS_BYTES + 1) else {
         return Some("what can't be read".to_owned());
     };
@@ -88,17 +87,6 @@ fn harmful_setting(config: &Path, also_harmless: &[&str]) -> Option<String> {
         Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES => harmful(&text, also_harmless),
         _ => Some("what can't be read".to_owned()),
     }
-}
-
-/// The same for all settings of a project's repository, those of its modules and work trees too, and the file that it is in.
-pub(crate) fn harmful_setting_in(root: &Path) -> Option<(String, String)> {
-    let git = root.join(".git");
-    in_git(&git, &["config", "config.worktree"]).into_iter().find_map(|config| {
-        let is_module = config.starts_with(git.join("modules"));
-        let setting = harmful_setting(&config, if is_module { &HARMLESS_IN_MODULES } else { &[] })?;
-        let shown = config.strip_prefix(root).unwrap_or(&config).display().to_string();
-        Some((shown, setting))
-    })
 }
 
 fn harmful(text: &str, also_harmless: &[&str]) -> Option<String> {
