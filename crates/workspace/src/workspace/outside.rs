@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
+use super::{Workspace, is_content_known};
 use crate::diff::{escape_control_chars, is_binary};
 use crate::effects::{PathEffect, PathSnapshot};
 use crate::error::WorkspaceResult;
-use crate::workspace::{Workspace, is_content_known};
 
 /// All diffs together.
 const MAX_OUTSIDE_DIFF_BYTES: usize = 100 * 1024;
@@ -151,7 +151,7 @@ impl Workspace {
     }
 
     /// Remembers changes by others until they are told and written down.
-    pub(crate) fn note_outside(&mut self, changes: Vec<PathEffect>) {
+    pub(super) fn note_outside(&mut self, changes: Vec<PathEffect>) {
         if changes.is_empty() {
             return;
         }
