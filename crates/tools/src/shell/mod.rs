@@ -1,11 +1,13 @@
 //! `shell`
 
 pub(crate) mod bounded_output;
+pub(crate) mod bounded_read;
 pub(crate) mod clean_output;
 pub(crate) mod commands;
 pub(crate) mod end_text;
 pub(crate) mod folder_watch;
 pub(crate) mod forbidden_paths;
+pub(crate) mod git_folders;
 pub(crate) mod jobs;
 pub(crate) mod project_storage;
 pub(crate) mod repository_safety;
