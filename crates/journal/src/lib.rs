@@ -21,6 +21,8 @@ mod memory_journal;
 mod owner;
 mod pack;
 mod reader;
+mod session_folder;
+mod session_store;
 mod summary;
 
 use std::ops::ControlFlow;

@@ -19,7 +19,6 @@
 //! when it changes.
 
 mod bounded_command;
-mod contents;
 mod diff;
 mod effects;
 mod error;
@@ -31,11 +30,8 @@ mod ignore_rules;
 mod index;
 mod index_notes;
 mod merge;
-mod outside;
 mod resolved_path;
-mod restore;
 mod root;
-mod scan;
 mod stat;
 mod status;
 mod text;
@@ -47,13 +43,11 @@ pub use error::WorkspaceError;
 pub use git::GitProgram;
 pub use ignore_rules::can_read_ignore_files;
 pub use merge::{MergeConflict, MergeHunk, MergeOutcome, NumberedLines, merge};
-pub use outside::{NoDiffReason, OutsideChange, OutsideEffects, OutsideReport};
 #[doc(hidden)]
 pub use resolved_path::disable_openat2;
 pub use resolved_path::{
     OpenedPath, ResolvedPath, metadata_without_links, names_in, open_without_links, read_link_without_links,
 };
-pub use restore::RestoreGuard;
 pub use root::WorkspaceRoot;
 pub use stat::{FileMode, PathKind};
 pub use status::{GitStatus, GitStatusRequest};
@@ -62,4 +56,7 @@ pub use text::{
     read_lossily,
 };
 pub use walk::UnseenFolder;
-pub use workspace::{ChangeWatch, PendingWrite, Workspace, WorkspaceLimits, WorkspaceSetup};
+pub use workspace::{
+    ChangeWatch, NoDiffReason, OutsideChange, OutsideEffects, OutsideReport, PendingWrite, RestoreGuard,
+    Workspace, WorkspaceLimits, WorkspaceSetup,
+};

@@ -9,7 +9,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +21,7 @@ use helve_exec::{
 use tokio::time::timeout;
 
 use crate::shell::bounded_output::HeadTailBuffer;
+use crate::shell::bounded_read::read_up_to;
 use crate::shell::clean_output::OutputCleaner;
 use crate::shell::end_text;
 use crate::shell::git_credentials::{CheckedRepository, REDIRECTING_GIT_VARIABLES, check_repository};
@@ -137,7 +137,8 @@ impl CommandSettings {
         context: &ToolContext,
     ) -> CommandSpec {
         let fence = self.fence.as_ref();
-        order.confinement = fence.and_then(|fence| fence.around(context, scratch, sheet.path(), survey));
+        order.confinement =
+            fence.and_then(|fence| fence.confinement_for(context, scratch, sheet.path(), survey));
         if let (Some(confinement), Some(fence)) = (&order.confinement, fence) {
             let folder = if confinement.temporary.is_some() { Path::new("/tmp") } else { scratch };
             let credential = fence.credential(context);
@@ -396,16 +397,6 @@ impl ShellNotesFolder {
         let mut bytes = read_up_to(&self.path().join("folder"), MAX_FOLDER_PATH_BYTES).ok()?;
         (bytes.pop() == Some(b'\n') && bytes.first() == Some(&b'/')).then(|| OsString::from_vec(bytes).into())
     }
-}
-
-/// The beginning of a file. The command could have put anything else in its place.
-pub(crate) fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    if !fs::symlink_metadata(path)?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    let mut bytes = Vec::new();
-    io::Read::read_to_end(&mut io::Read::take(fs::File::open(path)?, most), &mut bytes)?;
-    Ok(bytes)
 }
 
 /// The folder that commands work in: where the last one went.

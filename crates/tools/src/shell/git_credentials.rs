@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::commands::read_up_to;
+use crate::shell::bounded_read::read_up_to;
 use crate::shell::repository_safety::{HARMLESS_IN_MODULES, harmful_setting};
 
 /// A file that says where git keeps something.

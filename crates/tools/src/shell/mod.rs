@@ -1,12 +1,14 @@
 //! `shell`
 
 pub(crate) mod bounded_output;
+pub(crate) mod bounded_read;
 pub(crate) mod clean_output;
 pub(crate) mod commands;
 pub(crate) mod end_text;
 pub(crate) mod folder_watch;
 pub(crate) mod forbidden_paths;
 pub(crate) mod git_credentials;
+pub(crate) mod git_folders;
 pub(crate) mod jobs;
 pub(crate) mod project_storage;
 pub(crate) mod repository_safety;
@@ -110,9 +112,8 @@ impl TypedTool for ShellTool {
 
     async fn run(&self, input: ShellCommandInput, context: &ToolContext) -> ToolOutcome {
         let scratch = self.scratch().await?;
-        let (notes, script) = self.prepared(scratch, context).await?;
+        let (mut told, script) = self.prepared(scratch, context).await?;
         let (at, gone) = self.folder.get(&context.root, scratch);
-        let mut told = notes;
         told.push_str(&back_from(gone));
         let sheet = ShellNotesFolder::new(&self.commands.temporary)?;
         if input.background {
@@ -127,75 +128,17 @@ impl TypedTool for ShellTool {
         };
         let order = self.commands.confined(order, &sheet, scratch, &self.survey, context);
         let order = CommandConnection::of(input.terminal).of_order(order);
-        let guard = self.guard(&order, context);
-        let unfinished = unfinished(&context.root);
-        if input.background {
-            let mut order = CommandSpec { input: Typed::Open, ..order };
-            // A job may run for hours: the commands beside it are to keep what they put into caches.
-            if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
-                layers.is_kept = false;
-            }
-            return self.in_background(input.command, order, sheet, told, context).await;
-        }
-        let confinement = order.confinement.clone();
-        let seconds = input.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS).min(MAX_TIMEOUT_SECONDS);
-        let followed = FolderFollower::new(sheet, &self.folder);
-        let time = Duration::from_secs(seconds.into());
-        let running = self.jobs.begin(order).await.map_err(|error| end_text::not_run(&error))?;
-        let (heard, end) = listen_to_end(running, time, context).await;
-        let ShownOutput { text, whole } = cut_middle(heard.into_whole(), &*context.blobs);
-        told.push_str(&end_text::lines(text));
-        let (is_well, how) = match end {
-            ShellRunEnd::MovedToBackground(running) => {
-                let job = self.jobs.adopt(AdoptedCommand {
-                    command: input.command,
-                    has_terminal: input.terminal,
-                    is_confined: confinement.is_some_and(|it| it.network == NetworkAccess::Off),
-                    running: *running,
-                    sheet: followed.leave(),
-                });
-                told.push_str(&format!("[the user let it go on in the background: job {}]", job.number));
-                let display = Some(format!("goes on as job {}", job.number));
-                return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
-            }
-            ShellRunEnd::TimedOut => (
-                false,
-                format!(
-                    "[stopped after {seconds} s, with everything that it had started; give it more `timeout`, or run it in the `background`]\n"
-                ),
-            ),
-            ShellRunEnd::CommandEnded(ended) => {
-                let is_well = matches!(
-                    ended,
-                    CommandOutcome {
-                        status: CommandExitStatus::Exited(0),
-                        cause: CommandEndCause::Completed,
-                        ..
-                    }
-                );
-                (is_well, format!("[{}]\n{}", end_text::describe_end(ended), end_text::remarks(ended)))
-            }
+        let before = BeforeCommand {
+            folder: at,
+            scratch,
+            confinement: order.confinement.clone(),
+            guard: self.guard(&order, context),
+            unfinished: unfinished(&context.root),
         };
-        drop(followed);
-        told.push_str(&how);
-        let mut aside = guard.put_aside();
-        aside.extend(self.put_new_repositories_aside(confinement.is_some(), context));
-        let aside = words_about(&aside);
-        if let Some(confinement) = confinement.filter(|_| !is_well) {
-            told.push_str(why_confined(&told, &confinement));
-            told.push_str(match context.granted.credentials {
-                None if confinement.network == NetworkAccess::On => why_refused(&told),
-                Some(_) => why_not_started(&told),
-                None => "",
-            });
+        match input.background {
+            true => self.in_background(input.command, order, sheet, told, context).await,
+            false => self.in_foreground(input, order, sheet, told, before, context).await,
         }
-        told.push_str(&aside);
-        told.push_str(&words_about_unfinished(&unfinished, &context.root));
-        told.push_str(&self.whereabouts(&at, &context.root, scratch));
-        told.truncate(told.trim_end_matches('\n').len());
-        // What went well needs no word for people.
-        let display = (!is_well).then(|| last_lines(&told));
-        Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() })
     }
 }
 
@@ -288,6 +231,7 @@ impl ShellTool {
         Ok((note, startup.script.clone()))
     }
 
+    /// Leaves the command running as a job.
     async fn in_background(
         &self,
         command: String,
@@ -296,10 +240,90 @@ impl ShellTool {
         told: String,
         context: &ToolContext,
     ) -> ToolOutcome {
+        let mut order = CommandSpec { input: Typed::Open, ..order };
+        // A job may run for hours: the commands beside it are to keep what they put into caches.
+        if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
+            layers.is_kept = false;
+        }
         let job = self.jobs.start(command, order, sheet).await?;
         job.settle(FIRST_OUTPUT_TIMEOUT).await;
         let output = report(&job, context);
         Ok(ToolOutput { text: format!("{told}{}", output.text), ..output })
+    }
+
+    /// Runs the command to its end, or until the user does not want to wait for it any more.
+    async fn in_foreground(
+        &self,
+        input: ShellCommandInput,
+        order: CommandSpec,
+        sheet: ShellNotesFolder,
+        mut told: String,
+        before: BeforeCommand<'_>,
+        context: &ToolContext,
+    ) -> ToolOutcome {
+        let seconds = input.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS).min(MAX_TIMEOUT_SECONDS);
+        let followed = FolderFollower::new(sheet, &self.folder);
+        let running = self.jobs.begin(order).await.map_err(|error| end_text::not_run(&error))?;
+        let (heard, end) = listen_to_end(running, Duration::from_secs(seconds.into()), context).await;
+        let ShownOutput { text, whole } = cut_middle(heard.into_whole(), &*context.blobs);
+        told.push_str(&end_text::lines(text));
+        let (is_well, how) = match end {
+            ShellRunEnd::MovedToBackground(running) => {
+                let job = self.jobs.adopt(AdoptedCommand {
+                    command: input.command,
+                    has_terminal: input.terminal,
+                    is_confined: before.confinement.is_some_and(|it| it.network == NetworkAccess::Off),
+                    running: *running,
+                    sheet: followed.leave(),
+                });
+                told.push_str(&format!("[the user let it go on in the background: job {}]", job.number));
+                let display = Some(format!("goes on as job {}", job.number));
+                return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
+            }
+            ShellRunEnd::TimedOut => (
+                false,
+                format!(
+                    "[stopped after {seconds} s, with everything that it had started; give it more `timeout`, or run it in the `background`]\n"
+                ),
+            ),
+            ShellRunEnd::CommandEnded(ended) => (
+                is_success(ended),
+                format!("[{}]\n{}", end_text::describe_end(ended), end_text::remarks(ended)),
+            ),
+        };
+        // The folder that it went to is noted before anybody asks where the next one works.
+        drop(followed);
+        told.push_str(&how);
+        self.add_remarks(&mut told, is_well, before, context);
+        // What went well needs no word for people.
+        let display = (!is_well).then(|| last_lines(&told));
+        Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() })
+    }
+
+    /// Adds what the model should know of a command that has ended: why it may have failed, what of its work was put aside,
+    /// and where the next one works.
+    fn add_remarks(
+        &self,
+        told: &mut String,
+        is_well: bool,
+        before: BeforeCommand<'_>,
+        context: &ToolContext,
+    ) {
+        let BeforeCommand { folder, scratch, confinement, guard, unfinished } = before;
+        let mut aside = guard.put_aside();
+        aside.extend(self.put_new_repositories_aside(confinement.is_some(), context));
+        if let Some(confinement) = confinement.filter(|_| !is_well) {
+            told.push_str(why_confined(told, &confinement));
+            told.push_str(match context.granted.credentials {
+                None if confinement.network == NetworkAccess::On => why_refused(told),
+                Some(_) => why_not_started(told),
+                None => "",
+            });
+        }
+        told.push_str(&words_about(&aside));
+        told.push_str(&words_about_unfinished(&unfinished, &context.root));
+        told.push_str(&self.whereabouts(&folder, &context.root, scratch));
+        told.truncate(told.trim_end_matches('\n').len());
     }
 
     /// Where the next command works, if that is not where this one did, or outside the project.
@@ -317,6 +341,18 @@ impl ShellTool {
             _ => String::new(),
         }
     }
+}
+
+/// How things were when a command began, to tell afterwards what it did.
+struct BeforeCommand<'a> {
+    /// Where it works.
+    folder: PathBuf,
+    /// Where the files are that it sees in `/tmp`.
+    scratch: &'a Path,
+    confinement: Option<Confinement>,
+    guard: ForbiddenPathGuard<'a>,
+    /// What git was in the middle of.
+    unfinished: Vec<&'static str>,
 }
 
 /// What commands have as `/tmp`, together.
@@ -474,6 +510,11 @@ enum ShellRunEnd {
     TimedOut,
     /// It goes on, and somebody does not want to wait for it.
     MovedToBackground(Box<RunningCommand>),
+}
+
+/// Whether a command ended by itself, without an error.
+fn is_success(ended: CommandOutcome) -> bool {
+    ended.status == CommandExitStatus::Exited(0) && ended.cause == CommandEndCause::Completed
 }
 
 /// Hears a command to its end, or as long as it may run.

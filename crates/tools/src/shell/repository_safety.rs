@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::shell::commands::read_up_to;
+use crate::shell::bounded_read::read_up_to;
 
 /// A file of settings, or one that says where git keeps something, is not larger.
 const MAX_GIT_SETTINGS_BYTES: u64 = 64 << 10;

@@ -10,12 +10,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use sha1::{Digest, Sha1};
 
-use crate::shell::commands::read_up_to;
+use crate::shell::bounded_read::read_up_to;
 use crate::shell::folder_watch::{FolderChanges, FolderWatch, is_local};
+use crate::{DeniedPaths, PathTest};
 
 /// An index of git's is not read beyond this, nor a file that says where it is.
 const MAX_GIT_INDEX_BYTES: u64 = 256 << 20;
@@ -32,19 +33,6 @@ const DEPENDENCY_FOLDERS: [&str; 8] =
 const EXAMPLE_KEY_SUFFIXES: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".crt"];
 /// Outside the project so many files and folders are looked through for what a rule denies.
 const MAX_OUTSIDE_ENTRIES: usize = 20_000;
-
-/// Which paths rules deny.
-#[derive(Clone, Default)]
-pub struct DeniedPaths {
-    pub reads: Option<PathTest>,
-    pub writes: Option<PathTest>,
-    /// Folders outside the project where something may be denied.
-    pub elsewhere: Vec<PathBuf>,
-    /// Changes with the rules.
-    pub key: String,
-}
-
-pub type PathTest = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What is found, for one command.
 #[derive(Clone, Debug, Default)]
@@ -446,6 +434,8 @@ fn entries_in(index: &[u8]) -> Vec<IndexedFile<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn is_env(name: &str) -> bool {

@@ -6,7 +6,7 @@ use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::{Element, Node};
 use markup5ever_rcdom::NodeData;
 
-use crate::web::page::{join_words, tag, words};
+use crate::web::node_text::{join_words, tag, words};
 
 /// A longer word is no name of a language.
 const MAX_LANGUAGE_CHARS: usize = 30;

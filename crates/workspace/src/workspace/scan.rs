@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::contents::{ContentRequest, KeepMode};
+use super::contents::{ContentRequest, KeepMode};
+use super::{Workspace, differ};
 use crate::effects::{UnkeptPath, UnkeptReason};
 use crate::error::WorkspaceResult;
 use crate::files::RootFiles;
@@ -13,20 +14,19 @@ use crate::index::{ContentSource, IndexComparison, MissingPath, PathRecord, Path
 use crate::index_notes::IndexNotes;
 use crate::stat::{FileTime, PathKind};
 use crate::walk::{FolderWalker, UnseenFolder};
-use crate::workspace::{Workspace, differ};
 
 /// What a look found.
 #[derive(Debug)]
-pub(crate) struct WorkspaceScan {
+pub(super) struct WorkspaceScan {
     /// In the order of their paths.
-    pub(crate) differences: Vec<PathTransition>,
+    pub(super) differences: Vec<PathTransition>,
     /// What is ignored, and changed or went away.
-    pub(crate) lost: Vec<UnkeptPath>,
-    pub(crate) unseen: Vec<UnseenFolder>,
+    pub(super) lost: Vec<UnkeptPath>,
+    pub(super) unseen: Vec<UnseenFolder>,
 }
 
 impl Workspace {
-    pub(crate) fn look(&mut self) -> WorkspaceResult<WorkspaceScan> {
+    pub(super) fn look(&mut self) -> WorkspaceResult<WorkspaceScan> {
         let now = self.now();
         let mut comparison = IndexComparison::new(std::mem::take(&mut self.index));
         let walked = self.walk(&mut comparison, now);

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use rustix::fs::{self, AtFlags, Dir, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::Workspace;
 use crate::effects::{PathSnapshot, WorkspaceEffects};
 use crate::error::{PathContext, WorkspaceError, WorkspaceResult};
 use crate::files::{RootFiles, folders_of, join};
 use crate::stat::{FileMode, PathKind};
-use crate::workspace::Workspace;
 
 /// How many names are tried for the file that becomes the new one.
 const MAX_TEMPORARY_NAMES: u32 = 100;

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use helve_protocol::one_line;
 
+use super::{Workspace, is_content_known};
 use crate::diff::is_binary;
 use crate::effects::{PathEffect, PathSnapshot};
 use crate::error::WorkspaceResult;
-use crate::workspace::{Workspace, is_content_known};
 
 /// All diffs together.
 const MAX_OUTSIDE_DIFF_BYTES: usize = 100 * 1024;
@@ -176,7 +176,7 @@ impl Workspace {
     }
 
     /// Remembers changes by others until they are told and written down.
-    pub(crate) fn note_outside(&mut self, changes: Vec<PathEffect>) {
+    pub(super) fn note_outside(&mut self, changes: Vec<PathEffect>) {
         if changes.is_empty() {
             return;
         }

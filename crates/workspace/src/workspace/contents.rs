@@ -8,6 +8,7 @@ use std::thread;
 
 use helve_protocol::BlobId;
 
+use super::{Workspace, is_content_known};
 use crate::diff::{DiffBudget, count_lines};
 use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason};
 use crate::error::{PathContext, WorkspaceResult};
@@ -17,14 +18,13 @@ use crate::git_index::ObjectId;
 use crate::index::{ContentSource, PathRecord, PathTransition};
 use crate::stat::{FileStat, FileTime, PathKind};
 use crate::walk::threads;
-use crate::workspace::{Workspace, is_content_known};
 
 /// Fewer files are not worth another thread.
 const MIN_FILES_PER_THREAD: usize = 16;
 
 /// What to do with a content that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeepMode {
+pub(super) enum KeepMode {
     InBlobs,
     /// Only its hash.
     HashOnly,
@@ -36,10 +36,10 @@ pub(crate) enum KeepMode {
 
 /// A content that is to be read.
 #[derive(Debug)]
-pub(crate) struct ContentRequest {
-    pub(crate) path: String,
-    pub(crate) stat: FileStat,
-    pub(crate) keep: KeepMode,
+pub(super) struct ContentRequest {
+    pub(super) path: String,
+    pub(super) stat: FileStat,
+    pub(super) keep: KeepMode,
 }
 
 /// What reading gave, with the place of its path in the list.
@@ -47,7 +47,7 @@ type NumberedRecord = (usize, Option<PathRecord>);
 
 impl Workspace {
     /// Reads many contents, several at a time. The entries come in the same order; none if the file is gone.
-    pub(crate) fn read_all(
+    pub(super) fn read_all(
         &self,
         wanted: &[ContentRequest],
         now: FileTime,
@@ -160,7 +160,7 @@ impl Workspace {
     }
 
     /// What a path holds now, with its content kept; none if there is neither a file nor a link.
-    pub(crate) fn read_path(&self, path: &str) -> WorkspaceResult<Option<PathRecord>> {
+    pub(super) fn read_path(&self, path: &str) -> WorkspaceResult<Option<PathRecord>> {
         match self.files.open_parent(path) {
             Ok((folder, _)) => self.read_path_in(&folder, path),
             Err(error) if is_absence(&error) => Ok(None),
@@ -169,7 +169,7 @@ impl Workspace {
     }
 
     /// The same for a path whose folder is open.
-    pub(crate) fn read_path_in(&self, folder: &OwnedFd, path: &str) -> WorkspaceResult<Option<PathRecord>> {
+    pub(super) fn read_path_in(&self, folder: &OwnedFd, path: &str) -> WorkspaceResult<Option<PathRecord>> {
         let Some(PathRecord { stat, seen: now, .. }) = self.stat_path_in(folder, path)? else {
             return Ok(None);
         };
@@ -185,7 +185,7 @@ impl Workspace {
     }
 
     /// What a path holds now whose folder is open, without its content.
-    pub(crate) fn stat_path_in(&self, folder: &OwnedFd, path: &str) -> WorkspaceResult<Option<PathRecord>> {
+    pub(super) fn stat_path_in(&self, folder: &OwnedFd, path: &str) -> WorkspaceResult<Option<PathRecord>> {
         let stat = match stat_in(folder, name_in_folder(path)) {
             Err(error) if is_absence(&error) => None,
             stat => Some(stat.at(self.files.absolute(path))?),
@@ -195,7 +195,7 @@ impl Workspace {
     }
 
     /// The hashes of the contents that are in git, without keeping them.
-    pub(crate) fn learn_hashes(&self, pairs: &mut [PathTransition]) {
+    pub(super) fn learn_hashes(&self, pairs: &mut [PathTransition]) {
         let mut asked: Vec<(ObjectId, &mut Option<BlobId>)> = Vec::new();
         for pair in pairs {
             if let Some(PathRecord { hash: hash @ None, source: ContentSource::Git(object), .. }) =
@@ -222,7 +222,7 @@ impl Workspace {
 
     /// What the differences mean: with both contents kept, as far as they can be, and what is lost. If that can't be said
     /// now, the next look finds the same differences.
-    pub(crate) fn effects_of(
+    pub(super) fn effects_of(
         &mut self,
         pairs: Vec<PathTransition>,
     ) -> WorkspaceResult<(Vec<PathEffect>, Vec<UnkeptPath>)> {

@@ -1,5 +1,10 @@
 //! The workspace: what was last seen of it, and what is asked of it.
 
+mod contents;
+mod outside;
+mod restore;
+mod scan;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -9,6 +14,9 @@ use std::sync::atomic::AtomicU64;
 
 use helve_protocol::{BlobStore, Clock};
 
+pub use self::outside::{NoDiffReason, OutsideChange, OutsideEffects, OutsideReport};
+pub use self::restore::RestoreGuard;
+use self::scan::WorkspaceScan;
 use crate::diff::{self, DiffSide};
 use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
 use crate::error::WorkspaceResult;
@@ -18,7 +26,6 @@ use crate::index::{PathRecord, PathTransition, WorkspaceIndex};
 use crate::index_notes::IndexNotes;
 use crate::resolved_path::{ResolvedPath, names_in};
 use crate::root::WorkspaceRoot;
-use crate::scan::WorkspaceScan;
 use crate::stat::{FileStat, FileTime, PathKind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,30 +70,30 @@ pub struct ChangeWatch(());
 #[derive(Debug)]
 #[must_use = "what was written is known when it is noted"]
 pub struct PendingWrite {
-    pub(crate) path: String,
-    pub(crate) before: Option<PathRecord>,
+    path: String,
+    before: Option<PathRecord>,
     /// The folder that it is in; none if there is none yet.
     folder: Option<Arc<OwnedFd>>,
 }
 
 pub struct Workspace {
-    pub(crate) root: WorkspaceRoot,
-    pub(crate) files: RootFiles,
-    pub(crate) blobs: Arc<dyn BlobStore>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) limits: WorkspaceLimits,
-    pub(crate) git: Option<GitRepository>,
-    pub(crate) git_trouble: Option<String>,
-    pub(crate) index: WorkspaceIndex,
+    root: WorkspaceRoot,
+    files: RootFiles,
+    blobs: Arc<dyn BlobStore>,
+    clock: Arc<dyn Clock>,
+    limits: WorkspaceLimits,
+    git: Option<GitRepository>,
+    git_trouble: Option<String>,
+    index: WorkspaceIndex,
     /// From the first call that may change something on, everything is kept.
-    pub(crate) is_keeping: bool,
-    pub(crate) kept_bytes: AtomicU64,
+    is_keeping: bool,
+    kept_bytes: AtomicU64,
     /// What others changed and was not told yet, and how many more there were.
-    pub(crate) outside: Vec<PathEffect>,
-    pub(crate) outside_forgotten: usize,
+    outside: Vec<PathEffect>,
+    outside_forgotten: usize,
     /// What others changed and was not written down yet.
-    pub(crate) unwritten: Vec<PathEffect>,
-    pub(crate) notes: Option<IndexNotes>,
+    unwritten: Vec<PathEffect>,
+    notes: Option<IndexNotes>,
     /// What an earlier process last saw has not been compared with what is there.
     is_from_notes: bool,
     /// Git's own files that decide what git does, as they were when the last call began.
@@ -224,7 +231,7 @@ impl Workspace {
     }
 
     /// Notes what was seen. That it could not be noted spoils nothing but what a later process knows.
-    pub(crate) fn note(&mut self) {
+    fn note(&mut self) {
         let Some(notes) = &mut self.notes else { return };
         if let Err(error) = notes.write(self.root.folder(), &self.index) {
             tracing::warn!(name: "workspace.not_noted", %error);
@@ -269,7 +276,7 @@ impl Workspace {
     }
 
     /// Keeps what is in a folder by the last name of a path. There is nothing if there is no folder.
-    pub(crate) fn keep_before_writing(
+    fn keep_before_writing(
         &mut self,
         path: String,
         folder: Option<Arc<OwnedFd>>,
@@ -322,17 +329,17 @@ impl Workspace {
         Ok(diff::unified(&effect.path, side(effect.before, &before), side(effect.after, &after), max_bytes))
     }
 
-    pub(crate) fn set(&mut self, path: &str, entry: Option<PathRecord>) {
+    fn set(&mut self, path: &str, entry: Option<PathRecord>) {
         self.index.set(path, entry);
         self.notes.iter_mut().for_each(|notes| notes.open([path]));
     }
 
-    pub(crate) fn now(&self) -> FileTime {
+    fn now(&self) -> FileTime {
         FileTime::from(self.clock.now())
     }
 
     /// How a path differs from what was last seen there, as far as that is known.
-    pub(crate) fn difference_to_index(&self, path: &str, now: Option<&PathRecord>) -> Option<PathTransition> {
+    fn difference_to_index(&self, path: &str, now: Option<&PathRecord>) -> Option<PathTransition> {
         let last = self.index.entries.get(path);
         let is_known = last.map_or_else(|| self.index.covers(path), |last| !last.is_ignored());
         let mut pair = PathTransition { path: path.to_owned(), before: last.cloned(), after: now.cloned() };
@@ -353,12 +360,12 @@ impl Drop for Workspace {
 }
 
 /// Whether the content of what was there, if there was something, can be had.
-pub(crate) fn is_content_known(image: Option<PathSnapshot>) -> bool {
+fn is_content_known(image: Option<PathSnapshot>) -> bool {
     image.is_none_or(|image| image.content.is_some())
 }
 
 /// Whether what a path held is not what it holds, as far as the contents are known.
-pub(crate) fn differ(before: Option<&PathRecord>, after: Option<&PathRecord>) -> bool {
+fn differ(before: Option<&PathRecord>, after: Option<&PathRecord>) -> bool {
     let (Some(before), Some(after)) = (before, after) else { return before.is_some() || after.is_some() };
     let contents_differ = match (before.hash, after.hash) {
         (Some(before), Some(after)) => before != after,
