@@ -12,8 +12,9 @@ use helve_tools::{ObstacleFinder, ProgramCredential};
 
 use crate::git_passwords;
 use crate::programs::{ProgramFinder, is_program};
-use crate::redacted::{holds_login, read_settings};
+use crate::redacted::holds_login;
 use crate::registries;
+use crate::settings_file::read_settings;
 
 /// The first line of a script is not longer.
 const MAX_SHEBANG_BYTES: u64 = 256;

@@ -14,6 +14,7 @@ mod redacted;
 mod registries;
 mod rulebook;
 mod sandbox_policy;
+mod settings_file;
 mod settings_origins;
 mod setup;
 mod shell;

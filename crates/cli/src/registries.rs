@@ -4,14 +4,11 @@
 //! host for a token that is in a variable, or another place for a registry of cargo's, and it can put a proxy in between. What
 //! is not known to be harmless is an obstacle.
 
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-/// Larger files are not looked into.
-const MAX_REGISTRY_SETTINGS_BYTES: u64 = 256 << 10;
+use crate::settings_file::read_settings;
 
 /// Settings of npm, and of pnpm, which reads the same files, that run nothing and lead nowhere. A star stands for the rest.
 const HARMLESS_NPM_SETTINGS: &[&str] = &[
@@ -111,14 +108,16 @@ const OBEYED_VARIABLE_PREFIXES: [&str; 8] =
 
 /// What in a project's settings of npm could send tokens elsewhere.
 pub(crate) fn obstacle_for_npm(folder: &Path, root: &Path, home: &Path) -> Option<String> {
-    let own = read(&home.join(".npmrc")).unwrap_or_default();
+    let own = read_settings(&home.join(".npmrc")).unwrap_or_default();
     let known: Vec<&str> = settings(&own).filter_map(|(name, value)| host_in(name, value)).collect();
     files(folder, root, &[".npmrc", "package.json"]).into_iter().find_map(|path| {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         if path.ends_with("package.json") {
             return publishing_obstacle(&path).map(|what| format!("the project's {shown} {what}"));
         }
-        let Some(text) = read(&path) else { return Some(format!("the project's {shown} can't be read")) };
+        let Some(text) = read_settings(&path) else {
+            return Some(format!("the project's {shown} can't be read"));
+        };
         settings(&text).find_map(|(name, value)| {
             npm_setting(name, value, &known).map(|what| format!("the project's {shown} {what}"))
         })
@@ -143,7 +142,7 @@ fn publishing_obstacle(path: &Path) -> Option<String> {
         "browser",
         "bin",
     ];
-    let Some(text) = read(path) else { return Some("can't be read".to_owned()) };
+    let Some(text) = read_settings(path) else { return Some("can't be read".to_owned()) };
     let settings: serde_json::Value = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
         Ok(settings) => settings,
         Err(_) => return Some("can't be read".to_owned()),
@@ -198,7 +197,7 @@ fn host_in<'a>(name: &'a str, value: &'a str) -> Option<&'a str> {
 
 /// The variables that a file of npm's settings names.
 pub(crate) fn variables_in(path: &Path) -> Vec<String> {
-    let text = read(path).unwrap_or_default();
+    let text = read_settings(path).unwrap_or_default();
     let names = text.split("${").skip(1).filter_map(|rest| rest.split_once('}'));
     names.map(|(name, _)| name.trim_end_matches('?').to_owned()).collect()
 }
@@ -233,12 +232,12 @@ pub(crate) fn obstacle_for_cargo(folder: &Path, root: &Path, home: &Path) -> Opt
     let own = [moved, Some(home.join(".cargo"))].into_iter().flatten();
     let own: Vec<PathBuf> =
         own.flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name))).collect();
-    let users: Vec<Table> = own.iter().filter_map(|path| read(path)?.parse().ok()).collect();
+    let users: Vec<Table> = own.iter().filter_map(|path| read_settings(path)?.parse().ok()).collect();
     let names = [".cargo/config.toml", ".cargo/config"];
     let of_project = files(folder, root, &names).into_iter().filter(|path| !own.contains(path));
     { of_project }.find_map(|path| {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        let settings = read(&path).and_then(|text| text.parse::<Table>().ok());
+        let settings = read_settings(&path).and_then(|text| text.parse::<Table>().ok());
         let Some(settings) = settings else { return Some(format!("the project's {shown} can't be read")) };
         settings.iter().find_map(|(name, value)| {
             cargo_setting(name, value, &users).map(|what| format!("the project's {shown} {what}"))
@@ -285,15 +284,10 @@ fn files(folder: &Path, root: &Path, names: &[&str]) -> Vec<PathBuf> {
     all.filter(|path| path.symlink_metadata().is_ok()).collect()
 }
 
-fn read(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()))?;
-    file.take(MAX_REGISTRY_SETTINGS_BYTES + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= MAX_REGISTRY_SETTINGS_BYTES).then_some(text)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn npm(project: &str, user: &str) -> Option<String> {
