@@ -19,9 +19,15 @@ pub enum JournalFinding {
     /// The session's own events are whole, but some that it has from its parent can't be read.
     ParentDamaged(LogDamage),
     /// The last line is not complete. Harmless: it was never acknowledged.
-    Torn { bytes: u64 },
+    Torn {
+        /// How many bytes of it there are.
+        bytes: u64,
+    },
     /// Events of another version, which this one keeps but can't show.
-    UnknownEvents { count: u64 },
+    UnknownEvents {
+        /// How many there are.
+        count: u64,
+    },
     /// A payload is missing or damaged.
     Blob(JournalError),
     /// Nothing can be read at all.

@@ -38,7 +38,9 @@ pub struct GitStatus {
 /// A question for a project's status.
 #[derive(Debug)]
 pub struct GitStatusRequest<'a> {
+    /// The project.
     pub root: &'a WorkspaceRoot,
+    /// How git is run. Without it, it is not known whether something changed.
     pub git: Option<GitProgram>,
     /// What the user ignores in all repositories, in the form of `.gitignore`.
     pub user_ignores: Option<&'a Path>,

@@ -28,6 +28,7 @@ use crate::resolved_path::{ResolvedPath, names_in};
 use crate::root::WorkspaceRoot;
 use crate::stat::{FileStat, FileTime, PathKind};
 
+/// How much of a workspace is looked at and kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkspaceLimits {
     /// More files than this are not a workspace.
@@ -51,11 +52,15 @@ const MAX_WATCHED_HOOKS: usize = 200;
 
 /// What a workspace is made of.
 pub struct WorkspaceSetup {
+    /// The folder that is worked on.
     pub root: WorkspaceRoot,
+    /// Where contents are kept.
     pub blobs: Arc<dyn BlobStore>,
+    /// Tells whether a file is so fresh that its times prove nothing.
     pub clock: Arc<dyn Clock>,
     /// Without it, a repository is a folder like others.
     pub git: Option<GitProgram>,
+    /// How much is looked at and kept.
     pub limits: WorkspaceLimits,
     /// Where it is noted what was last seen, for a later process of the same session.
     pub notes: Option<PathBuf>,
@@ -76,6 +81,7 @@ pub struct PendingWrite {
     folder: Option<Arc<OwnedFd>>,
 }
 
+/// Knows the files of a project: what is there, what changed, and what it was before.
 pub struct Workspace {
     root: WorkspaceRoot,
     files: RootFiles,
@@ -136,6 +142,7 @@ impl Workspace {
         }
     }
 
+    /// The folder that is worked on.
     pub fn root(&self) -> &WorkspaceRoot {
         &self.root
     }

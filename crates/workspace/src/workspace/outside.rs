@@ -35,6 +35,7 @@ const GENERATED_SUFFIXES: [&str; 10] =
 /// What others changed since it was last asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutsideReport {
+    /// The changes, in the order in which they were found.
     pub changes: Vec<OutsideChange>,
     /// How many more there are than are named.
     pub left_out: usize,
@@ -43,21 +44,27 @@ pub struct OutsideReport {
 /// What others changed, as it was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutsideEffects {
+    /// In the order in which they were seen.
     pub effects: Vec<PathEffect>,
     /// How many more there were, too many to be remembered.
     pub forgotten: usize,
 }
 
+/// One path that others changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutsideChange {
+    /// What happened to it.
     pub effect: PathEffect,
+    /// A unified diff, or why there is none.
     pub diff: Result<String, NoDiffReason>,
 }
 
 /// Why the diff of a change is not told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoDiffReason {
+    /// A program makes the file, so nobody reads its diff.
     Generated,
+    /// It is not text.
     Binary,
     /// It may hold secrets.
     Hidden,
