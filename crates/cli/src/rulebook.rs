@@ -11,6 +11,7 @@ use helve_permissions::{CommandIsolation, LayeredRules, PermissionVerdict, Proje
 use helve_protocol::PermissionMode;
 
 use crate::failure::CliFailure;
+use crate::sandbox_policy::shown_of_home;
 use crate::setup::{CliSetup, home};
 use crate::text::one_line;
 use crate::user_folders::ADMINISTRATOR_FILE;
@@ -147,13 +148,23 @@ fn rules(config: &LoadedConfig) -> LayeredRules {
     rules
 }
 
+/// The folders of this program, by their names and as they really are.
+fn own_folders(setup: &CliSetup) -> Vec<PathBuf> {
+    let mut own = setup.places.own();
+    own.extend(setup.places.own().iter().filter_map(|folder| folder.canonicalize().ok()));
+    own.sort();
+    own.dedup();
+    own
+}
+
 /// Where calls are judged.
 pub(crate) fn judge_context(setup: &CliSetup, level: CommandIsolation) -> JudgeContext {
     let places = ProjectContext {
         root: setup.root.clone(),
         added: setup.added.iter().map(|root| root.folder().to_owned()).collect(),
         home: home(),
-        own: setup.places.own(),
+        shown: shown_of_home(setup),
+        own: own_folders(setup),
         credentials: crate::credentials::programs_with_credentials(home().as_deref(), &setup.root),
         is_nested: false,
     };

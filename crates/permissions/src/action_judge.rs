@@ -14,11 +14,14 @@ use crate::known_programs::{
 use crate::pattern::{RuleSubject, host};
 use crate::rule::{PermissionVerdict, Rule};
 use crate::rules::{RuleJudgement, RuleOrigin};
-use crate::secrets::{GuardReason, guard_reason, is_secret};
+use crate::secrets::{GuardReason, guard_reason, is_hidden, is_public, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
 /// More folders that a command goes to are not followed.
 const MAX_FOLLOWED_FOLDERS: usize = 20;
+
+/// A longer path is shown by its beginning, and no rule is suggested for it.
+const MAX_SHOWN_PATH_BYTES: usize = 300;
 
 /// A rule about this name is one about the network as such.
 const NETWORK_RULE: &str = "network";
@@ -135,7 +138,7 @@ impl<'a> ActionJudge<'a> {
     pub(crate) fn action(&mut self, action: &ToolAction) {
         match action {
             ToolAction::Read(path) => {
-                let point = self.read(self.tool, path);
+                let point = self.read(self.tool, path, ContainmentKind::ByTool);
                 self.push(point);
             }
             ToolAction::Search(query) => {
@@ -180,22 +183,41 @@ impl<'a> ActionJudge<'a> {
         Some(DecisionPoint::of(judgement, what))
     }
 
-    fn read(&mut self, tool: &str, path: &Path) -> DecisionPoint {
+    fn read(&mut self, tool: &str, path: &Path, contained: ContainmentKind) -> DecisionPoint {
         let places = self.policy.places;
+        let home = places.home.as_deref();
         let is_secret = is_secret(path, places);
-        if is_secret {
+        let is_by_tool = contained == ContainmentKind::ByTool;
+        // What lies above the home folder leads a tool into it, and a command nowhere.
+        let is_above_home = is_by_tool && !places.is_inside(path) && home.is_some_and(|home| home.starts_with(path));
+        let is_hidden = is_hidden(path, places) || is_above_home;
+        // A yes to a file at home opens it to the command; never all of the home folder.
+        if is_secret || is_hidden && home.is_some_and(|home| path.starts_with(home) && path != home) {
             self.judged.needs.reads.push(path.to_owned());
         }
-        let what = format!("reading {}", path.display());
-        if let Some(point) = self.rules(tool, &subject(path, is_secret), &what) {
+        let what = format!("reading {}", brief(path));
+        let subject = if is_hidden && !is_secret {
+            RuleSubject::Hidden(path.to_owned())
+        } else {
+            subject(path, is_secret)
+        };
+        if let Some(point) = self.rules(tool, &subject, &what) {
             return point.look();
         }
-        let point = match (is_secret, places.is_inside(path)) {
+        let is_inside = places.is_inside(path);
+        let point = match () {
             // Who says yes to everything beforehand means the work, not the keys.
-            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", path.display())).grave(),
-            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", path.display())),
-            (false, true) => return DecisionPoint::allow("it only reads, in the project").look(),
-            (false, false) => DecisionPoint::ask(format!("{} is outside the project", path.display())),
+            () if is_secret && !is_inside => DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave(),
+            () if is_secret => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
+            () if is_inside => return DecisionPoint::allow("it only reads, in the project").look(),
+            () if is_hidden => {
+                DecisionPoint::ask(format!("{} is in your home folder, outside the project", brief(path))).grave()
+            }
+            () => {
+                let point = DecisionPoint::ask(format!("{} is outside the project", brief(path)));
+                // Every program sees those in the sandbox.
+                if !is_by_tool && is_public(path, places) { point.contained(contained) } else { point }
+            }
         };
         // One file, not its folder: who knows what else is there.
         match self.shown(path) {
@@ -213,7 +235,7 @@ impl<'a> ActionJudge<'a> {
         let in_git = contained == ContainmentKind::ByTool && path.iter().any(|name| name == ".git");
         let guarded = guard_reason(path, places).or(in_git.then_some(GuardReason::Git));
         let guarded = guarded.filter(|_| !self.is_scratch(path, contained));
-        let what = format!("writing {}", path.display());
+        let what = format!("writing {}", brief(path));
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Deny);
@@ -233,10 +255,10 @@ impl<'a> ActionJudge<'a> {
             self.judged.needs.reads.push(path.to_owned());
         }
         let point = match (is_secret, is_inside) {
-            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", path.display())).grave(),
-            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", path.display())),
+            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave(),
+            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
             (false, true) => DecisionPoint::ask(format!("no rule allows {what}")).contained(contained),
-            (false, false) => DecisionPoint::ask(format!("{} is outside the project", path.display())),
+            (false, false) => DecisionPoint::ask(format!("{} is outside the project", brief(path))),
         };
         let pattern = if is_secret || !is_inside { self.shown(path) } else { self.around(path) };
         match pattern {
@@ -299,8 +321,10 @@ impl<'a> ActionJudge<'a> {
         for target in reading.writes.iter().chain(&reading.reads) {
             self.target(target, reading, folder);
         }
+        let mut at = folder.to_owned();
         for target in &reading.folders {
-            self.goes_to(target, folder);
+            self.goes_to(target, &at);
+            at = self.next_folder(target, &at, folder);
         }
         let plain = plain_words(command, reading).filter(|_| is_one_program(reading));
         let is_sandboxed =
@@ -319,6 +343,17 @@ impl<'a> ActionJudge<'a> {
         }
     }
 
+    /// Where a command is after it went somewhere. Where less confines it, one that went nowhere must not be taken for one that did:
+    /// each is looked at from the first folder.
+    fn next_folder(&self, to: &ShellWord, at: &Path, first: &Path) -> PathBuf {
+        match to {
+            ShellWord::Known(to) if self.policy.level == CommandIsolation::Full && to != "-" => {
+                normalize_path(&at.join(to))
+            }
+            _ => first.to_owned(),
+        }
+    }
+
     /// A folder that a command goes to is looked at from there.
     fn goes_to(&mut self, to: &ShellWord, folder: &Path) {
         let path = match (to, &self.policy.places.home) {
@@ -332,7 +367,7 @@ impl<'a> ActionJudge<'a> {
             _ => return,
         };
         if !self.is_scratch(&path, ContainmentKind::ByConfinement) {
-            let point = self.read("read", &path);
+            let point = self.read("read", &path, ContainmentKind::ByConfinement);
             if point.verdict != PermissionVerdict::Allow {
                 self.push(point);
             }
@@ -661,7 +696,7 @@ impl<'a> ActionJudge<'a> {
         for text in named.collect::<Vec<_>>() {
             for path in self.places_of(&text, reading, folder) {
                 if is_secret(&path, self.policy.places) {
-                    let point = self.read("read", &path);
+                    let point = self.read("read", &path, ContainmentKind::ByConfinement);
                     self.push(point);
                 }
             }
@@ -691,6 +726,10 @@ impl<'a> ActionJudge<'a> {
     /// What a program that only looks may look at.
     fn look_at(&mut self, words: &[Option<String>], reading: &CommandAnalysis, folder: &Path) {
         self.push(DecisionPoint::allow("it only looks").look());
+        // Where it goes has been looked at.
+        if words.first().and_then(Option::as_deref) == Some("cd") {
+            return;
+        }
         // What an option is given counts too.
         let arguments = words.iter().skip(1).flatten().filter_map(|word| match word.strip_prefix('-') {
             None => Some(word.as_str()),
@@ -713,7 +752,7 @@ impl<'a> ActionJudge<'a> {
             if self.is_scratch(&path, ContainmentKind::ByConfinement) {
                 continue;
             }
-            let point = self.read("read", &path);
+            let point = self.read("read", &path, ContainmentKind::ByConfinement);
             if point.verdict != PermissionVerdict::Allow {
                 self.push(point);
             }
@@ -743,7 +782,7 @@ impl<'a> ActionJudge<'a> {
         }
         for path in self.places_of(&text, reading, folder) {
             let point = match target.access {
-                TargetAccess::Read => self.read("read", &path),
+                TargetAccess::Read => self.read("read", &path, ContainmentKind::ByConfinement),
                 TargetAccess::Delete => self.delete("write", &path, ContainmentKind::ByConfinement),
                 _ => self.write("write", &path, ContainmentKind::ByConfinement),
             };
@@ -757,8 +796,13 @@ impl<'a> ActionJudge<'a> {
         if reading.folders.len() > MAX_FOLLOWED_FOLDERS {
             return vec![PathBuf::from("/").join(text)];
         }
+        let mut at = folder.to_owned();
         let gone_to = reading.folders.iter().map(|word| match word {
-            ShellWord::Known(to) => normalize_path(&folder.join(to).join(text)),
+            ShellWord::Known(to) => {
+                let place = normalize_path(&at.join(to).join(text));
+                at = self.next_folder(word, &at, folder);
+                place
+            }
             // Wherever that is, it is not known to be in the project.
             _ => PathBuf::from("/").join(text),
         });
@@ -790,7 +834,8 @@ impl<'a> ActionJudge<'a> {
     fn shown(&self, path: &Path) -> Option<String> {
         let inside = path.strip_prefix(&self.policy.places.root).ok();
         let shown = inside.map_or_else(|| path.to_owned(), |inside| Path::new(".").join(inside));
-        Some(shown.display().to_string()).filter(|shown| !shown.contains(['*', '?', '[', '(', ')']))
+        let shown = Some(shown.display().to_string()).filter(|shown| shown.len() <= MAX_SHOWN_PATH_BYTES);
+        shown.filter(|shown| !shown.contains(['*', '?', '[', '(', ')', '\n', '\r']))
     }
 
     /// All that is in the folder of a file of the project; of one at its top, or elsewhere, only the file.
@@ -957,6 +1002,15 @@ fn may_run_other_code(program: &str, word: &str) -> bool {
     }
     let name = word.split('=').next().unwrap_or_default().to_lowercase();
     name.starts_with("--") && PARTS.iter().any(|part| name.contains(part))
+}
+
+/// A path in one line, which may be a text that was taken for one.
+fn brief(path: &Path) -> String {
+    let text = path.display().to_string().replace(['\n', '\r'], "⏎");
+    match text.char_indices().nth(MAX_SHOWN_PATH_BYTES / 2) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
 }
 
 fn subject(path: &Path, is_secret: bool) -> RuleSubject {
