@@ -8,8 +8,8 @@ use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
 use crate::decide::{CommandIsolation, ContainmentKind, PermissionPolicy};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
-    is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
-    writes_settings_of_git,
+    is_read_only, is_shell_builtin, named_paths, only_wraps, prints_from_git, reads_what_it_names,
+    uses_network, writes_settings_of_git,
 };
 use crate::pattern::{RuleSubject, host};
 use crate::rule::{PermissionVerdict, Rule};
@@ -85,6 +85,20 @@ impl DecisionPoint {
 
     fn contained(self, contained: ContainmentKind) -> DecisionPoint {
         DecisionPoint { contained, ..self }
+    }
+
+    /// Whether a yes to this is a yes to the other: to a path, and to what may lie below it. (`cp a b` writes `b`, or `b/a` if that is
+    /// a folder.)
+    pub(crate) fn says_more(&self, other: &DecisionPoint) -> bool {
+        let is_alike = self.is_grave == other.is_grave && self.contained == other.contained && !other.is_own;
+        let pattern = |point: &DecisionPoint| {
+            point.suggestion.as_ref().and_then(|rule| rule.pattern()).map(str::to_owned)
+        };
+        let tool = |point: &DecisionPoint| point.suggestion.as_ref().map(|rule| rule.tool().to_owned());
+        let is_below = pattern(self)
+            .zip(pattern(other))
+            .is_some_and(|(own, other)| other.starts_with(&format!("{own}/")));
+        is_alike && is_below && tool(self) == tool(other) && tool(self).as_deref() == Some("write")
     }
 
     fn with_suggestion(self, rule: Rule) -> DecisionPoint {
@@ -189,7 +203,8 @@ impl<'a> ActionJudge<'a> {
         let is_secret = is_secret(path, places);
         let is_by_tool = contained == ContainmentKind::ByTool;
         // What lies above the home folder leads a tool into it, and a command nowhere.
-        let is_above_home = is_by_tool && !places.is_inside(path) && home.is_some_and(|home| home.starts_with(path));
+        let is_above_home =
+            is_by_tool && !places.is_inside(path) && home.is_some_and(|home| home.starts_with(path));
         let is_hidden = is_hidden(path, places) || is_above_home;
         // A yes to a file at home opens it to the command; never all of the home folder.
         if is_secret || is_hidden && home.is_some_and(|home| path.starts_with(home) && path != home) {
@@ -207,11 +222,14 @@ impl<'a> ActionJudge<'a> {
         let is_inside = places.is_inside(path);
         let point = match () {
             // Who says yes to everything beforehand means the work, not the keys.
-            () if is_secret && !is_inside => DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave(),
+            () if is_secret && !is_inside => {
+                DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave()
+            }
             () if is_secret => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
             () if is_inside => return DecisionPoint::allow("it only reads, in the project").look(),
             () if is_hidden => {
-                DecisionPoint::ask(format!("{} is in your home folder, outside the project", brief(path))).grave()
+                DecisionPoint::ask(format!("{} is in your home folder, outside the project", brief(path)))
+                    .grave()
             }
             () => {
                 let point = DecisionPoint::ask(format!("{} is outside the project", brief(path)));
@@ -678,7 +696,7 @@ impl<'a> ActionJudge<'a> {
         point
     }
 
-    /// A rule for a program is none for the secrets that it is told to read.
+    /// A rule for a program is none for the secrets that it is told to read, nor for the home folder.
     fn named_secrets(
         &mut self,
         simple: &SimpleCommand,
@@ -692,10 +710,10 @@ impl<'a> ActionJudge<'a> {
             (ShellWord::Home(rest), Some(home)) => Some(format!("{}{rest}", home.display())),
             _ => None,
         });
-        let named = words.iter().skip(1).flatten().cloned().chain(could_be);
+        let named = named_paths(words).into_iter().chain(could_be);
         for text in named.collect::<Vec<_>>() {
             for path in self.places_of(&text, reading, folder) {
-                if is_secret(&path, self.policy.places) {
+                if is_secret(&path, self.policy.places) || is_hidden(&path, self.policy.places) {
                     let point = self.read("read", &path, ContainmentKind::ByConfinement);
                     self.push(point);
                 }
@@ -730,15 +748,7 @@ impl<'a> ActionJudge<'a> {
         if words.first().and_then(Option::as_deref) == Some("cd") {
             return;
         }
-        // What an option is given counts too.
-        let arguments = words.iter().skip(1).flatten().filter_map(|word| match word.strip_prefix('-') {
-            None => Some(word.as_str()),
-            Some(option) => match option.split_once('=') {
-                Some((_, value)) => Some(value),
-                None => option.find('/').and_then(|at| option.get(at..)),
-            },
-        });
-        for argument in arguments.map(str::to_owned).collect::<Vec<_>>() {
+        for argument in named_paths(words) {
             self.look_at_one(&argument, reading, folder);
         }
     }
@@ -906,11 +916,40 @@ fn is_one_program(reading: &CommandAnalysis) -> bool {
     own == 1 && outermost == 1 && !has_variables && reading.unknown.is_empty()
 }
 
-/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image.
-const RUN_ANYTHING_PROGRAMS: &str = "python python2 python3 node deno bun ruby perl php lua Rscript julia bash sh zsh dash ksh fish env xargs \
-                            java dotnet ssh awk sed find eval source . docker podman nerdctl kubectl helm aws gcloud az gh glab \
-                            npx uvx pipx sudo doas su timeout nice nohup curl wget rsync scp psql mysql sqlite3 mongosh redis-cli \
-                            systemctl crontab terraform pulumi ansible ansible-playbook tsx ts-node go-run";
+/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image, or what they
+/// do with a key depends on all words. A version behind the name makes no difference: `python3.12`, `php8.2`.
+const RUN_ANYTHING_PROGRAMS: &str = "python pypy ipython bpython jupyter node nodejs nodemon deno bun bunx tsx ts-node ruby irb jruby perl php hhvm \
+                            lua luajit R Rscript julia octave tclsh wish expect pwsh powershell bash sh zsh dash ash ksh mksh pdksh \
+                            yash csh tcsh fish rc es elvish nu xonsh busybox toybox java jshell groovy kotlin scala clojure clj dotnet mono \
+                            csi guile racket scheme sbcl clisp ghci runghc runhaskell stack ocaml elixir iex erl escript swift crystal nim \
+                            raku gdb lldb env xargs parallel ssh awk gawk mawk nawk sed gsed ed vi vim nvim emacs find fd eval source . \
+                            docker podman nerdctl kubectl helm aws gcloud az gh glab npx pnpx uvx pipx sudo doas su runuser timeout nice nohup \
+                            setsid stdbuf time watch entr strace ltrace script unshare chroot nsenter systemd-run flatpak snap \
+                            curl wget rsync scp sftp nc ncat socat psql mysql mariadb sqlite sqlite3 mongosh mongo redis-cli duckdb \
+                            systemctl crontab at terraform tofu pulumi ansible ansible-playbook nix nix-shell osascript \
+                            gpg gpg2 age openssl pass vault op bw secret-tool keyring security ssh-add ssh-keygen";
+
+/// Programs that run another one behind a verb, in an environment of their own.
+const RUNNER_VERBS: [&str; 10] =
+    ["run", "run-script", "exec", "x", "dlx", "shell", "develop", "env", "which", "tool"];
+
+/// Whether a program runs whatever it is told, by its name without folder and version.
+fn runs_anything(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-' | '_'));
+    let is_listed = |name: &str| RUN_ANYTHING_PROGRAMS.split_whitespace().any(|own| own == name);
+    is_listed(name) || is_listed(bare) || ["python", "pypy"].iter().any(|start| name.starts_with(start))
+}
+
+/// A rule for these very words, if they can be written as one.
+fn exact_rule(tool: &str, words: &[Option<String>]) -> Option<Rule> {
+    let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
+    let is_plain = |word: &&str| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
+    };
+    all.iter().all(is_plain).then(|| Rule::new(tool, Some(&all.join(" ")), PermissionVerdict::Allow))
+}
 
 /// The smallest rule that would have allowed this command: its program with its verb and whatever follows, if the verb says what
 /// it does; else these very words.
@@ -920,17 +959,9 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
             && word.chars().all(|letter| letter.is_alphanumeric() || "-_:".contains(letter))
     };
     let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?', '(', ')']))?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if RUN_ANYTHING_PROGRAMS.split_whitespace().any(|own| own == name) || name.starts_with("python") {
-        let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
-        let is_plain = |word: &&str| {
-            !word.is_empty()
-                && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
-        };
-        return all
-            .iter()
-            .all(is_plain)
-            .then(|| Rule::new(tool, Some(&all.join(" ")), PermissionVerdict::Allow));
+    // What is done elsewhere in the user's name is meant as it stands.
+    if runs_anything(program) || acts_as_user(words) {
+        return exact_rule(tool, words);
     }
     // Where options come first, the verb is not known, and the program alone would be too much.
     let is_verbed = ["git", "npm", "pnpm", "yarn", "cargo", "go", "pip"];
@@ -941,6 +972,12 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
     let verb = words.get(1).and_then(Option::as_deref).filter(|word| is_verb(word));
     // `npm run` runs whatever follows.
     let third = words.get(2).and_then(Option::as_deref).filter(|word| is_verb(word));
+    // `uv run python x.py` runs what `python x.py` does.
+    if verb.is_some_and(|verb| RUNNER_VERBS.contains(&verb))
+        && words.iter().skip(2).flatten().any(|word| runs_anything(word))
+    {
+        return exact_rule(tool, words);
+    }
     let start = match (verb, third) {
         (Some(verb @ ("run" | "run-script" | "exec" | "x" | "dlx")), Some(third)) => {
             format!("{program} {verb} {third}")

@@ -11,7 +11,7 @@ pub enum RuleSubject {
     Path(PathBuf),
     /// A file that may hold secrets: a rule allows it only if it means just such files.
     Secret(PathBuf),
-    /// A file of the home folder that commands don't see: a rule allows it only if it names a place there.
+    /// A file of the home folder that commands don't see: a rule allows it only if it names that folder or a place in it.
     Hidden(PathBuf),
     Address(String),
     /// A query, or whatever else a tool is about.

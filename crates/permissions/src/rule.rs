@@ -138,10 +138,10 @@ impl Rule {
         self.pattern.as_ref()?.fixed_part(places)
     }
 
-    /// Whether it is about some place in the home folder, and not about everything.
+    /// Whether it names the home folder or a place there, and not just everything.
     fn names_place_at_home(&self, places: &ProjectContext) -> bool {
         let fixed = self.fixed_part(places).zip(places.home.as_deref());
-        fixed.is_some_and(|(fixed, home)| fixed.starts_with(home) && fixed != home)
+        fixed.is_some_and(|(fixed, home)| fixed.starts_with(home))
     }
 
     pub(crate) fn is_about(&self, tool: &str) -> bool {

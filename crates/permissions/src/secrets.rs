@@ -85,9 +85,11 @@ pub(crate) fn is_hidden(path: &Path, places: &ProjectContext) -> bool {
     is_at_home && !places.is_inside(path) && !places.shown.iter().any(|shown| path.starts_with(shown))
 }
 
-/// Whether a path belongs to the system, and holds no secret.
+/// Whether a path belongs to the system, and holds no secret and nothing about people.
 pub(crate) fn is_public(path: &Path, places: &ProjectContext) -> bool {
+    const ABOUT_PEOPLE: [&str; 4] = ["/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-"];
     PUBLIC_SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder))
+        && !ABOUT_PEOPLE.iter().any(|own| path == Path::new(own))
         && !is_secret(path, places)
         && !is_hidden(path, places)
 }
