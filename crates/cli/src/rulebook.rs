@@ -1,5 +1,7 @@
 //! The rules of the settings: read anew at each message, and written to the project's file when a person says so.
 
+use std::path::PathBuf;
+
 use helve_agent::{JudgeContext, RuleSet, Rulebook};
 use helve_config::{
     ConfigLayer as From, LoadedConfig, PermissionRule, ProjectTrust, RuleAction as Said, TrustStore,
@@ -8,6 +10,7 @@ use helve_config::{
 use helve_permissions::{CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer};
 
 use crate::failure::CliFailure;
+use crate::sandbox_policy::shown_of_home;
 use crate::settings_origins::SettingsOrigins;
 use crate::setup::{CliSetup, home};
 use crate::text::one_line;
@@ -106,13 +109,23 @@ fn rules(config: &LoadedConfig) -> LayeredRules {
     rules
 }
 
+/// The folders of this program, by their names and as they really are.
+fn own_folders(setup: &CliSetup) -> Vec<PathBuf> {
+    let mut own = setup.places.own();
+    own.extend(setup.places.own().iter().filter_map(|folder| folder.canonicalize().ok()));
+    own.sort();
+    own.dedup();
+    own
+}
+
 /// Where calls are judged.
 pub(crate) fn judge_context(setup: &CliSetup, level: CommandIsolation) -> JudgeContext {
     let places = ProjectContext {
         root: setup.root.clone(),
         added: setup.added.iter().map(|root| root.folder().to_owned()).collect(),
         home: home(),
-        own: setup.places.own(),
+        shown: shown_of_home(setup),
+        own: own_folders(setup),
         credentials: crate::credentials::programs_with_credentials(home().as_deref(), &setup.root),
         is_nested: false,
     };

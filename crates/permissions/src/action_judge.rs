@@ -8,18 +8,21 @@ use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
 use crate::decision_point::{ContainmentKind, DecisionPoint};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
-    is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
-    writes_settings_of_git,
+    is_read_only, is_shell_builtin, named_paths, only_wraps, prints_from_git, reads_what_it_names,
+    uses_network, writes_settings_of_git,
 };
 use crate::normalize::normalize_path;
 use crate::pattern::{RuleSubject, host};
 use crate::policy::{CommandIsolation, PermissionPolicy};
 use crate::rule::{PermissionVerdict, Rule};
-use crate::secrets::{GuardReason, guard_reason, is_secret};
+use crate::secrets::{GuardReason, guard_reason, is_hidden, is_public, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
 /// More folders that a command goes to are not followed.
 const MAX_FOLLOWED_FOLDERS: usize = 20;
+
+/// A longer path is shown by its beginning, and no rule is suggested for it.
+const MAX_SHOWN_PATH_BYTES: usize = 300;
 
 /// A rule about this name is one about the network as such.
 const NETWORK_RULE: &str = "network";
@@ -86,7 +89,7 @@ impl<'a> ActionJudge<'a> {
     pub(crate) fn action(&mut self, action: &ToolAction) {
         match action {
             ToolAction::Read(path) => {
-                let point = self.read(self.tool, path);
+                let point = self.read(self.tool, path, ContainmentKind::ByTool);
                 self.push(point);
             }
             ToolAction::Search(query) => {
@@ -131,22 +134,45 @@ impl<'a> ActionJudge<'a> {
         Some(DecisionPoint::of(judgement, what))
     }
 
-    fn read(&mut self, tool: &str, path: &Path) -> DecisionPoint {
+    fn read(&mut self, tool: &str, path: &Path, contained: ContainmentKind) -> DecisionPoint {
         let places = self.policy.places;
+        let home = places.home.as_deref();
         let is_secret = is_secret(path, places);
-        if is_secret {
+        let is_by_tool = contained == ContainmentKind::ByTool;
+        // What lies above the home folder leads a tool into it, and a command nowhere.
+        let is_above_home =
+            is_by_tool && !places.is_inside(path) && home.is_some_and(|home| home.starts_with(path));
+        let is_hidden = is_hidden(path, places) || is_above_home;
+        // A yes to a file at home opens it to the command; never all of the home folder.
+        if is_secret || is_hidden && home.is_some_and(|home| path.starts_with(home) && path != home) {
             self.judged.needs.reads.push(path.to_owned());
         }
-        let what = format!("reading {}", path.display());
-        if let Some(point) = self.rules(tool, &subject(path, is_secret), &what) {
+        let what = format!("reading {}", brief(path));
+        let subject = if is_hidden && !is_secret {
+            RuleSubject::Hidden(path.to_owned())
+        } else {
+            subject(path, is_secret)
+        };
+        if let Some(point) = self.rules(tool, &subject, &what) {
             return point.look();
         }
-        let point = match (is_secret, places.is_inside(path)) {
+        let is_inside = places.is_inside(path);
+        let point = match () {
             // Who says yes to everything beforehand means the work, not the keys.
-            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", path.display())).grave(),
-            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", path.display())),
-            (false, true) => return DecisionPoint::allow("it only reads, in the project").look(),
-            (false, false) => DecisionPoint::ask(format!("{} is outside the project", path.display())),
+            () if is_secret && !is_inside => {
+                DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave()
+            }
+            () if is_secret => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
+            () if is_inside => return DecisionPoint::allow("it only reads, in the project").look(),
+            () if is_hidden => {
+                DecisionPoint::ask(format!("{} is in your home folder, outside the project", brief(path)))
+                    .grave()
+            }
+            () => {
+                let point = DecisionPoint::ask(format!("{} is outside the project", brief(path)));
+                // Every program sees those in the sandbox.
+                if !is_by_tool && is_public(path, places) { point.contained(contained) } else { point }
+            }
         };
         // One file, not its folder: who knows what else is there.
         match self.shown(path) {
@@ -164,7 +190,7 @@ impl<'a> ActionJudge<'a> {
         let in_git = contained == ContainmentKind::ByTool && path.iter().any(|name| name == ".git");
         let guarded = guard_reason(path, places).or(in_git.then_some(GuardReason::Git));
         let guarded = guarded.filter(|_| !self.is_scratch(path, contained));
-        let what = format!("writing {}", path.display());
+        let what = format!("writing {}", brief(path));
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Deny);
@@ -184,10 +210,10 @@ impl<'a> ActionJudge<'a> {
             self.judged.needs.reads.push(path.to_owned());
         }
         let point = match (is_secret, is_inside) {
-            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", path.display())).grave(),
-            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", path.display())),
+            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave(),
+            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
             (false, true) => DecisionPoint::ask(format!("no rule allows {what}")).contained(contained),
-            (false, false) => DecisionPoint::ask(format!("{} is outside the project", path.display())),
+            (false, false) => DecisionPoint::ask(format!("{} is outside the project", brief(path))),
         };
         let pattern = if is_secret || !is_inside { self.shown(path) } else { self.around(path) };
         match pattern {
@@ -250,8 +276,10 @@ impl<'a> ActionJudge<'a> {
         for target in reading.writes.iter().chain(&reading.reads) {
             self.target(target, reading, folder);
         }
+        let mut at = folder.to_owned();
         for target in &reading.folders {
-            self.goes_to(target, folder);
+            self.goes_to(target, &at);
+            at = self.next_folder(target, &at, folder);
         }
         let plain = plain_words(command, reading).filter(|_| is_one_program(reading));
         let is_sandboxed =
@@ -270,6 +298,17 @@ impl<'a> ActionJudge<'a> {
         }
     }
 
+    /// Where a command is after it went somewhere. Where less confines it, one that went nowhere must not be taken for one that did:
+    /// each is looked at from the first folder.
+    fn next_folder(&self, to: &ShellWord, at: &Path, first: &Path) -> PathBuf {
+        match to {
+            ShellWord::Known(to) if self.policy.level == CommandIsolation::Full && to != "-" => {
+                normalize_path(&at.join(to))
+            }
+            _ => first.to_owned(),
+        }
+    }
+
     /// A folder that a command goes to is looked at from there.
     fn goes_to(&mut self, to: &ShellWord, folder: &Path) {
         let path = match (to, &self.policy.places.home) {
@@ -283,7 +322,7 @@ impl<'a> ActionJudge<'a> {
             _ => return,
         };
         if !self.is_scratch(&path, ContainmentKind::ByConfinement) {
-            let point = self.read("read", &path);
+            let point = self.read("read", &path, ContainmentKind::ByConfinement);
             if point.verdict != PermissionVerdict::Allow {
                 self.push(point);
             }
@@ -609,7 +648,7 @@ impl<'a> ActionJudge<'a> {
         point
     }
 
-    /// A rule for a program is none for the secrets that it is told to read.
+    /// A rule for a program is none for the secrets that it is told to read, nor for the home folder.
     fn named_secrets(
         &mut self,
         simple: &SimpleCommand,
@@ -623,11 +662,11 @@ impl<'a> ActionJudge<'a> {
             (ShellWord::Home(rest), Some(home)) => Some(format!("{}{rest}", home.display())),
             _ => None,
         });
-        let named = words.iter().skip(1).flatten().cloned().chain(could_be);
+        let named = named_paths(words).into_iter().chain(could_be);
         for text in named.collect::<Vec<_>>() {
             for path in self.places_of(&text, reading, folder) {
-                if is_secret(&path, self.policy.places) {
-                    let point = self.read("read", &path);
+                if is_secret(&path, self.policy.places) || is_hidden(&path, self.policy.places) {
+                    let point = self.read("read", &path, ContainmentKind::ByConfinement);
                     self.push(point);
                 }
             }
@@ -657,15 +696,11 @@ impl<'a> ActionJudge<'a> {
     /// What a program that only looks may look at.
     fn look_at(&mut self, words: &[Option<String>], reading: &CommandAnalysis, folder: &Path) {
         self.push(DecisionPoint::allow("it only looks").look());
-        // What an option is given counts too.
-        let arguments = words.iter().skip(1).flatten().filter_map(|word| match word.strip_prefix('-') {
-            None => Some(word.as_str()),
-            Some(option) => match option.split_once('=') {
-                Some((_, value)) => Some(value),
-                None => option.find('/').and_then(|at| option.get(at..)),
-            },
-        });
-        for argument in arguments.map(str::to_owned).collect::<Vec<_>>() {
+        // Where it goes has been looked at.
+        if words.first().and_then(Option::as_deref) == Some("cd") {
+            return;
+        }
+        for argument in named_paths(words) {
             self.look_at_one(&argument, reading, folder);
         }
     }
@@ -679,7 +714,7 @@ impl<'a> ActionJudge<'a> {
             if self.is_scratch(&path, ContainmentKind::ByConfinement) {
                 continue;
             }
-            let point = self.read("read", &path);
+            let point = self.read("read", &path, ContainmentKind::ByConfinement);
             if point.verdict != PermissionVerdict::Allow {
                 self.push(point);
             }
@@ -709,7 +744,7 @@ impl<'a> ActionJudge<'a> {
         }
         for path in self.places_of(&text, reading, folder) {
             let point = match target.access {
-                TargetAccess::Read => self.read("read", &path),
+                TargetAccess::Read => self.read("read", &path, ContainmentKind::ByConfinement),
                 TargetAccess::Delete => self.delete("write", &path, ContainmentKind::ByConfinement),
                 _ => self.write("write", &path, ContainmentKind::ByConfinement),
             };
@@ -723,8 +758,13 @@ impl<'a> ActionJudge<'a> {
         if reading.folders.len() > MAX_FOLLOWED_FOLDERS {
             return vec![PathBuf::from("/").join(text)];
         }
+        let mut at = folder.to_owned();
         let gone_to = reading.folders.iter().map(|word| match word {
-            ShellWord::Known(to) => normalize_path(&folder.join(to).join(text)),
+            ShellWord::Known(to) => {
+                let place = normalize_path(&at.join(to).join(text));
+                at = self.next_folder(word, &at, folder);
+                place
+            }
             // Wherever that is, it is not known to be in the project.
             _ => PathBuf::from("/").join(text),
         });
@@ -756,7 +796,8 @@ impl<'a> ActionJudge<'a> {
     fn shown(&self, path: &Path) -> Option<String> {
         let inside = path.strip_prefix(&self.policy.places.root).ok();
         let shown = inside.map_or_else(|| path.to_owned(), |inside| Path::new(".").join(inside));
-        Some(shown.display().to_string()).filter(|shown| !shown.contains(['*', '?', '[', '(', ')']))
+        let shown = Some(shown.display().to_string()).filter(|shown| shown.len() <= MAX_SHOWN_PATH_BYTES);
+        shown.filter(|shown| !shown.contains(['*', '?', '[', '(', ')', '\n', '\r']))
     }
 
     /// All that is in the folder of a file of the project; of one at its top, or elsewhere, only the file.
@@ -827,11 +868,40 @@ fn is_one_program(reading: &CommandAnalysis) -> bool {
     own == 1 && outermost == 1 && !has_variables && reading.unknown.is_empty()
 }
 
-/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image.
-const RUN_ANYTHING_PROGRAMS: &str = "python python2 python3 node deno bun ruby perl php lua Rscript julia bash sh zsh dash ksh fish env xargs \
-                            java dotnet ssh awk sed find eval source . docker podman nerdctl kubectl helm aws gcloud az gh glab \
-                            npx uvx pipx sudo doas su timeout nice nohup curl wget rsync scp psql mysql sqlite3 mongosh redis-cli \
-                            systemctl crontab terraform pulumi ansible ansible-playbook tsx ts-node go-run";
+/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image, or what they
+/// do with a key depends on all words. A version behind the name makes no difference: `python3.12`, `php8.2`.
+const RUN_ANYTHING_PROGRAMS: &str = "python pypy ipython bpython jupyter node nodejs nodemon deno bun bunx tsx ts-node ruby irb jruby perl php hhvm \
+                            lua luajit R Rscript julia octave tclsh wish expect pwsh powershell bash sh zsh dash ash ksh mksh pdksh \
+                            yash csh tcsh fish rc es elvish nu xonsh busybox toybox java jshell groovy kotlin scala clojure clj dotnet mono \
+                            csi guile racket scheme sbcl clisp ghci runghc runhaskell stack ocaml elixir iex erl escript swift crystal nim \
+                            raku gdb lldb env xargs parallel ssh awk gawk mawk nawk sed gsed ed vi vim nvim emacs find fd eval source . \
+                            docker podman nerdctl kubectl helm aws gcloud az gh glab npx pnpx uvx pipx sudo doas su runuser timeout nice nohup \
+                            setsid stdbuf time watch entr strace ltrace script unshare chroot nsenter systemd-run flatpak snap \
+                            curl wget rsync scp sftp nc ncat socat psql mysql mariadb sqlite sqlite3 mongosh mongo redis-cli duckdb \
+                            systemctl crontab at terraform tofu pulumi ansible ansible-playbook nix nix-shell osascript \
+                            gpg gpg2 age openssl pass vault op bw secret-tool keyring security ssh-add ssh-keygen";
+
+/// Programs that run another one behind a verb, in an environment of their own.
+const RUNNER_VERBS: [&str; 10] =
+    ["run", "run-script", "exec", "x", "dlx", "shell", "develop", "env", "which", "tool"];
+
+/// Whether a program runs whatever it is told, by its name without folder and version.
+fn runs_anything(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-' | '_'));
+    let is_listed = |name: &str| RUN_ANYTHING_PROGRAMS.split_whitespace().any(|own| own == name);
+    is_listed(name) || is_listed(bare) || ["python", "pypy"].iter().any(|start| name.starts_with(start))
+}
+
+/// A rule for these very words, if they can be written as one.
+fn exact_rule(tool: &str, words: &[Option<String>]) -> Option<Rule> {
+    let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
+    let is_plain = |word: &&str| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
+    };
+    all.iter().all(is_plain).then(|| Rule::new(tool, Some(&all.join(" ")), PermissionVerdict::Allow))
+}
 
 /// The smallest rule that would have allowed this command: its program with its verb and whatever follows, if the verb says what
 /// it does; else these very words.
@@ -841,17 +911,9 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
             && word.chars().all(|letter| letter.is_alphanumeric() || "-_:".contains(letter))
     };
     let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?', '(', ')']))?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if RUN_ANYTHING_PROGRAMS.split_whitespace().any(|own| own == name) || name.starts_with("python") {
-        let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
-        let is_plain = |word: &&str| {
-            !word.is_empty()
-                && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
-        };
-        return all
-            .iter()
-            .all(is_plain)
-            .then(|| Rule::new(tool, Some(&all.join(" ")), PermissionVerdict::Allow));
+    // What is done elsewhere in the user's name is meant as it stands.
+    if runs_anything(program) || acts_as_user(words) {
+        return exact_rule(tool, words);
     }
     // Where options come first, the verb is not known, and the program alone would be too much.
     let is_verbed = ["git", "npm", "pnpm", "yarn", "cargo", "go", "pip"];
@@ -862,6 +924,12 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
     let verb = words.get(1).and_then(Option::as_deref).filter(|word| is_verb(word));
     // `npm run` runs whatever follows.
     let third = words.get(2).and_then(Option::as_deref).filter(|word| is_verb(word));
+    // `uv run python x.py` runs what `python x.py` does.
+    if verb.is_some_and(|verb| RUNNER_VERBS.contains(&verb))
+        && words.iter().skip(2).flatten().any(|word| runs_anything(word))
+    {
+        return exact_rule(tool, words);
+    }
     let start = match (verb, third) {
         (Some(verb @ ("run" | "run-script" | "exec" | "x" | "dlx")), Some(third)) => {
             format!("{program} {verb} {third}")
@@ -923,6 +991,15 @@ fn may_run_other_code(program: &str, word: &str) -> bool {
     }
     let name = word.split('=').next().unwrap_or_default().to_lowercase();
     name.starts_with("--") && PARTS.iter().any(|part| name.contains(part))
+}
+
+/// A path in one line, which may be a text that was taken for one.
+fn brief(path: &Path) -> String {
+    let text = path.display().to_string().replace(['\n', '\r'], "⏎");
+    match text.char_indices().nth(MAX_SHOWN_PATH_BYTES / 2) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
 }
 
 fn subject(path: &Path, is_secret: bool) -> RuleSubject {

@@ -103,6 +103,8 @@ fn combine_points(judged: ActionFindings, policy: PermissionPolicy<'_>) -> Polic
         ContainmentKind::No => false,
     };
     let asking: Vec<&DecisionPoint> = points.iter().filter(|point| !passes(point)).collect();
+    let asking: Vec<&DecisionPoint> =
+        asking.iter().copied().filter(|point| !asking.iter().any(|other| other.says_more(point))).collect();
     let Some(worst) = asking.iter().max_by_key(|point| (point.is_grave, point.contained)).copied() else {
         let contained = points.iter().find(|point| point.verdict != PermissionVerdict::Allow);
         let how = contained.map(|point| match point.contained {

@@ -74,6 +74,20 @@ impl DecisionPoint {
         DecisionPoint { contained, ..self }
     }
 
+    /// Whether a yes to this is a yes to the other: to a path, and to what may lie below it. (`cp a b` writes `b`, or `b/a` if that is
+    /// a folder.)
+    pub(crate) fn says_more(&self, other: &DecisionPoint) -> bool {
+        let is_alike = self.is_grave == other.is_grave && self.contained == other.contained && !other.is_own;
+        let pattern = |point: &DecisionPoint| {
+            point.suggestion.as_ref().and_then(|rule| rule.pattern()).map(str::to_owned)
+        };
+        let tool = |point: &DecisionPoint| point.suggestion.as_ref().map(|rule| rule.tool().to_owned());
+        let is_below = pattern(self)
+            .zip(pattern(other))
+            .is_some_and(|(own, other)| other.starts_with(&format!("{own}/")));
+        is_alike && is_below && tool(self) == tool(other) && tool(self).as_deref() == Some("write")
+    }
+
     pub(crate) fn with_suggestion(self, rule: Rule) -> DecisionPoint {
         DecisionPoint { suggestion: Some(rule), ..self }
     }

@@ -509,3 +509,40 @@ fn no_program_of_the_projects_leaves_the_sandbox_under_the_name_of_another() {
     let told = told(&home);
     assert!(marker.exists() && told.contains("outside a b []") && !told.contains(".venv/bin:"), "{told}");
 }
+
+/// A yes beforehand means the work: file tools see of the home folder what commands do.
+#[test]
+fn file_tools_read_no_home_folder_by_a_yes_beforehand() {
+    let home = home(&[]);
+    // `HELVE_HOME`, and the home folder around it.
+    home.write("home/keys.toml", "key = 'hunter2'\n");
+    home.write(".bash_history", "export PASSWORD=hunter2\n");
+    home.write(".cargo/credentials.toml", "token = 'hunter2'\n");
+    home.write(".cargo/registry/src/lib.rs", "// plain to see\n");
+    let around = home.path().parent().unwrap().to_owned();
+    let read = |path: std::path::PathBuf| json!(["read", { "path": path.display().to_string() }]);
+    std::os::unix::fs::symlink(home.path().join("keys.toml"), home.project().join("link")).unwrap();
+    std::os::unix::fs::symlink(&around, home.project().join("folder")).unwrap();
+    write_calls(
+        &home,
+        &[
+            read(home.path().join("keys.toml")),
+            read(around.join(".bash_history")),
+            read(around.join(".cargo/credentials.toml")),
+            read(home.project().join("link")),
+            read(home.project().join("folder/.bash_history")),
+            json!(["list", { "path": home.path().display().to_string() }]),
+            json!(["list", { "path": around.display().to_string() }]),
+            json!(["grep", { "pattern": "hunter", "path": around.display().to_string() }]),
+            read(around.join(".cargo/registry/src/lib.rs")),
+        ],
+    );
+    let mut helve = home.helve(&["run", "--model", "script:calls.toml", "go", "--yes"]);
+    helve.env("HOME", &around).stdin(Stdio::null());
+    home.run_command(helve);
+    let told = told(&home);
+    assert!(
+        !told.contains("hunter2") && !told.contains("trust.toml") && told.contains("plain to see"),
+        "{told}"
+    );
+}
