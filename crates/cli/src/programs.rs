@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use helve_workspace::WorkspaceRoot;
 
-use crate::sandbox_policy;
-use crate::setup::{CliSetup, home};
+use crate::setup::CliSetup;
 
 /// Where everybody can write.
 const WORLD_WRITABLE_FOLDERS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
@@ -24,14 +23,14 @@ pub(crate) struct ProgramFinder {
 }
 
 impl ProgramFinder {
-    pub(crate) fn new(setup: &CliSetup) -> ProgramFinder {
+    /// Finds programs outside of the project, of `caches` and of whatever else others may write.
+    pub(crate) fn new(setup: &CliSetup, caches: Vec<PathBuf>) -> ProgramFinder {
         let roots = WorkspaceRoot::named(&setup.root).into_iter().chain(setup.added.iter().cloned());
         let of_root = |root: WorkspaceRoot| {
             let repository = root.repository().map(Path::to_owned);
             std::iter::once(root.folder().to_owned()).chain(repository)
         };
         let everybodys = WORLD_WRITABLE_FOLDERS.iter().map(PathBuf::from).chain([std::env::temp_dir()]);
-        let caches = home().map(|home| sandbox_policy::caches_below(&home)).unwrap_or_default();
         let writable = roots.flat_map(of_root).chain([setup.cwd.clone()]).chain(caches).chain(everybodys);
         ProgramFinder::outside(std::env::var_os("PATH").unwrap_or_default(), writable)
     }

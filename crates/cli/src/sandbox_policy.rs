@@ -353,7 +353,7 @@ pub(crate) fn sandbox_policy_for(setup: &CliSetup, found: &SandboxProbe) -> Opti
         home.iter().flat_map(|home| names.iter().map(|name| home.join(name))).collect()
     };
     let agent = std::env::var_os("SSH_AUTH_SOCK").map(PathBuf::from);
-    let programs = ProgramFinder::new(setup);
+    let programs = program_finder(setup);
     let copies: Vec<(&str, PathBuf)> =
         home.iter().flat_map(|home| copied_settings(home, setup.places.data())).collect();
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
@@ -501,8 +501,13 @@ fn is_old_style(cache: &Path) -> bool {
     cache.ends_with(".ccache") && !cache.is_dir()
 }
 
+/// Finds programs where no command of the model's can have put them.
+pub(crate) fn program_finder(setup: &CliSetup) -> ProgramFinder {
+    ProgramFinder::new(setup, home().map(|home| caches_below(&home)).unwrap_or_default())
+}
+
 /// All that commands may write below the home folder.
-pub(crate) fn caches_below(home: &Path) -> Vec<PathBuf> {
+fn caches_below(home: &Path) -> Vec<PathBuf> {
     let named = CACHE_FOLDERS
         .iter()
         .chain(&FETCH_FOLDERS)

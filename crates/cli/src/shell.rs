@@ -8,7 +8,7 @@ use helve_tools::{CommandSettings, OutsidePrograms, SandboxPolicy};
 use crate::credentials::{is_model_key_variable, withheld_variables};
 use crate::failure::CliFailure;
 use crate::programs::{ProgramFinder, is_program};
-use crate::sandbox_policy::{memory, own_program};
+use crate::sandbox_policy::{memory, own_program, program_finder};
 use crate::setup::CliSetup;
 
 /// More than a large build needs, and less than a machine has.
@@ -23,7 +23,7 @@ pub(crate) fn commands(
     let keeper = own_program()
         .map_err(|error| CliFailure::new("commands can't be run", error, "Start helve by its path."))?;
     let wanted = &settings.shell;
-    let programs = ProgramFinder::new(setup);
+    let programs = program_finder(setup);
     let program = program(wanted.program.as_deref(), cwd, &programs)?;
     let startup = wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?;
     // Both may lie in the home folder, which commands don't see.

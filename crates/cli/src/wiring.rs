@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::failure::CliFailure;
 use crate::programs::ProgramFinder;
 use crate::rulebook::{SettingsRulebook, judge_context};
-use crate::sandbox_policy::{self, own_program, probe_sandbox, sandbox_policy_for};
+use crate::sandbox_policy::{self, own_program, probe_sandbox, program_finder, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
 use crate::user_folders::{project_memory, project_name};
@@ -196,7 +196,7 @@ pub(crate) fn gate_rules(setup: &CliSetup, level: ConfinementLevel) -> Result<Ga
 /// The project as its files are watched.
 pub(crate) fn watch_config(root: WorkspaceRoot, setup: &CliSetup) -> WatchConfig {
     let notes = Some(setup.places.seen());
-    let git = git_program(&ProgramFinder::new(setup));
+    let git = git_program(&program_finder(setup));
     WatchConfig {
         root,
         added: setup.added.clone(),

@@ -14,6 +14,7 @@ use helve_models::script::ModelScript;
 use crate::console::{ConsoleOutput, DIM, GOOD, HEADING};
 use crate::failure::{CliFailure, ProgramExit};
 use crate::programs::ProgramFinder;
+use crate::sandbox_policy::program_finder;
 use crate::setup::CliSetup;
 use crate::text;
 use crate::user_models::UserModels;
@@ -39,7 +40,7 @@ pub(crate) fn run(setup: &CliSetup, screen: &mut ConsoleOutput) -> Result<Progra
     writeln!(screen, "{HEADING}> {DEMO_TASK}{HEADING:#}\n")?;
     screen.finish()?;
     let exit = work(&folder, setup, screen)?;
-    if exit != ProgramExit::Success || !passes(&folder, &ProgramFinder::new(setup)) {
+    if exit != ProgramExit::Success || !passes(&folder, &program_finder(setup)) {
         let why = "the test still fails";
         return Err(CliFailure::new(
             "the demo did not work",

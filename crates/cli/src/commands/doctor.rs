@@ -15,8 +15,8 @@ use crate::args;
 use crate::console::{BAD, ConsoleOutput, DIM, GOOD, ProgressLine, WARN};
 use crate::failure::{CliFailure, ProgramExit};
 use crate::logs;
-use crate::programs::ProgramFinder;
 use crate::sandbox_policy;
+use crate::sandbox_policy::program_finder;
 use crate::setup::CliSetup;
 use crate::text::{self, bytes, count, one_line, pad, thousands};
 use crate::user_folders::ADMINISTRATOR_FILE;
@@ -412,7 +412,7 @@ fn withheld(setup: &CliSetup) -> DoctorCheck {
 }
 
 fn git(setup: &CliSetup) -> DoctorCheck {
-    let version = git_program(&ProgramFinder::new(setup)).and_then(|git| git.version());
+    let version = git_program(&program_finder(setup)).and_then(|git| git.version());
     match version {
         Some(version) => DoctorCheck::new("git", DoctorVerdict::Good, version),
         None => DoctorCheck::new("git", DoctorVerdict::Note, "not found")

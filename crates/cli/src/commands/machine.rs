@@ -21,6 +21,7 @@ use super::session_opening::{PendingSessionHandle, SessionOpening};
 use super::user_command::run_user_command;
 use crate::programs::{ProgramFinder, first_word};
 use crate::sandbox_policy;
+use crate::sandbox_policy::program_finder;
 use crate::setup::CliSetup;
 use crate::user_models::{UserModels, block_on};
 use crate::wiring::git_program;
@@ -39,7 +40,7 @@ pub(super) fn machine_for(
 ) -> MachineAccess {
     let root = setup.root.clone();
     let (at_files, at_branch, at_sessions) = (root.clone(), root.clone(), root.clone());
-    let programs = ProgramFinder::new(setup);
+    let programs = program_finder(setup);
     let (for_branch, for_shell, for_edit) = (programs.clone(), programs.clone(), programs);
     let (at_shell, at_own) = (setup.cwd.clone(), setup.cwd.clone());
     let own = Arc::new(move |words: &[&str]| run_helve(words, &at_own));
