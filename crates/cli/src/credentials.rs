@@ -21,6 +21,9 @@ const MAX_SHEBANG_BYTES: u64 = 256;
 /// Folders where git has its parts, from the folder that its own is in.
 const GIT_CORE_FOLDERS: [&str; 2] = ["lib/git-core", "libexec/git-core"];
 
+/// Whatever its settings say, git speaks with other machines, and not with folders and programs.
+const GIT_PROTOCOLS: (&str, &str) = ("GIT_ALLOW_PROTOCOL", "https:http:ssh:git");
+
 /// The programs for which this user has credentials.
 pub(crate) fn programs_with_credentials(home: Option<&Path>, root: &Path) -> Vec<&'static str> {
     let has = |row: &&ProgramCredentials| {
@@ -179,7 +182,9 @@ fn asks(home: &Path, program: &str) -> bool {
 
 /// Whether a project's settings of git hold a password, in the address of a remote.
 fn has_login(root: &Path) -> bool {
-    read_settings(&root.join(".git/config")).is_some_and(|text| holds_login(&text))
+    // A pipe would hold up whoever reads it.
+    let config = Some(root.join(".git/config")).filter(|config| config.is_file());
+    config.and_then(|config| read_settings(&config)).is_some_and(|text| holds_login(&text))
 }
 
 /// Where git has the user's passwords, of those that it can be given.
@@ -292,12 +297,7 @@ fn settings(program: &str, home: &Path, known: &ProgramFinder) -> Vec<(OsString,
                 })
             };
             let ssh = known.find("ssh").filter(is_plain).unwrap_or_else(|| PathBuf::from("ssh"));
-            let mut all = plain(&[
-                ("GIT_TERMINAL_PROMPT", "0"),
-                ("GIT_PAGER", "cat"),
-                // Whatever the settings say: other machines, no folders and no programs.
-                ("GIT_ALLOW_PROTOCOL", "https:http:ssh:git"),
-            ]);
+            let mut all = plain(&[("GIT_TERMINAL_PROMPT", "0"), ("GIT_PAGER", "cat"), GIT_PROTOCOLS]);
             all.push(("GIT_SSH_COMMAND".into(), ssh.into()));
             all.push(("GIT_CONFIG_COUNT".into(), pairs.len().to_string().into()));
             for (number, (name, value)) in pairs.into_iter().enumerate() {
@@ -306,6 +306,7 @@ fn settings(program: &str, home: &Path, known: &ProgramFinder) -> Vec<(OsString,
             }
             all
         }
+        "gh" | "glab" => plain(&[GIT_PROTOCOLS]),
         "npm" => {
             let mut all =
                 plain(&[("npm_config_ignore_scripts", "true"), ("npm_config_update_notifier", "false")]);

@@ -515,7 +515,9 @@ fn no_program_of_the_projects_leaves_the_sandbox_under_the_name_of_another() {
 fn file_tools_read_no_home_folder_by_a_yes_beforehand() {
     let home = home(&[]);
     // `HELVE_HOME`, and the home folder around it.
-    home.write("home/keys.toml", "key = 'hunter2'\n");
+    home.write("home/keys.toml", "[keys]\nopenai = \"hunter2\"\n");
+    let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(home.path().join("keys.toml"), own).unwrap();
     home.write(".bash_history", "export PASSWORD=hunter2\n");
     home.write(".cargo/credentials.toml", "token = 'hunter2'\n");
     home.write(".cargo/registry/src/lib.rs", "// plain to see\n");

@@ -83,11 +83,14 @@ pub struct CommandSettings {
     pub outside: OutsidePrograms,
 }
 
+/// Finds a program by its name.
+pub type ProgramLookup = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+
 /// Programs outside of all that a project can write, which could have put another one by the same name on the `PATH`.
 #[derive(Clone)]
 pub struct OutsidePrograms {
     /// Finds one by its name.
-    pub find: Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>,
+    pub find: ProgramLookup,
     /// The `PATH` without the places that a project can write.
     pub path: OsString,
 }
@@ -194,7 +197,7 @@ impl CommandSettings {
         let credential =
             fence.and_then(|fence| fence.credential(context)).ok_or_else(|| missing("have credentials"))?;
         let home = fence.and_then(|fence| fence.home.as_deref());
-        let found = Obstacles { at, scratch, root: &context.root }.check(words, credential, home);
+        let found = CredentialCheck { at, scratch, root: &context.root }.check(words, credential, home);
         let ceiling = found.map_err(|obstacle| {
             let program = &credential.program;
             ToolFailure(format!(
@@ -277,14 +280,14 @@ fn set_variable(env: &mut Vec<(OsString, OsString)>, name: &str, value: &OsStr) 
 }
 
 /// Where a program looks for settings when it is given credentials.
-struct Obstacles<'a> {
+struct CredentialCheck<'a> {
     at: &'a Path,
     /// What it has as `/tmp`.
     scratch: &'a Path,
     root: &'a Path,
 }
 
-impl Obstacles<'_> {
+impl CredentialCheck<'_> {
     /// Looks for whatever could make a program hand credentials on, and says it. For git, gives the folder above which it must
     /// not look for a repository.
     fn check(
@@ -305,7 +308,8 @@ impl Obstacles<'_> {
         {
             return Err(obstacle);
         }
-        if credential.program != "git" {
+        // Programs of hosting services run git, which obeys its settings there too.
+        if !matches!(credential.program.as_str(), "git" | "gh" | "glab") {
             return Ok(None);
         }
         match check_repository(words, &at, &root) {
