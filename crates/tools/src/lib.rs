@@ -38,6 +38,7 @@ pub use search::grep::GrepTool;
 pub use search::list::ListTool;
 pub use shell::ShellTool;
 pub use shell::commands::CommandSettings;
+pub use shell::git_folders::is_git_folder;
 pub use shell::jobs::BackgroundJobs;
 pub use shell::project_storage::ProjectStorage;
 pub use shell::sandbox_policy::{

@@ -6,11 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use crate::shell::git_folders::git_folders_in;
 use crate::shell::repository_safety::is_harmless;
-
-/// Repositories within a repository are looked for so deep, and so many.
-const MAX_REPOSITORY_DEPTH: usize = 4;
-const MAX_NESTED_REPOSITORIES: usize = 200;
 
 /// The names that decide, in a git folder and in those of its modules and work trees, if they are there.
 pub(crate) fn in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
@@ -23,28 +20,9 @@ pub(crate) fn absent_in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
 }
 
 fn deciding(git: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
-    let mut folders = vec![git.to_owned()];
-    for within in ["modules", "worktrees"] {
-        repositories(&git.join(within), MAX_REPOSITORY_DEPTH, &mut folders);
-    }
+    let folders = git_folders_in(git);
     let all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
     all.collect::<Vec<_>>().into_iter()
-}
-
-/// A module's name may have slashes, so that it lies deeper.
-fn repositories(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if found.len() >= MAX_NESTED_REPOSITORIES || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            continue;
-        }
-        if path.join("HEAD").is_file() {
-            repositories(&path.join("modules"), depth.saturating_sub(1), found);
-            found.push(path);
-        } else if depth > 0 {
-            repositories(&path, depth - 1, found);
-        }
-    }
 }
 
 /// Which file or folder a path stood for: nothing, or this one of that device.
@@ -121,8 +99,19 @@ fn put_aside(path: &Path, was: PathIdentity) -> Option<PathBuf> {
     Some(put_away(path))
 }
 
-/// Gives something another name by which nothing acts on it.
+/// Gives something another name by which nothing acts on it. A repository is none any more afterwards, by whatever name git is sent
+/// there.
 pub(crate) fn put_away(path: &Path) -> PathBuf {
+    let aside = rename_aside(path);
+    let head = aside.join("HEAD");
+    if head.symlink_metadata().is_ok() {
+        rename_aside(&head);
+    }
+    aside
+}
+
+/// Gives the new name, or the old one if there was none left and it had to be removed.
+pub(crate) fn rename_aside(path: &Path) -> PathBuf {
     let named = |number: usize| {
         let mut name = path.as_os_str().to_owned();
         name.push(".put-aside");

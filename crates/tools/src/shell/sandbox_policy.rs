@@ -9,8 +9,10 @@ use helve_exec::{Confinement, ConfinementLevel, NetworkAccess};
 use crate::ToolContext;
 use crate::shell::commands::read_up_to;
 use crate::shell::forbidden_paths::{absent_in_git, in_git};
+use crate::shell::git_folders::{GitElsewhere, is_git_folder};
 use crate::shell::project_storage::{ProjectStorage, is_sent_elsewhere};
-use crate::shell::survey::{PathMasks, ProjectSurvey, SecretCriteria};
+use crate::shell::survey::{DeniedPaths, GuardedElsewhere, PathMasks, ProjectSurvey, SecretCriteria};
+use crate::shell::workspace_audit::with_real_git_paths;
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
@@ -91,7 +93,9 @@ impl SandboxPolicy {
         }
         let is_full = self.level == ConfinementLevel::Full;
         let folders: Vec<PathBuf> = std::iter::once(&context.root).chain(&context.added).cloned().collect();
-        let elsewhere: Vec<PathBuf> = folders.iter().filter_map(|folder| git_elsewhere(folder)).collect();
+        let elsewhere: Vec<PathBuf> =
+            folders.iter().filter_map(|folder| GitElsewhere::of(folder)).map(|git| git.common).collect();
+        let granted_writes = with_real_git_paths(&granted.writes, &folders);
         let mut writable = vec![own.to_owned()];
         if !granted.read_only {
             writable.extend(folders.iter().chain(&elsewhere).cloned());
@@ -122,7 +126,7 @@ impl SandboxPolicy {
         git_folders.extend(elsewhere.iter().cloned());
         if is_full {
             let PathMasks { hidden: masked, protected: kept, repositories } =
-                survey.masks(&folders, &self.measure(context));
+                survey.masks(&folders, &self.measure(&context.denied));
             hidden.extend(masked);
             protected.extend(kept.into_iter().filter(|path| !(self.holds_no_secret)(path)));
             for repository in &repositories {
@@ -139,10 +143,10 @@ impl SandboxPolicy {
         // Whoever may use the user's credentials in git, or change its settings, gets them as they are.
         let is_gits = credential.is_some_and(|credential| credential.program == "git");
         let replaced = match is_full && !is_gits {
-            true => self.replaced(&git_folders, |path| is_granted(path, &granted.writes)),
+            true => self.replaced(&git_folders, |path| is_granted(path, &granted_writes)),
             false => Vec::new(),
         };
-        protected.retain(|path| is_full && !is_granted(path, &granted.writes));
+        protected.retain(|path| is_full && !is_granted(path, &granted_writes));
         hidden.retain(|path| path.exists() && !is_granted(path, &given) && !(self.holds_no_secret)(path));
         let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
         hidden.retain(|path| is_full || !is_inside(path));
@@ -195,8 +199,14 @@ impl SandboxPolicy {
         self.credentials.iter().find(|credential| credential.program == wanted)
     }
 
-    pub(crate) fn measure<'a>(&self, context: &'a ToolContext) -> SecretCriteria<'a> {
-        SecretCriteria { is_secret: self.is_secret, denied: &context.denied }
+    pub(crate) fn measure<'a>(&'a self, denied: &'a DeniedPaths) -> SecretCriteria<'a> {
+        let elsewhere = GuardedElsewhere {
+            in_git: self.protected_in_git,
+            in_project: &self.protected,
+            hidden: &self.hidden,
+            home: self.home.as_deref(),
+        };
+        SecretCriteria { is_secret: self.is_secret, denied, elsewhere }
     }
 
     /// The variables that confined commands have instead of the user's.
@@ -219,7 +229,9 @@ impl SandboxPolicy {
             own.chain([folder.join(".git")]).collect::<Vec<PathBuf>>()
         };
         let of_roots = folders.clone().map(|folder| folder.join(".git"));
-        let repositories: BTreeSet<PathBuf> = of_roots.chain(survey.repositories()).collect();
+        let elsewhere = folders.clone().filter_map(|folder| GitElsewhere::of(folder)).map(|git| git.common);
+        let repositories: BTreeSet<PathBuf> =
+            of_roots.chain(survey.repositories()).chain(elsewhere).collect();
         let in_git = repositories.iter().flat_map(|git| absent_in_git(git, self.protected_in_git));
         folders.flat_map(of_folder).chain(in_git).collect()
     }
@@ -227,12 +239,7 @@ impl SandboxPolicy {
 
 /// Where git keeps what belongs to a folder, which may be a repository without a work tree.
 fn git_folder(folder: &Path) -> PathBuf {
-    if is_git(folder) { folder.to_owned() } else { folder.join(".git") }
-}
-
-/// Whether a folder is a git folder itself.
-fn is_git(folder: &Path) -> bool {
-    folder.join("HEAD").is_file() && folder.join("objects").is_dir()
+    if is_git_folder(folder) { folder.to_owned() } else { folder.join(".git") }
 }
 
 /// What is opened so that a path can be written: the path, or the folder that it would be made in. Never the home folder,
@@ -242,17 +249,4 @@ pub fn writable_root_for(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let is_everybodys = there == Path::new("/tmp") || there.parent().is_none();
     let is_too_much = is_everybodys || home.is_some_and(|home| home.starts_with(there));
     (!is_too_much).then(|| there.to_owned())
-}
-
-/// Where git keeps what belongs to a work tree whose repository is elsewhere, if that repository says so too: what lies in
-/// the project says nothing, since commands write there.
-fn git_elsewhere(root: &Path) -> Option<PathBuf> {
-    let git = root.join(".git");
-    let read = |path: &Path| String::from_utf8(read_up_to(path, MAX_GIT_FILE_BYTES).ok()?).ok();
-    let said = read(&git)?;
-    let own = root.join(said.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-    let back = read(&own.join("gitdir"))?;
-    let common = own.parent().filter(|folder| folder.ends_with("worktrees"))?.parent()?;
-    let is_known = Path::new(back.trim()).canonicalize().ok()? == git.canonicalize().ok()?;
-    (is_git(common) && is_known).then(|| common.to_owned())
 }
