@@ -15,6 +15,7 @@ use helve_tools::{AccessTest, DeniedPaths, FileAccess, HiddenPathTest, PathTest}
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::linked_files::LinkedFiles;
 use crate::recorder::{Recorder, SessionError};
 use crate::replay::ReplayTape;
 use crate::scope;
@@ -71,6 +72,7 @@ struct RuleGate {
     who: Approver,
     /// What the book last said.
     read: Mutex<RuleSet>,
+    linked: LinkedFiles,
 }
 
 /// Who answers what the rules ask.
@@ -189,7 +191,8 @@ impl PermissionGate {
     }
 
     fn of(who: Approver) -> PermissionGate {
-        let ruled = RuleGate { by: OnceLock::new(), who, read: Mutex::default() };
+        let ruled =
+            RuleGate { by: OnceLock::new(), who, read: Mutex::default(), linked: LinkedFiles::default() };
         PermissionGate { judge: DecisionSource::Rules(Arc::new(ruled)), person: None }
     }
 
@@ -280,9 +283,10 @@ impl PermissionGate {
     /// Which files are shown only to whoever asks for them by name.
     pub(crate) fn hides(&self, record: &Recorder, root: &Path, added: &[PathBuf]) -> HiddenPathTest {
         let DecisionSource::Rules(ruled) = &self.judge else { return Arc::new(|_| false) };
-        let rights = record.state(|state| ruled.rights(state, root, added));
+        let (ruled, rights) = (ruled.clone(), record.state(|state| ruled.rights(state, root, added)));
         Arc::new(move |path: &Path| {
-            rights.decide("read", &[ToolAction::Read(path.to_owned())]).verdict != PermissionVerdict::Allow
+            let reads = ruled.linked.with_other_names(&[ToolAction::Read(path.to_owned())], &rights);
+            rights.decide("read", &reads).verdict != PermissionVerdict::Allow
         })
     }
 
@@ -320,7 +324,7 @@ impl PermissionGate {
         (root, added): (&Path, &[PathBuf]),
     ) -> AccessTest {
         let DecisionSource::Rules(ruled) = &self.judge else { return Arc::new(|_, _| true) };
-        let rights = record.state(|state| ruled.rights(state, root, added));
+        let (ruled, rights) = (ruled.clone(), record.state(|state| ruled.rights(state, root, added)));
         let tool = tool.to_owned();
         Arc::new(move |access, path| {
             let (action, is_judged) = match access {
@@ -336,7 +340,13 @@ impl PermissionGate {
                     (write, is_judged)
                 }
             };
-            is_judged || rights.decide(&tool, &[action]).verdict == PermissionVerdict::Allow
+            let is_free = || {
+                let rights =
+                    rights.clone().with_git_folders(scope::git_folders_around(std::slice::from_ref(&action)));
+                let actions = ruled.linked.with_other_names(std::slice::from_ref(&action), &rights);
+                rights.decide(&tool, &actions).verdict == PermissionVerdict::Allow
+            };
+            is_judged || is_free()
         })
     }
 
@@ -348,8 +358,11 @@ impl PermissionGate {
         };
         let rights = record.state(|state| ruled.rights(state, question.root, question.added));
         let is_nested = scope::is_in_nested_repository(question.real_actions, question.root);
-        let rights = rights.with_nested_repository(is_nested);
-        let mut decision = rights.decide(question.tool, question.real_actions);
+        let rights = rights
+            .with_nested_repository(is_nested)
+            .with_git_folders(scope::git_folders_around(question.real_actions));
+        let actions = ruled.linked.with_other_names(question.real_actions, &rights);
+        let mut decision = rights.decide(question.tool, &actions);
         let is_free = rights.mode() == PermissionMode::Bypass;
         let most = ruled.read().max_deletes;
         if decision.verdict != PermissionVerdict::Deny

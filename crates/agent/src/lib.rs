@@ -16,6 +16,7 @@ mod actor;
 mod change_tracker;
 mod dispatch;
 mod gate;
+mod linked_files;
 mod recorder;
 mod recovery;
 mod replay;

@@ -156,6 +156,7 @@ pub(crate) fn judge_context(setup: &CliSetup, level: CommandIsolation) -> JudgeC
         own: setup.places.own(),
         credentials: crate::credentials::programs_with_credentials(home().as_deref(), &setup.root),
         is_nested: false,
+        git_folders: Vec::new(),
     };
     JudgeContext { places, level }
 }

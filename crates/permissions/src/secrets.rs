@@ -209,7 +209,8 @@ pub fn guard_reason(path: &Path, places: &ProjectContext) -> Option<GuardReason>
     if inside.unwrap_or(path).iter().any(|name| name == GUARDED_FOLDER) {
         return Some(GuardReason::Project);
     }
-    if is_guarded_in_git(path) {
+    let is_in_git_folder = places.git_folders.iter().any(|folder| path.starts_with(folder));
+    if is_guarded_in_git(path) || is_in_git_folder {
         return Some(GuardReason::Git);
     }
     if inside.is_some() {
@@ -303,6 +304,12 @@ mod tests {
             "/etc/cron.d/x",
         ] {
             assert!(is_guarded(path), "{path}");
+        }
+        let places = ProjectContext { git_folders: vec!["/p/fix.git".into()], ..places.clone() };
+        for (path, is_guarded) in
+            [("/p/fix.git/hooks/x", true), ("/p/fix.git/HEAD", true), ("/p/fix.git2/x", false)]
+        {
+            assert_eq!(guard_reason(Path::new(path), &places).is_some(), is_guarded, "{path}");
         }
         for path in [
             "/p/.git/index",

@@ -295,6 +295,34 @@ fn ordinary_repositories_stay() {
 }
 
 #[test]
+fn file_tools_write_no_git_folder_by_any_name() {
+    let Some(home) = project() else { return };
+    git(&home, "project", &["init", "-q", "--bare", "fix.git"]);
+    let write = |path: &str, text: &str| json!(["write", { "path": path, "content": text }]);
+    let told = run(
+        &home,
+        &[
+            write("foo/config", TRAP),
+            write("foo/HEAD", "ref: refs/heads/main\n"),
+            write("foo/refs/x", "x"),
+            write("foo/objects/x", "x"),
+            write("fix.git/hooks/post-update", "x"),
+            write("split/commondir", "../foo\n"),
+            write("split/HEAD", "ref: refs/heads/main\n"),
+            write("src/HEAD", "an ordinary file\n"),
+        ],
+    );
+    assert!(told.contains("decides what git runs"), "{told}");
+    assert!(!exists(&home, "foo/objects/x") && !exists(&home, "fix.git/hooks/post-update"), "{told}");
+    assert!(!exists(&home, "split/HEAD") && exists(&home, "src/HEAD"), "{told}");
+    // All of it in one call.
+    let patch = "*** Begin Patch\n*** Add File: new/HEAD\n+ref: refs/heads/main\n*** Add File: new/objects/x\n+x\n\
+                 *** Add File: new/config\n+[core]\n*** End Patch\n";
+    let told = run(&home, &[json!(["apply_patch", { "patch": patch }])]);
+    assert!(!exists(&home, "new/HEAD"), "{told}");
+}
+
+#[test]
 fn what_a_rule_denies_to_be_written_is_not_made_either() {
     let Some(home) = project() else { return };
     let call = script(
@@ -314,4 +342,24 @@ fn what_a_rule_denies_to_be_written_is_not_made_either() {
     let wait = shell("for i in $(seq 200); do [ -e done-it ] && break; sleep 0.05; done");
     let told = run_in(&home, "project", &[late, wait, shell("true")], &flags);
     assert!(!exists(&home, "later.txt") && told.contains("put aside"), "{told}");
+}
+
+#[test]
+fn other_names_of_a_file_are_no_way_around() {
+    let Some(home) = project() else { return };
+    home.write("project/secret.txt", "hunter2\n");
+    home.write("project/.env", "PASSWORD=hunter3\n");
+    for (from, to) in [("secret.txt", "hardsec"), (".env", "hardenv"), (".git/config", "notes.txt")] {
+        fs::hard_link(home.project().join(from), home.project().join(to)).unwrap();
+    }
+    let read = |path: &str| json!(["read", { "path": path }]);
+    let calls = [
+        read("hardsec"),
+        read("hardenv"),
+        json!(["grep", { "pattern": "hunter" }]),
+        script(&home, "cat hardsec hardenv; printf '[core]\\n\\tfsmonitor = ./x\\n' >> notes.txt"),
+    ];
+    let told = run_in(&home, "project", &calls, &["--deny", "read(./secret.txt)"]);
+    assert!(!told.contains("hunter2") && !told.contains("hunter3"), "{told}");
+    assert!(!text(&home.project().join(".git/config")).contains("fsmonitor"), "{told}");
 }
