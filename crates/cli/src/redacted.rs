@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::registries::npm_line_is_harmless;
+use crate::settings_file::read_settings;
 
 /// Where npm has its settings: the user's, and a project's. By their name they hold secrets; often they don't.
 pub(crate) const NPM_SETTINGS_FILE: &str = ".npmrc";
@@ -14,9 +15,6 @@ pub(crate) const NPM_SETTINGS_FILE: &str = ".npmrc";
 /// from anywhere.
 const INDEX_URL_VARIABLES: [&str; 4] =
     ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"];
-
-/// Larger ones are not looked into, and not shown.
-const MAX_SETTINGS_BYTES: u64 = 256 << 10;
 
 /// Words that stand before a secret, in settings of whatever tool.
 const SECRET_MARKERS: [&str; 10] = [
@@ -35,13 +33,6 @@ const SECRET_MARKERS: [&str; 10] = [
 /// Whether a file of settings holds a secret, or may hold one because it can't be read.
 pub(crate) fn holds_secrets(path: &Path) -> bool {
     read_settings(path).is_none_or(|text| text.lines().any(line_holds_secret))
-}
-
-pub(crate) fn read_settings(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = fs::File::open(path).ok().filter(|file| file.metadata().is_ok_and(|facts| facts.is_file()))?;
-    file.take(MAX_SETTINGS_BYTES + 1).read_to_string(&mut text).ok()?;
-    (text.len() as u64 <= MAX_SETTINGS_BYTES).then_some(text)
 }
 
 fn line_holds_secret(line: &str) -> bool {

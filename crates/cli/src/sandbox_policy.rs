@@ -409,6 +409,13 @@ pub(crate) fn sandbox_policy_for(setup: &CliSetup, found: &SandboxProbe) -> Opti
     })
 }
 
+/// All that commands see of the home folder: what they can read, and caches.
+pub(crate) fn shown_of_home(setup: &CliSetup) -> Vec<PathBuf> {
+    let Some(home) = home() else { return Vec::new() };
+    let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
+    readable_paths(&home, &wanted).into_iter().chain(caches_below(&home)).collect()
+}
+
 /// What commands can read of the home folder: what is there of the toolchains, the programs on the `PATH`, and what the user
 /// wants them to see.
 fn readable_paths(home: &Path, wanted: &[String]) -> Vec<PathBuf> {

@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use helve_protocol::{PermissionMode, ReasoningEffort};
+use helve_protocol::{PermissionMode, ReasoningEffort, StatusBarItem};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -509,36 +509,14 @@ pub struct UiSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct InterfaceSettings {
     /// What the line below the input tells, in this order. What has nothing to tell is left out.
-    pub status: Vec<StatusItemSetting>,
+    pub status: Vec<StatusBarItem>,
 }
 
 impl Default for InterfaceSettings {
     fn default() -> InterfaceSettings {
-        use StatusItemSetting::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
+        use StatusBarItem::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
         InterfaceSettings { status: vec![Model, Agent, Mode, Context, Cost, Branch, Sandbox, Queue] }
     }
-}
-
-/// Something that the status line can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StatusItemSetting {
-    /// which model answers
-    Model,
-    /// which agent answers, if it is not the usual one
-    Agent,
-    /// how freely it may act
-    Mode,
-    /// how full the model's memory is
-    Context,
-    /// what the session cost
-    Cost,
-    /// the branch, with a star if something is not committed
-    Branch,
-    /// how commands are confined
-    Sandbox,
-    /// how many messages wait
-    Queue,
 }
 
 /// Strings; a single one need not stand in a list.

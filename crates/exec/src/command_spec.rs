@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::confinement::Confinement;
+use crate::spec_encoding::{SpecReader, put_bytes, put_count, put_number};
 
 /// More than any command needs: the system's own limit on arguments and environment is a few megabytes.
 pub(crate) const MAX_COMMAND_SPEC_BYTES: usize = 64 << 20;
@@ -129,91 +130,43 @@ impl CommandSpec {
         }
         let mut body = Vec::new();
         from.take(length).read_to_end(&mut body)?;
-        SpecReader(&body).order().ok_or_else(|| io::ErrorKind::InvalidData.into())
+        CommandSpec::decode(SpecReader::new(&body)).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
-}
 
-pub(crate) fn put_count(to: &mut Vec<u8>, count: usize) {
-    to.extend((count as u64).to_le_bytes());
-}
-
-pub(crate) fn put_bytes(to: &mut Vec<u8>, bytes: &[u8]) {
-    put_count(to, bytes.len());
-    to.extend(bytes);
-}
-
-/// A number that may be missing: a flag, then the number.
-fn put_number(to: &mut Vec<u8>, number: Option<u64>) {
-    put_count(to, usize::from(number.is_some()));
-    to.extend(number.unwrap_or_default().to_le_bytes());
-}
-
-/// The rest of an order that is being read.
-pub(crate) struct SpecReader<'a>(&'a [u8]);
-
-impl<'a> SpecReader<'a> {
-    fn order(mut self) -> Option<CommandSpec> {
-        let processes = match self.number()? {
+    /// Reads the fields, which must be all that is there.
+    fn decode(mut from: SpecReader<'_>) -> Option<CommandSpec> {
+        let processes = match from.number()? {
             Some(processes) => Some(u32::try_from(processes).ok()?),
             None => None,
         };
-        let (file_size, cpu, memory) = (self.number()?, self.number()?, self.number()?);
+        let (file_size, cpu, memory) = (from.number()?, from.number()?, from.number()?);
         let limits = CommandLimits { processes, file_size, cpu: cpu.map(Duration::from_secs), memory };
-        let program = self.text()?;
-        let cwd = self.text()?.into();
-        let keeper = self.text()?.into();
+        let program = from.text()?;
+        let cwd = from.text()?.into();
+        let keeper = from.text()?.into();
         // Collected one by one: a count that lies ends at the end of the bytes, and reserves nothing.
-        let args = (0..self.count()?).map(|_| self.text()).collect::<Option<_>>()?;
-        let env = (0..self.count()?).map(|_| Some((self.text()?, self.text()?))).collect::<Option<_>>()?;
-        let input = match self.count()? {
+        let args = (0..from.count()?).map(|_| from.text()).collect::<Option<_>>()?;
+        let env = (0..from.count()?).map(|_| Some((from.text()?, from.text()?))).collect::<Option<_>>()?;
+        let input = match from.count()? {
             0 => CommandInput::Nothing,
-            1 => CommandInput::Text(self.bytes()?.to_vec()),
+            1 => CommandInput::Text(from.bytes()?.to_vec()),
             2 => CommandInput::Open,
             _ => return None,
         };
-        let terminal = match self.number()? {
+        let terminal = match from.number()? {
             Some(number) => Some(WindowSize::from_number(number)?),
             None => None,
         };
-        let confinement = if self.flag()? { Some(Confinement::read(&mut self)?) } else { None };
-        let order = CommandSpec { program, args, cwd, env, input, terminal, limits, confinement, keeper };
-        self.0.is_empty().then_some(order)
-    }
-
-    pub(crate) fn count(&mut self) -> Option<u64> {
-        let (count, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*count))
-    }
-
-    pub(crate) fn flag(&mut self) -> Option<bool> {
-        match self.count()? {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        }
-    }
-
-    fn number(&mut self) -> Option<Option<u64>> {
-        let is_given = self.flag()?;
-        let number = self.count()?;
-        Some(is_given.then_some(number))
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = usize::try_from(self.count()?).ok()?;
-        let (bytes, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
-    pub(crate) fn text(&mut self) -> Option<OsString> {
-        self.bytes().map(|bytes| OsString::from_vec(bytes.to_vec()))
+        let confinement = if from.flag()? { Some(Confinement::read(&mut from)?) } else { None };
+        let spec = CommandSpec { program, args, cwd, env, input, terminal, limits, confinement, keeper };
+        from.is_at_end().then_some(spec)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
     use proptest::collection::vec;
     use proptest::option;
     use proptest::prelude::*;
@@ -260,7 +213,7 @@ mod tests {
             let at = at.index(bytes.len());
             bytes[at] = byte;
             let _ = CommandSpec::read(&mut bytes.as_slice());
-            let _ = SpecReader(&noise).order();
+            let _ = CommandSpec::decode(SpecReader::new(&noise));
         }
     }
 

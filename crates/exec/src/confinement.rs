@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::command_spec::{SpecReader, put_bytes, put_count};
 use crate::real_paths::{PathResolution, RealPathCache};
+use crate::spec_encoding::{SpecReader, put_bytes, put_count};
 
 /// How much memory files in an empty `/tmp` may take if nothing else is said.
 const DEFAULT_SCRATCH_BYTES: u64 = 64 << 20;

@@ -11,8 +11,8 @@ use std::process::{Command, ExitCode};
 
 use rustix::process::{Pid, Resource};
 
+use crate::resource_limits::lower_limit;
 use crate::sandbox;
-use crate::supervisor::lower_limit;
 
 /// The first argument of a program that is started to be jailed.
 pub(crate) const JAIL_ARG: &str = "__jailed";

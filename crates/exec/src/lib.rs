@@ -26,6 +26,7 @@ mod command_spec;
 mod confinement;
 mod error;
 mod fd_passing;
+mod helper_process;
 mod input;
 mod jail;
 mod network;
@@ -33,10 +34,12 @@ mod probe;
 mod real_paths;
 mod removal;
 mod report;
+mod resource_limits;
 mod running_command;
 #[cfg_attr(target_os = "linux", path = "sandbox/linux.rs")]
 #[cfg_attr(not(target_os = "linux"), path = "sandbox/none.rs")]
 mod sandbox;
+mod spec_encoding;
 mod supervisor;
 mod terminal;
 #[cfg_attr(target_os = "linux", path = "tree/linux.rs")]
@@ -46,10 +49,11 @@ mod tree;
 pub use command_spec::{CommandInput, CommandLimits, CommandSpec, WindowSize};
 pub use confinement::{Confinement, ConfinementLevel, ConfinementPart, NetworkAccess, PrivateLayers};
 pub use error::{CommandInputError, ExecError};
+pub use helper_process::supervisor_main;
 pub use jail::{JAIL_FAILED, jail_arguments};
 pub use network::LocalNetwork;
 pub use probe::{ConfinementShortfall, SandboxProbe, probe};
 pub use removal::remove_tree;
 pub use report::{CommandEndCause, CommandExitStatus, CommandOutcome};
 pub use running_command::{CommandOutputChunk, CommandStopper, RunningCommand, start, start_sharing_network};
-pub use supervisor::{SUPERVISOR_ARG, supervisor_main};
+pub use supervisor::SUPERVISOR_ARG;

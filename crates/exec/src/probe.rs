@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use crate::command_spec::{CommandInput, CommandLimits, CommandSpec};
 use crate::confinement::{Confinement, ConfinementLevel, ConfinementPart, PrivateLayers};
 use crate::report::{CommandExitStatus, StartRefusal, StartStep, SupervisorReport};
-use crate::supervisor::{SUPERVISOR_ARG, errno};
+use crate::supervisor::SUPERVISOR_ARG;
 
 /// The first argument of a program that is started to see whether it is confined.
 pub(crate) const PROBE_ARG: &str = "__probe-confinement";
@@ -179,11 +179,4 @@ pub(crate) fn is_confined() -> bool {
         fields.any(|(field, found)| field == name && found.trim() == value)
     };
     is("Seccomp", "2") && is("NoNewPrivs", "1") && is("CapEff", "0000000000000000")
-}
-
-/// For whoever has an error only.
-impl StartRefusal {
-    pub(crate) fn of(step: StartStep, error: &io::Error) -> StartRefusal {
-        StartRefusal { step, errno: errno(error) }
-    }
 }

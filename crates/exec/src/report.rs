@@ -1,5 +1,8 @@
 //! What the keeper tells: that the command has started or could not, and how it ended.
 
+use std::io;
+
+use rustix::io::Errno;
 use rustix::process::WaitStatus;
 
 use crate::confinement::ConfinementPart;
@@ -62,6 +65,15 @@ impl From<WaitStatus> for CommandExitStatus {
 pub(crate) struct StartRefusal {
     pub(crate) step: StartStep,
     pub(crate) errno: i32,
+}
+
+impl StartRefusal {
+    /// The refusal for a step that failed with this error.
+    pub(crate) fn of(step: StartStep, error: &io::Error) -> StartRefusal {
+        // An error without a number is that the arguments hold a zero byte.
+        let errno = error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error());
+        StartRefusal { step, errno }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

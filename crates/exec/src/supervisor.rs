@@ -10,16 +10,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, chdir, getpid, getrlimit, kill_process_group, setrlimit,
-    setsid, wait,
-};
+use rustix::process::{Pid, Resource, Signal, WaitOptions, chdir, getpid, kill_process_group, setsid, wait};
 use rustix::stdio::{dup2_stderr, dup2_stdout, stdin, stdout};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level::pipe;
@@ -27,12 +24,11 @@ use signal_hook::low_level::pipe;
 use crate::command_spec::{CommandInput, CommandLimits, CommandSpec, WindowSize};
 use crate::confinement::NetworkAccess;
 use crate::fd_passing::receive_file;
-use crate::jail::{self, JAIL_ARG};
 use crate::network::NamespaceFiles;
-use crate::probe::{PROBE_ARG, is_confined};
 use crate::report::{
     CommandEndCause, CommandExitStatus, CommandOutcome, StartRefusal, StartStep, SupervisorReport,
 };
+use crate::resource_limits::lower_limit;
 use crate::sandbox::{self, ConfinedCommand, LayerLock, NamespaceHolder, SandboxPlan};
 use crate::terminal;
 use crate::tree::{self, ProcessTree, TreeProcess};
@@ -53,21 +49,8 @@ const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// The same for survivors: most of them can't be ended at all.
 const SURVIVOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Keeps a command, or becomes a jailed one, if the program was started for that, and returns what the program must end with. To be called first
-/// thing in `main`, with the program's arguments.
-pub fn supervisor_main(args: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
-    let mut args = args.into_iter().skip(1);
-    let is_done = match args.next()?.to_str()? {
-        SUPERVISOR_ARG => supervise_command().is_ok(),
-        JAIL_ARG => return Some(jail::enter(args)),
-        PROBE_ARG => is_confined(),
-        _ => return None,
-    };
-    Some(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
 /// Keeps the one command that stands in the order on standard input, which is the socket to Helve.
-fn supervise_command() -> io::Result<()> {
+pub(crate) fn supervise_command() -> io::Result<()> {
     sandbox::keep_files_to_ourselves();
     let mut control = UnixStream::from(stdin().try_clone_to_owned()?);
     let begun = start_command(&mut control);
@@ -89,7 +72,7 @@ fn supervise_command() -> io::Result<()> {
 
 /// Prepares this process, and starts the command.
 fn start_command(control: &mut UnixStream) -> Result<Supervisor, StartRefusal> {
-    let at = |step| move |error: io::Error| StartRefusal { step, errno: errno(&error) };
+    let at = |step| move |error: io::Error| StartRefusal::of(step, &error);
     // Away from Helve's terminal: no Ctrl-C reaches the keeper, and no command the screen.
     setsid().map_err(io::Error::from).map_err(at(StartStep::SupervisorSetup))?;
     tree::adopt_orphans().map_err(at(StartStep::SupervisorSetup))?;
@@ -126,11 +109,6 @@ fn start_command(control: &mut UnixStream) -> Result<Supervisor, StartRefusal> {
     Ok(Supervisor { family, signals, status: None, processes, other_tasks, _holder: holder, _layer: layer })
 }
 
-/// The system's number of an error. An error without one is that the arguments hold a zero byte.
-pub(crate) fn errno(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(Errno::INVAL.raw_os_error())
-}
-
 /// Limits this process, and so the command that it starts.
 fn limit(limits: CommandLimits, other_tasks: Option<u64>) -> io::Result<()> {
     // The system counts all processes of the user, so those that are there already are added. It only holds back
@@ -141,13 +119,6 @@ fn limit(limits: CommandLimits, other_tasks: Option<u64>) -> io::Result<()> {
     lower_limit(Resource::Fsize, limits.file_size)?;
     lower_limit(Resource::Data, limits.memory)?;
     lower_limit(Resource::Cpu, limits.cpu.map(|cpu| cpu.as_secs().max(1)))
-}
-
-pub(crate) fn lower_limit(resource: Resource, to: Option<u64>) -> io::Result<()> {
-    let Some(to) = to else { return Ok(()) };
-    let now = getrlimit(resource);
-    let lowered = |limit: Option<u64>| Some(limit.map_or(to, |limit| limit.min(to)));
-    Ok(setrlimit(resource, Rlimit { current: lowered(now.current), maximum: lowered(now.maximum) })?)
 }
 
 /// Starts the command, confined or not.

@@ -9,12 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use helve_protocol::{BlobError, BlobId, BlobStore};
 
 use crate::error::JournalIoExt;
-use crate::log::SessionFolder;
-use crate::pack::BlobPack;
+use crate::pack::{BlobPack, COMPRESSION_LEVEL};
+use crate::session_folder::SessionFolder;
 use crate::{JournalError, JournalResult, MAX_BLOB_BYTES, disk};
 
-/// Fast, and small enough: a payload is written while somebody waits.
-pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 const UNFINISHED_BLOB_PREFIX: &str = ".unfinished-";
 
 /// The blobs of a session. Those of its ancestors are read, never written.

@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use helve_protocol::{Cost, ModelName, Seq, SessionId, SessionStatus, SessionSummary, Timestamp, TokenUsage};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row, TransactionBehavior, params};
 
-use crate::file_journal::{FileJournal, LogStamp};
-use crate::lineage::{LogReadResult, read_rest, visit_all};
+use crate::lineage::{LogReadResult, SessionLineage, read_rest, visit_all};
 use crate::log_line::ChainHash;
 use crate::owner::{self, OwnerStatus};
+use crate::session_store::{LogStamp, SessionStore};
 use crate::summary::{SummaryBuilder, TitleSource};
 use crate::{JournalResult, LogReadEnd, disk};
 use helve_protocol::{ActivityKind, SessionActivity};
@@ -91,15 +91,14 @@ impl SessionCatalogue {
     }
 
     /// The list of sessions, the last changed first, after bringing it up to what the logs say.
-    pub(crate) fn list(&mut self, journal: &FileJournal) -> JournalResult<Vec<SessionSummary>> {
+    pub(crate) fn list(&mut self, sessions: &SessionStore) -> JournalResult<Vec<SessionSummary>> {
         // Owners first: if a session has none, nobody writes to its log while we look at it.
-        let sessions = journal.sessions_folder();
-        let alive = owner::sessions_with_owner(&sessions);
+        let alive = owner::sessions_with_owner(sessions.path());
         let (mut gone, stamps) = std::thread::scope(|scope| {
-            let looker = scope.spawn(|| journal.stamps());
+            let looker = scope.spawn(|| sessions.stamps());
             let rows = self.rows();
             // A looker that panicked would be a mistake of ours; looking again tells what it saw.
-            (rows, looker.join().unwrap_or_else(|_| journal.stamps()))
+            (rows, looker.join().unwrap_or_else(|_| sessions.stamps()))
         });
         let mut rows = Vec::with_capacity(gone.len());
         let mut stale = Vec::new();
@@ -111,14 +110,15 @@ impl SessionCatalogue {
         }
         if !stale.is_empty() || !gone.is_empty() {
             let indexed =
-                stale.into_iter().map(|(session, stamp, before)| index_log(journal, session, stamp, before));
+                stale.into_iter().map(|(session, stamp, before)| index_log(sessions, session, stamp, before));
             let indexed: Vec<CatalogueRow> = indexed.collect();
             self.save(&indexed, gone.keys());
             rows.extend(indexed);
         }
         let summary = |row: CatalogueRow| {
             let is_alive = alive.contains(&row.digest.summary.session);
-            to_summary(row.digest, if is_alive { OwnerStatus::Alive } else { OwnerStatus::Nobody }, &sessions)
+            let owner = if is_alive { OwnerStatus::Alive } else { OwnerStatus::Nobody };
+            to_summary(row.digest, owner, sessions.path())
         };
         let mut summaries: Vec<SessionSummary> = rows.into_iter().map(summary).collect();
         summaries.sort_by_key(|summary| std::cmp::Reverse((summary.updated, summary.session)));
@@ -243,18 +243,18 @@ fn to_summary(digest: SummaryBuilder, owner: OwnerStatus, sessions: &Path) -> Se
 
 /// Reads what a log has more than its row says. Whatever is wrong with it is told in the row.
 fn index_log(
-    journal: &FileJournal,
+    sessions: &SessionStore,
     session: SessionId,
     stamp: LogStamp,
     before: Option<CatalogueRow>,
 ) -> CatalogueRow {
     // Somebody may have listed what was appended after we looked at the log: only a second look can tell.
-    let size_now = || fs::metadata(journal.folder(session).log()).map_or(u64::MAX, |log| log.len());
+    let size_now = || fs::metadata(sessions.folder(session).log()).map_or(u64::MAX, |log| log.len());
     let is_cut = before.as_ref().is_some_and(|row| stamp.size < row.proved && size_now() < row.proved);
     // A log that was touched and did not grow is not what it was: all of it is read again.
     let has_grown = |row: &CatalogueRow| stamp.size > row.stamp.size;
-    let rest = before.filter(has_grown).and_then(|row| index_rest(journal, row));
-    let read = rest.map_or_else(|| index_whole(journal, session), Ok);
+    let rest = before.filter(has_grown).and_then(|row| index_rest(sessions, row));
+    let read = rest.map_or_else(|| index_whole(sessions, session), Ok);
     let mut row = read.unwrap_or_else(|error| {
         let mut digest = SummaryBuilder::new(session, None);
         digest.summary.damage = Some(error.to_string());
@@ -269,17 +269,17 @@ fn index_log(
 }
 
 /// `None` if the log does not go on where the row stopped.
-fn index_rest(journal: &FileJournal, mut row: CatalogueRow) -> Option<CatalogueRow> {
+fn index_rest(sessions: &SessionStore, mut row: CatalogueRow) -> Option<CatalogueRow> {
     let summary = &row.digest.summary;
-    let reader = journal.folder(summary.session).reader().ok()?;
+    let reader = sessions.folder(summary.session).reader().ok()?;
     let mut reader = reader.resume(row.proved, row.tip, summary.last).ok()?;
     let told = read_rest(&mut reader, &mut visit_all(|event| row.digest.apply(&event))).ok()?;
     let is_damaged = matches!(told.ending, LogReadEnd::Damaged(_));
     (!is_damaged).then(|| to_catalogue_row(row.digest, row.stamp, &told))
 }
 
-fn index_whole(journal: &FileJournal, session: SessionId) -> JournalResult<CatalogueRow> {
-    let lineage = journal.lineage(session)?;
+fn index_whole(sessions: &SessionStore, session: SessionId) -> JournalResult<CatalogueRow> {
+    let lineage = SessionLineage::of(sessions, session)?;
     let forked_from = lineage.forked_from().map(|point| (point.session, point.seq));
     let mut digest = SummaryBuilder::new(session, forked_from);
     let told = lineage.tell(&mut visit_all(|event| digest.apply(&event)))?;

@@ -3,8 +3,8 @@
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 
 use crate::JournalResult;
 use crate::error::JournalIoExt;
@@ -93,4 +93,18 @@ pub(crate) fn if_exists<T>(result: io::Result<T>, path: &Path) -> JournalResult<
 
 pub(crate) fn remove_file_if_exists(path: &Path) -> JournalResult<()> {
     if_exists(fs::remove_file(path), path).map(|_| ())
+}
+
+/// A name that nothing in a folder has.
+pub(crate) fn unused_name(folder: &Path, beginning: &str) -> PathBuf {
+    let name = |n: u32| folder.join(format!("{beginning}{n}"));
+    (1..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0))
+}
+
+/// Whether the path still leads to this very file.
+pub(crate) fn is_same_file(file: &File, path: &Path) -> bool {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let here = file.metadata().map(identity);
+    let there = fs::metadata(path).map(identity);
+    matches!((here, there), (Ok(here), Ok(there)) if here == there)
 }

@@ -8,8 +8,7 @@ use helve_protocol::{BlobId, EventBody, Seq, SessionId};
 
 use crate::error::JournalIoExt;
 use crate::file_journal::{DELETED_SESSION_PREFIX, FileJournal, NEW_SESSION_PREFIX};
-use crate::lineage::visit_all;
-use crate::log::unused_name;
+use crate::lineage::{read_rest, visit_all};
 use crate::{Journal, JournalError, JournalResult, LogDamage, LogFlaw, LogReadEnd, disk};
 
 /// Something about a session that a person should know.
@@ -20,9 +19,15 @@ pub enum JournalFinding {
     /// The session's own events are whole, but some that it has from its parent can't be read.
     ParentDamaged(LogDamage),
     /// The last line is not complete. Harmless: it was never acknowledged.
-    Torn { bytes: u64 },
+    Torn {
+        /// How many bytes of it there are.
+        bytes: u64,
+    },
     /// Events of another version, which this one keeps but can't show.
-    UnknownEvents { count: u64 },
+    UnknownEvents {
+        /// How many there are.
+        count: u64,
+    },
     /// A payload is missing or damaged.
     Blob(JournalError),
     /// Nothing can be read at all.
@@ -51,7 +56,7 @@ impl FileJournal {
                 blobs.extend(event.body.blobs());
             }),
         );
-        let own_log = self.folder(session).log();
+        let own_log = self.sessions.folder(session).log();
         let mut findings = Vec::new();
         match read {
             Ok(LogReadEnd::Whole | LogReadEnd::Stopped) => {}
@@ -80,10 +85,10 @@ impl FileJournal {
     /// Sets a damaged log aside, whole, and goes on with the part of it that can be trusted. `None` if there is nothing to
     /// mend here: the log is fine, or what is wrong is its header, its parent, or an event that is just not ours.
     pub fn repair(&self, session: SessionId) -> JournalResult<Option<LogRepair>> {
-        let folder = self.folder(session);
+        let folder = self.sessions.folder(session);
         let path = folder.log();
         let log = folder.lock()?;
-        let told = crate::lineage::read_rest(&mut folder.reader()?, &mut visit_all(|_| {}))?;
+        let told = read_rest(&mut folder.reader()?, &mut visit_all(|_| {}))?;
         let LogReadEnd::Damaged(damage) = told.ending else { return Ok(None) };
         if !matches!(damage.flaw, LogFlaw::Form | LogFlaw::Hash | LogFlaw::Length) {
             return Ok(None);
@@ -94,7 +99,7 @@ impl FileJournal {
         let mut copy = disk::create_file(&mended)?;
         let mut trusted = File::open(&path).at(&path)?.take(told.end.length);
         io::copy(&mut trusted, &mut copy).and_then(|_| copy.sync_all()).at(&mended)?;
-        let kept_as = unused_name(&folder.path, "log.jsonl.damaged-");
+        let kept_as = disk::unused_name(&folder.path, "log.jsonl.damaged-");
         fs::hard_link(&path, &kept_as).at(&kept_as)?;
         fs::rename(&mended, &path).at(&path)?;
         disk::sync_folder(&folder.path)?;
@@ -106,7 +111,7 @@ impl FileJournal {
     pub fn sweep(&self) -> JournalResult<usize> {
         let left =
             |name: &String| name.starts_with(NEW_SESSION_PREFIX) || name.starts_with(DELETED_SESSION_PREFIX);
-        if !self.names()?.iter().any(left) {
+        if !self.sessions.names()?.iter().any(left) {
             return Ok(0);
         }
         let (lock, _) = self.open_sweep_lock()?;
@@ -114,8 +119,8 @@ impl FileJournal {
             return Ok(0);
         }
         let mut swept = 0;
-        for name in self.names()?.iter().filter(|name| left(name)) {
-            let path = self.sessions_folder().join(name);
+        for name in self.sessions.names()?.iter().filter(|name| left(name)) {
+            let path = self.sessions.path().join(name);
             match name.strip_prefix(DELETED_SESSION_PREFIX).map(str::parse) {
                 // One with forks comes back instead.
                 Some(Ok(session)) => swept += usize::from(self.finish_deletion(session, &path).is_ok()),

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,8 +13,10 @@ use crate::catalogue::SessionCatalogue;
 use crate::disk::LockedFile;
 use crate::error::JournalIoExt;
 use crate::lineage::{LastLine, LogReadResult, MAX_GENERATIONS, SessionLineage, visit_all};
-use crate::log::{self, FileSessionLog, LogEnd, SessionFolder};
+use crate::log::{self, FileSessionLog, LogEnd};
 use crate::log_line::{ForkPoint, LogHeader};
+use crate::session_folder::SessionFolder;
+use crate::session_store::SessionStore;
 use crate::{
     EventVisitor, Journal, JournalBlobLoader, JournalError, JournalResult, LogReadEnd, SessionLog, disk,
 };
@@ -24,30 +25,19 @@ use crate::{
 pub(crate) const NEW_SESSION_PREFIX: &str = ".new-";
 pub(crate) const DELETED_SESSION_PREFIX: &str = ".deleted-";
 
-/// Looking at a file means waiting for the system, so some look at once.
-const STAT_THREADS: usize = 4;
-
 /// Keeps sessions below one folder: `sessions/ID/log.jsonl`, the blobs beside it, and `catalogue.db`.
 pub struct FileJournal {
     root: PathBuf,
+    pub(crate) sessions: SessionStore,
     catalogue: Mutex<Option<SessionCatalogue>>,
-}
-
-/// What tells whether a log has changed since somebody looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LogStamp {
-    pub(crate) size: u64,
-    pub(crate) modified_ns: u64,
 }
 
 impl FileJournal {
     /// Nothing is touched before it is needed.
     pub fn new(root: impl Into<PathBuf>) -> FileJournal {
-        FileJournal { root: root.into(), catalogue: Mutex::new(None) }
-    }
-
-    pub(crate) fn sessions_folder(&self) -> PathBuf {
-        self.root.join("sessions")
+        let root = root.into();
+        let sessions = SessionStore::new(root.join("sessions"));
+        FileJournal { root, sessions, catalogue: Mutex::new(None) }
     }
 
     /// The file with the list of sessions. It may be removed at any time.
@@ -55,57 +45,15 @@ impl FileJournal {
         self.root.join("catalogue.db")
     }
 
-    pub(crate) fn folder(&self, session: SessionId) -> SessionFolder {
-        SessionFolder { path: self.sessions_folder().join(session.to_string()), session }
-    }
-
     /// The sessions that are there, in no order.
     pub fn sessions(&self) -> JournalResult<Vec<SessionId>> {
-        let names = self.names()?;
-        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
-    }
-
-    pub(crate) fn names(&self) -> JournalResult<Vec<String>> {
-        let folder = self.sessions_folder();
-        let Some(entries) = disk::if_exists(fs::read_dir(&folder), &folder)? else { return Ok(Vec::new()) };
-        let names = entries.map(|entry| entry.map(|entry| entry.file_name().to_string_lossy().into_owned()));
-        names.collect::<io::Result<_>>().at(&folder)
-    }
-
-    /// The sessions with the stamps of their logs. For every list thousands of them may be looked at, so the way to their
-    /// folder is walked once.
-    pub(crate) fn stamps(&self) -> JournalResult<Vec<(SessionId, LogStamp)>> {
-        let path = self.sessions_folder();
-        if disk::if_exists(fs::metadata(&path), &path)?.is_none() {
-            return Ok(Vec::new());
-        }
-        let folder = File::options().read(true).custom_flags(directory()).open(&path).at(&path)?;
-        let sessions = self.sessions()?;
-        let look = |part: &[SessionId]| -> Vec<(SessionId, LogStamp)> {
-            part.iter().filter_map(|session| Some((*session, stat_log(&folder, *session)?))).collect()
-        };
-        let looked = std::thread::scope(|scope| {
-            let parts = sessions.chunks(sessions.len().div_ceil(STAT_THREADS).max(1));
-            let lookers: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
-            lookers.into_iter().flat_map(|looker| looker.join().unwrap_or_default()).collect()
-        });
-        Ok(looked)
+        self.sessions.ids()
     }
 
     /// Those who live on a session's events. A fork whose header is damaged can't be read any more, with or without its
     /// parent; one that can't be looked at for another reason may well be one, so that is an error.
     pub fn forks(&self, session: SessionId) -> JournalResult<Vec<SessionId>> {
-        let mut forks = Vec::new();
-        for other in self.sessions()? {
-            match self.folder(other).header() {
-                Ok(header) if header.forked_from.is_some_and(|point| point.session == session) => {
-                    forks.push(other)
-                }
-                Ok(_) | Err(JournalError::NotFound(_) | JournalError::Damaged { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(forks)
+        self.sessions.forks(session)
     }
 
     fn check_no_forks(&self, session: SessionId) -> JournalResult<()> {
@@ -121,33 +69,33 @@ impl FileJournal {
     }
 
     pub(crate) fn open_sweep_lock(&self) -> JournalResult<(File, PathBuf)> {
-        let path = self.sessions_folder().join(".lock");
+        let path = self.sessions.path().join(".lock");
         let file = disk::open_or_create(&path)?;
         Ok((file, path))
     }
 
     /// Removes a session that nobody can see any more, or brings it back if a fork was made in the meantime.
     pub(crate) fn finish_deletion(&self, session: SessionId, dying: &Path) -> JournalResult<()> {
-        let sessions = self.sessions_folder();
+        let sessions = self.sessions.path();
         if let Err(error) = self.check_no_forks(session) {
-            let folder = self.folder(session).path;
+            let folder = self.sessions.folder(session).path;
             fs::rename(dying, &folder).at(&folder)?;
-            disk::sync_folder(&sessions)?;
+            disk::sync_folder(sessions)?;
             return Err(error);
         }
-        disk::sync_folder(&sessions)?;
+        disk::sync_folder(sessions)?;
         fs::remove_dir_all(dying).at(dying)
     }
 
     pub(crate) fn lineage(&self, session: SessionId) -> JournalResult<SessionLineage> {
-        SessionLineage::of(self, session)
+        SessionLineage::of(&self.sessions, session)
     }
 
     /// Makes a session's folder under another name first, so that it is there as a whole or not at all.
     fn create_with(&self, header: &LogHeader) -> JournalResult<(LockedFile, LogEnd)> {
         let session = header.session;
-        let sessions = self.sessions_folder();
-        disk::create_folder(&sessions)?;
+        let sessions = self.sessions.path();
+        disk::create_folder(sessions)?;
         let _coming = self.lock_against_sweep()?;
         let unborn = sessions.join(format!("{NEW_SESSION_PREFIX}{}-{session}", std::process::id()));
         // Whoever left it had our process id, so it is dead.
@@ -168,14 +116,14 @@ impl FileJournal {
         disk::create_folder(&unborn.path)?;
         let created = log::create(unborn, header)?;
         disk::sync_folder(&unborn.path)?;
-        let folder = self.folder(header.session);
+        let folder = self.sessions.folder(header.session);
         fs::rename(&unborn.path, &folder.path).map_err(|error| match error.kind() {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 JournalError::Exists(header.session)
             }
             _ => JournalError::io(&folder.path, error),
         })?;
-        disk::sync_folder(&self.sessions_folder())?;
+        disk::sync_folder(self.sessions.path())?;
         Ok(created)
     }
 
@@ -207,7 +155,7 @@ impl FileJournal {
     pub fn rebuild_catalogue(&self) -> JournalResult<usize> {
         self.with_catalogue(|catalogue| {
             catalogue.replace();
-            catalogue.list(self).map(|sessions| sessions.len())
+            catalogue.list(&self.sessions).map(|sessions| sessions.len())
         })
     }
 
@@ -235,23 +183,10 @@ impl FileJournal {
     }
 }
 
-fn directory() -> i32 {
-    i32::try_from(rustix::fs::OFlags::DIRECTORY.union(rustix::fs::OFlags::NONBLOCK).bits()).unwrap_or(0)
-}
-
-fn stat_log(sessions: &File, session: SessionId) -> Option<LogStamp> {
-    let log =
-        rustix::fs::statat(sessions, format!("{session}/log.jsonl"), rustix::fs::AtFlags::empty()).ok()?;
-    // The two have other types on other platforms; these hold them all.
-    let modified_ns = i128::from(log.st_mtime) * 1_000_000_000 + i128::from(log.st_mtime_nsec);
-    let modified_ns = u64::try_from(modified_ns).ok()?;
-    Some(LogStamp { size: u64::try_from(log.st_size).ok()?, modified_ns })
-}
-
 impl Journal for FileJournal {
     fn create(&self, session: SessionId) -> JournalResult<Box<dyn SessionLog>> {
         let (file, end) = self.create_with(&LogHeader::new(session, None))?;
-        let folder = self.folder(session);
+        let folder = self.sessions.folder(session);
         let blobs = FileBlobStore::new(&folder, &[]);
         Ok(Box::new(FileSessionLog::new(&folder, file, end, blobs)))
     }
@@ -261,7 +196,7 @@ impl Journal for FileJournal {
         session: SessionId,
         each: &mut dyn FnMut(SessionEvent),
     ) -> JournalResult<Box<dyn SessionLog>> {
-        let folder = self.folder(session);
+        let folder = self.sessions.folder(session);
         let file = folder.lock()?;
         let lineage = self.lineage(session)?;
         let told = lineage.tell(&mut visit_all(each))?;
@@ -283,7 +218,7 @@ impl Journal for FileJournal {
     }
 
     fn list(&self) -> JournalResult<Vec<SessionSummary>> {
-        self.with_catalogue(|catalogue| catalogue.list(self))
+        self.with_catalogue(|catalogue| catalogue.list(&self.sessions))
     }
 
     fn fork(&self, parent: SessionId, at: Seq, child: SessionId) -> JournalResult<()> {
@@ -291,7 +226,7 @@ impl Journal for FileJournal {
         self.create_with(&LogHeader::new(child, Some(point)))?;
         // A deletion looks for forks after it has hidden the parent, and we look for the parent after the fork is there:
         // whoever comes second sees the other.
-        if self.folder(point.session).log().exists() {
+        if self.sessions.folder(point.session).log().exists() {
             return Ok(());
         }
         self.delete(child)?;
@@ -299,7 +234,7 @@ impl Journal for FileJournal {
     }
 
     fn delete(&self, session: SessionId) -> JournalResult<()> {
-        let folder = self.folder(session);
+        let folder = self.sessions.folder(session);
         if disk::if_exists(fs::metadata(&folder.path), &folder.path)?.is_none() {
             return Err(JournalError::NotFound(session));
         }
@@ -307,7 +242,7 @@ impl Journal for FileJournal {
         let _lock = if folder.log().is_file() { Some(folder.lock()?) } else { None };
         let _going = self.lock_against_sweep()?;
         self.check_no_forks(session)?;
-        let dying = self.sessions_folder().join(format!("{DELETED_SESSION_PREFIX}{session}"));
+        let dying = self.sessions.path().join(format!("{DELETED_SESSION_PREFIX}{session}"));
         // An owner that was killed has left it.
         disk::remove_file_if_exists(&folder.owner_file())?;
         fs::rename(&folder.path, &dying).at(&folder.path)?;

@@ -5,7 +5,30 @@
 //! - [`SessionLog`] is a session that this process owns. What [`SessionLog::append`] acknowledged is never lost.
 //! - The form of a log is in `log_line`; `docs/reference/journal.md` describes it for people.
 //!
+//! ```
+//! use helve_journal::{FileJournal, Journal};
+//! use helve_testkit::{SampleSession, sample_id};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let journal = FileJournal::new(folder.path());
+//! let mut session = SampleSession::new(sample_id(1));
+//! let mut log = journal.create(session.id)?;
+//! log.append(&[session.created(), session.user_message("Rename the function.")])?;
+//! // Whoever drops the log lets the session go, so that it can be opened again.
+//! drop(log);
+//!
+//! let mut events = Vec::new();
+//! let log = journal.open(session.id, &mut |event| events.push(event))?;
+//! assert_eq!(events.last().map(|event| event.seq), Some(log.last()));
+//! assert_eq!(journal.list()?.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Everything here blocks; who must not wait calls it from a thread that may.
+
+#![warn(missing_docs)]
 
 mod blobs;
 mod catalogue;
@@ -21,6 +44,8 @@ mod memory_journal;
 mod owner;
 mod pack;
 mod reader;
+mod session_folder;
+mod session_store;
 mod summary;
 
 use std::ops::ControlFlow;
@@ -83,6 +108,7 @@ pub type EventVisitor<'a> = &'a mut dyn FnMut(SessionEvent) -> ControlFlow<()>;
 
 /// A session that this process owns, until it is dropped.
 pub trait SessionLog: Send {
+    /// The session that is owned.
     fn session(&self) -> SessionId;
 
     /// The last event that was acknowledged.
@@ -108,7 +134,10 @@ pub enum LogReadEnd {
     /// Whoever listened had heard enough.
     Stopped,
     /// The last line is not complete: its writer is at work or was killed, or the file was cut.
-    Torn { bytes: u64 },
+    Torn {
+        /// How many bytes of it there are.
+        bytes: u64,
+    },
     /// From here on nothing can be trusted.
     Damaged(LogDamage),
 }

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use helve_protocol::{Seq, SessionEvent, SessionId};
 
 use crate::blobs::FileBlobStore;
-use crate::file_journal::FileJournal;
-use crate::log::{LogEnd, SessionFolder};
+use crate::log::LogEnd;
 use crate::log_line::{ForkPoint, LogHeader};
 use crate::reader::{LogReader, LogReaderItem};
+use crate::session_folder::SessionFolder;
+use crate::session_store::SessionStore;
 use crate::{END_OF_LOG, EventVisitor, JournalError, JournalResult, LogDamage, LogFlaw, LogReadEnd};
 
 /// A fork of a fork of a fork … is followed this far.
@@ -45,11 +46,11 @@ pub(crate) enum LastLine {
 }
 
 impl SessionLineage {
-    pub(crate) fn of(journal: &FileJournal, session: SessionId) -> JournalResult<SessionLineage> {
-        let own = SessionGeneration::new(journal, session, None)?;
+    pub(crate) fn of(sessions: &SessionStore, session: SessionId) -> JournalResult<SessionLineage> {
+        let own = SessionGeneration::new(sessions, session, None)?;
         let mut lineage = SessionLineage { ancestors: Vec::new(), own, broken: None };
         while let Some(point) = lineage.oldest().header.forked_from {
-            let parent = SessionGeneration::new(journal, point.session, Some(point));
+            let parent = SessionGeneration::new(sessions, point.session, Some(point));
             match parent {
                 Ok(parent) if lineage.ancestors.len() < MAX_GENERATIONS => lineage.ancestors.push(parent),
                 Ok(_)
@@ -140,11 +141,11 @@ impl SessionLineage {
 
 impl SessionGeneration {
     fn new(
-        journal: &FileJournal,
+        sessions: &SessionStore,
         session: SessionId,
         until: Option<ForkPoint>,
     ) -> JournalResult<SessionGeneration> {
-        let folder = journal.folder(session);
+        let folder = sessions.folder(session);
         let header = folder.reader()?.header;
         Ok(SessionGeneration { folder, header, until })
     }

@@ -15,6 +15,7 @@ use crate::{
     MAX_EVENT_BYTES, MAX_EVENT_DEPTH, SessionLog,
 };
 
+/// Keeps sessions in memory. Its clones share them.
 #[derive(Clone, Default)]
 pub struct MemoryJournal {
     sessions: Arc<Mutex<HashMap<SessionId, MemorySession>>>,

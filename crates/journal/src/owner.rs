@@ -15,7 +15,6 @@ use helve_protocol::SessionId;
 
 use crate::disk::{self, LockedFile, PRIVATE_FOLDER_MODE};
 use crate::error::JournalIoExt;
-use crate::log::is_same_file;
 use crate::{JournalError, JournalResult};
 
 /// Below the folder of all sessions.
@@ -81,7 +80,7 @@ fn lock(path: &Path) -> JournalResult<LockedFile> {
 impl Drop for OwnerLockFile {
     /// So a list has only those to look at that are open, and the few that were killed.
     fn drop(&mut self) {
-        if is_same_file(&self.file, &self.path) {
+        if disk::is_same_file(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }

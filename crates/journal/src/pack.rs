@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use helve_protocol::{BlobId, SessionId};
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::blobs::COMPRESSION_LEVEL;
 use crate::error::JournalIoExt;
 use crate::{JournalError, JournalResult, MAX_BLOB_BYTES, disk};
 
@@ -27,6 +26,8 @@ const FRAME_MARK: [u8; 4] = [0xf5, b's', b'e', b'g'];
 const HEAD_CHECK_BYTES: usize = 4;
 const FRAME_HEAD_BYTES: usize = FRAME_MARK.len() + blake3::OUT_LEN + 4 + 4 + HEAD_CHECK_BYTES;
 
+/// Fast, and small enough: a payload is written while somebody waits.
+pub(crate) const COMPRESSION_LEVEL: i32 = 3;
 /// Less than this is not worth compressing.
 const MIN_COMPRESSED_BYTES: usize = 128;
 

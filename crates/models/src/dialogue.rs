@@ -27,8 +27,11 @@ pub struct Dialogue {
 /// Another model took over. It stays so for the rest of the dialogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelSwitch {
+    /// The model that failed.
     pub from: ModelName,
+    /// The model that took over.
     pub to: ModelName,
+    /// Why the first one failed, in words.
     pub reason: String,
 }
 
@@ -64,6 +67,7 @@ impl<M: Borrow<Message>> ConversationView for Vec<M> {
 }
 
 impl Dialogue {
+    /// A dialogue in which nothing was said yet. The fallbacks take over in their order.
     pub fn new(
         client: Arc<ModelClient>,
         target: ModelTarget,
@@ -85,10 +89,12 @@ impl Dialogue {
         self
     }
 
+    /// The model that is spoken to now.
     pub fn target(&self) -> &ModelTarget {
         &self.target
     }
 
+    /// What stands before the conversation in each request.
     pub fn prompt(&self) -> &ModelPrompt {
         &self.prompt
     }

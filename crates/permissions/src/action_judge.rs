@@ -1,101 +1,57 @@
 //! What speaks for and against a call, point by point.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
 
 use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
-use crate::decide::{CommandIsolation, ContainmentKind, PermissionPolicy};
+use crate::decision_point::{ContainmentKind, DecisionPoint};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
-    is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
-    writes_settings_of_git,
+    is_read_only, is_shell_builtin, named_paths, only_wraps, prints_from_git, reads_what_it_names,
+    uses_network, writes_settings_of_git,
 };
+use crate::normalize::normalize_path;
 use crate::pattern::{RuleSubject, host};
+use crate::policy::{CommandIsolation, PermissionPolicy};
 use crate::rule::{PermissionVerdict, Rule};
-use crate::rules::{RuleJudgement, RuleOrigin};
-use crate::secrets::{GuardReason, guard_reason, is_secret};
+use crate::secrets::{GuardReason, guard_reason, is_hidden, is_public, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
 /// More folders that a command goes to are not followed.
 const MAX_FOLLOWED_FOLDERS: usize = 20;
 
+/// A longer path is shown by its beginning, and no rule is suggested for it.
+const MAX_SHOWN_PATH_BYTES: usize = 300;
+
 /// A rule about this name is one about the network as such.
 const NETWORK_RULE: &str = "network";
-
-/// Something about a call that speaks for or against it.
-#[derive(Clone, Debug)]
-pub(crate) struct DecisionPoint {
-    pub(crate) verdict: PermissionVerdict,
-    pub(crate) reason: String,
-    pub(crate) proof: Option<RuleOrigin>,
-    pub(crate) contained: ContainmentKind,
-    /// It changes nothing.
-    pub(crate) is_look: bool,
-    pub(crate) is_grave: bool,
-    /// Not even bypass covers it.
-    pub(crate) is_own: bool,
-    /// The smallest general rule that would have allowed it.
-    pub(crate) suggestion: Option<Rule>,
-}
-
-impl DecisionPoint {
-    fn new(verdict: PermissionVerdict, reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint {
-            verdict,
-            reason: reason.into(),
-            proof: None,
-            contained: ContainmentKind::No,
-            is_look: false,
-            is_grave: false,
-            is_own: false,
-            suggestion: None,
-        }
-    }
-
-    fn of(judgement: RuleJudgement, what: &str) -> DecisionPoint {
-        let RuleJudgement { verdict, proof } = judgement;
-        let said = match verdict {
-            PermissionVerdict::Allow => "is allowed",
-            PermissionVerdict::Ask => "is to be asked",
-            PermissionVerdict::Deny => "is denied",
-        };
-        let reason = format!("{what} {said} by {proof}");
-        DecisionPoint { proof: Some(proof), ..DecisionPoint::new(verdict, reason) }
-    }
-
-    fn allow(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Allow, reason)
-    }
-
-    fn ask(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Ask, reason)
-    }
-
-    fn look(self) -> DecisionPoint {
-        DecisionPoint { is_look: true, ..self }
-    }
-
-    fn grave(self) -> DecisionPoint {
-        DecisionPoint { is_grave: true, ..self }
-    }
-
-    fn contained(self, contained: ContainmentKind) -> DecisionPoint {
-        DecisionPoint { contained, ..self }
-    }
-
-    fn with_suggestion(self, rule: Rule) -> DecisionPoint {
-        DecisionPoint { suggestion: Some(rule), ..self }
-    }
-}
 
 /// What was found about a call.
 pub(crate) struct ActionFindings {
     pub(crate) points: Vec<DecisionPoint>,
     pub(crate) needs: CallPermissions,
     pub(crate) deletes: Vec<PathBuf>,
+    /// The words of a call that is one plain command, which could be run without a shell.
+    pub(crate) plain: Option<Vec<String>>,
 }
 
+/// A program that a command runs, with its words.
+#[derive(Clone, Copy)]
+struct ProgramRun<'a> {
+    simple: &'a SimpleCommand,
+    words: &'a [Option<String>],
+    reading: &'a CommandAnalysis,
+    folder: &'a Path,
+    /// How it is shown to a person.
+    what: &'a str,
+    /// It uses a network that others are in, too.
+    is_out: bool,
+    /// It changes nothing.
+    is_look: bool,
+}
+
+/// Collects what speaks for and against a call, action by action.
 pub(crate) struct ActionJudge<'a> {
     tool: &'a str,
     policy: PermissionPolicy<'a>,
@@ -104,8 +60,12 @@ pub(crate) struct ActionJudge<'a> {
 
 impl<'a> ActionJudge<'a> {
     pub(crate) fn new(tool: &'a str, policy: PermissionPolicy<'a>) -> ActionJudge<'a> {
-        let judged =
-            ActionFindings { points: Vec::new(), needs: CallPermissions::default(), deletes: Vec::new() };
+        let judged = ActionFindings {
+            points: Vec::new(),
+            needs: CallPermissions::default(),
+            deletes: Vec::new(),
+            plain: None,
+        };
         let needs = &judged.needs;
         let needs = CallPermissions { read_only: policy.mode == PermissionMode::Plan, ..needs.clone() };
         ActionJudge { tool, policy, judged: ActionFindings { needs, ..judged } }
@@ -129,7 +89,7 @@ impl<'a> ActionJudge<'a> {
     pub(crate) fn action(&mut self, action: &ToolAction) {
         match action {
             ToolAction::Read(path) => {
-                let point = self.read(self.tool, path);
+                let point = self.read(self.tool, path, ContainmentKind::ByTool);
                 self.push(point);
             }
             ToolAction::Search(query) => {
@@ -163,8 +123,8 @@ impl<'a> ActionJudge<'a> {
                     self.push(point);
                 }
                 let reading = shell::analyze(command);
-                self.run(&reading, folder);
-                self.credentials(command, &reading, *credentials);
+                self.run(command, &reading, folder);
+                self.credentials(command, &reading, folder, *credentials);
             }
         }
     }
@@ -174,22 +134,45 @@ impl<'a> ActionJudge<'a> {
         Some(DecisionPoint::of(judgement, what))
     }
 
-    fn read(&mut self, tool: &str, path: &Path) -> DecisionPoint {
+    fn read(&mut self, tool: &str, path: &Path, contained: ContainmentKind) -> DecisionPoint {
         let places = self.policy.places;
+        let home = places.home.as_deref();
         let is_secret = is_secret(path, places);
-        if is_secret {
+        let is_by_tool = contained == ContainmentKind::ByTool;
+        // What lies above the home folder leads a tool into it, and a command nowhere.
+        let is_above_home =
+            is_by_tool && !places.is_inside(path) && home.is_some_and(|home| home.starts_with(path));
+        let is_hidden = is_hidden(path, places) || is_above_home;
+        // A yes to a file at home opens it to the command; never all of the home folder.
+        if is_secret || is_hidden && home.is_some_and(|home| path.starts_with(home) && path != home) {
             self.judged.needs.reads.push(path.to_owned());
         }
-        let what = format!("reading {}", path.display());
-        if let Some(point) = self.rules(tool, &subject(path, is_secret), &what) {
+        let what = format!("reading {}", brief(path));
+        let subject = if is_hidden && !is_secret {
+            RuleSubject::Hidden(path.to_owned())
+        } else {
+            subject(path, is_secret)
+        };
+        if let Some(point) = self.rules(tool, &subject, &what) {
             return point.look();
         }
-        let point = match (is_secret, places.is_inside(path)) {
+        let is_inside = places.is_inside(path);
+        let point = match () {
             // Who says yes to everything beforehand means the work, not the keys.
-            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", path.display())).grave(),
-            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", path.display())),
-            (false, true) => return DecisionPoint::allow("it only reads, in the project").look(),
-            (false, false) => DecisionPoint::ask(format!("{} is outside the project", path.display())),
+            () if is_secret && !is_inside => {
+                DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave()
+            }
+            () if is_secret => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
+            () if is_inside => return DecisionPoint::allow("it only reads, in the project").look(),
+            () if is_hidden => {
+                DecisionPoint::ask(format!("{} is in your home folder, outside the project", brief(path)))
+                    .grave()
+            }
+            () => {
+                let point = DecisionPoint::ask(format!("{} is outside the project", brief(path)));
+                // Every program sees those in the sandbox.
+                if !is_by_tool && is_public(path, places) { point.contained(contained) } else { point }
+            }
         };
         // One file, not its folder: who knows what else is there.
         match self.shown(path) {
@@ -207,7 +190,7 @@ impl<'a> ActionJudge<'a> {
         let in_git = contained == ContainmentKind::ByTool && path.iter().any(|name| name == ".git");
         let guarded = guard_reason(path, places).or(in_git.then_some(GuardReason::Git));
         let guarded = guarded.filter(|_| !self.is_scratch(path, contained));
-        let what = format!("writing {}", path.display());
+        let what = format!("writing {}", brief(path));
         let is_secret = is_secret(path, places);
         let point = self.rules(tool, &subject(path, is_secret), &what);
         let is_denied = point.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Deny);
@@ -227,10 +210,10 @@ impl<'a> ActionJudge<'a> {
             self.judged.needs.reads.push(path.to_owned());
         }
         let point = match (is_secret, is_inside) {
-            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", path.display())).grave(),
-            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", path.display())),
+            (true, false) => DecisionPoint::ask(format!("{} may hold secrets", brief(path))).grave(),
+            (true, true) => DecisionPoint::ask(format!("{} may hold secrets", brief(path))),
             (false, true) => DecisionPoint::ask(format!("no rule allows {what}")).contained(contained),
-            (false, false) => DecisionPoint::ask(format!("{} is outside the project", path.display())),
+            (false, false) => DecisionPoint::ask(format!("{} is outside the project", brief(path))),
         };
         let pattern = if is_secret || !is_inside { self.shown(path) } else { self.around(path) };
         match pattern {
@@ -283,7 +266,7 @@ impl<'a> ActionJudge<'a> {
         })
     }
 
-    fn run(&mut self, reading: &CommandAnalysis, folder: &Path) {
+    fn run(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path) {
         for unknown in &reading.unknown {
             self.push(DecisionPoint::ask(format!("it can't be known what it runs: {}", unknown.reason)));
         }
@@ -293,16 +276,36 @@ impl<'a> ActionJudge<'a> {
         for target in reading.writes.iter().chain(&reading.reads) {
             self.target(target, reading, folder);
         }
+        let mut at = folder.to_owned();
         for target in &reading.folders {
-            self.goes_to(target, folder);
+            self.goes_to(target, &at);
+            at = self.next_folder(target, &at, folder);
         }
-        if self.judged.needs.unconfined && !is_one_program(reading) {
-            // Nothing else leaves with it. What can't work confined then fails, and is run by itself.
-            self.judged.needs.unconfined = false;
-            self.push(DecisionPoint::ask(UNCONFINED_ALONE_REASON));
+        let plain = plain_words(command, reading).filter(|_| is_one_program(reading));
+        let is_sandboxed =
+            self.policy.level > CommandIsolation::None && self.policy.mode != PermissionMode::Bypass;
+        if self.judged.needs.unconfined && is_sandboxed {
+            // Nothing else leaves with it, not even a shell. What can't work confined then fails, and is run by itself.
+            if plain.is_none() {
+                self.judged.needs.unconfined = false;
+                self.push(DecisionPoint::ask(UNCONFINED_ALONE_REASON));
+            }
+            self.judged.needs.alone.clone_from(&plain);
         }
+        self.judged.plain = plain.filter(|_| is_sandboxed);
         if reading.commands.is_empty() && self.judged.points.is_empty() {
             self.push(DecisionPoint::allow("it runs nothing").look());
+        }
+    }
+
+    /// Where a command is after it went somewhere. Where less confines it, one that went nowhere must not be taken for one that did:
+    /// each is looked at from the first folder.
+    fn next_folder(&self, to: &ShellWord, at: &Path, first: &Path) -> PathBuf {
+        match to {
+            ShellWord::Known(to) if self.policy.level == CommandIsolation::Full && to != "-" => {
+                normalize_path(&at.join(to))
+            }
+            _ => first.to_owned(),
         }
     }
 
@@ -319,7 +322,7 @@ impl<'a> ActionJudge<'a> {
             _ => return,
         };
         if !self.is_scratch(&path, ContainmentKind::ByConfinement) {
-            let point = self.read("read", &path);
+            let point = self.read("read", &path, ContainmentKind::ByConfinement);
             if point.verdict != PermissionVerdict::Allow {
                 self.push(point);
             }
@@ -327,7 +330,7 @@ impl<'a> ActionJudge<'a> {
     }
 
     /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
-    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, is_wanted: bool) {
+    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path, is_wanted: bool) {
         // Where nothing confines commands, they have them anyway.
         if self.policy.level == CommandIsolation::None
             || self.policy.mode == PermissionMode::Bypass
@@ -356,7 +359,7 @@ impl<'a> ActionJudge<'a> {
         if !is_needed && !is_allowed {
             return;
         }
-        match self.alone(command, reading, row) {
+        match self.alone(command, reading, folder, row) {
             Ok(words) => {
                 let rule = Rule::new(CREDENTIALS_RULE, Some(row.program), PermissionVerdict::Allow);
                 let what = format!("`{}` gets {}", row.program, row.what);
@@ -399,22 +402,22 @@ impl<'a> ActionJudge<'a> {
         &self,
         command: &str,
         reading: &CommandAnalysis,
+        folder: &Path,
         row: &ProgramCredentials,
     ) -> Result<Vec<String>, String> {
-        let simple = match reading.commands.as_slice() {
-            [simple] if simple.assignments.is_empty() && simple.via.is_empty() => simple,
-            _ => return Err(CREDENTIALS_ALONE_REASON.to_owned()),
-        };
-        let is_plain = reading.unknown.is_empty() && !command.contains(SHELL_SYNTAX_CHARS);
-        let words: Option<Vec<String>> =
-            simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect();
-        let words = words.filter(|_| is_plain).ok_or(CREDENTIALS_ALONE_REASON)?;
-        let (program, arguments) = words.split_first().ok_or(CREDENTIALS_ALONE_REASON)?;
-        if program.contains('/') {
+        if reading.commands.iter().any(|simple| simple.program().is_some_and(|program| program.contains('/')))
+        {
             return Err("a program that is named by its path could be anybody's".to_owned());
         }
+        let words = plain_words(command, reading).filter(|_| reading.commands.len() == 1);
+        let words = words.ok_or(CREDENTIALS_ALONE_REASON)?;
+        let (_, arguments) = words.split_first().ok_or(CREDENTIALS_ALONE_REASON)?;
         if !reading.folders.is_empty() || self.policy.places.is_nested {
             return Err("it works on another repository than the project's".to_owned());
+        }
+        // Settings in folders where commands write whatever they like decide where credentials go.
+        if !folder.starts_with(&self.policy.places.root) {
+            return Err("it works in another folder than the project's; go back there first".to_owned());
         }
         row.refusal(arguments).map_or(Ok(words.clone()), Err)
     }
@@ -456,7 +459,8 @@ impl<'a> ActionJudge<'a> {
                 RunManner::Later => format!("{program} runs it later"),
             };
             self.judged.needs.unconfined = true;
-            self.push(DecisionPoint::ask(why));
+            let point = self.leaving(DecisionPoint::ask(why));
+            self.push(point);
         }
         let words = self.words(simple);
         if !words.is_empty() {
@@ -464,6 +468,15 @@ impl<'a> ActionJudge<'a> {
         }
     }
 
+    /// What is said about leaving the sandbox. Who says yes to everything beforehand means what the sandbox holds.
+    fn leaving(&self, point: DecisionPoint) -> DecisionPoint {
+        match self.policy.level {
+            CommandIsolation::None => point,
+            CommandIsolation::Partial | CommandIsolation::Full => point.grave(),
+        }
+    }
+
+    /// Judges one program with its words.
     fn program(
         &mut self,
         simple: &SimpleCommand,
@@ -476,66 +489,83 @@ impl<'a> ActionJudge<'a> {
         let is_out = uses_network(words) && !(self.policy.level == CommandIsolation::Full && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= cannot_be_confined(words);
+        self.effects_of_git(words, &what);
+        let is_look = self.is_look(words, reading, folder);
+        self.denied_paths(words, is_look, &what);
+        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
+        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
+            self.named_secrets(simple, words, reading, folder);
+        }
+        let point = match by_rule {
+            Some(point) => Some(self.limit_allow_rule(point, words, is_look, reading, folder)),
+            None => self.without_rule(&ProgramRun {
+                simple,
+                words,
+                reading,
+                folder,
+                what: &what,
+                is_out,
+                is_look,
+            }),
+        };
+        self.judged.points.extend(point);
+    }
+
+    /// What git does to a repository that no file tells of beforehand.
+    fn effects_of_git(&mut self, words: &[Option<String>], what: &str) {
         if let Some(how) = writes_settings_of_git(words) {
             let config = self.policy.places.root.join(".git/config");
             let point = self.write("write", &config, ContainmentKind::ByConfinement);
             let is_denied = point.verdict == PermissionVerdict::Deny;
             self.push(match how {
-                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(&what)),
+                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(what)),
                 _ => point,
             });
         }
         if deletes_untracked_files(words) {
             self.push(DecisionPoint::ask(format!("{what} deletes files that git does not know")).grave());
         }
-        let is_look = self.is_look(words, reading, folder);
-        self.denied_paths(words, is_look, &what);
-        let suggestion = suggestion(self.tool, words);
-        let unless = |point: DecisionPoint| match &suggestion {
-            Some(rule) => point.with_suggestion(rule.clone()),
-            None => point,
-        };
-        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
-        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
-            self.named_secrets(simple, words, reading, folder);
+    }
+
+    /// What speaks against a program that no rule is about; none if nothing does beside what it looks at.
+    fn without_rule(&mut self, run: &ProgramRun<'_>) -> Option<DecisionPoint> {
+        let ProgramRun { simple, words, reading, folder, what, is_out, is_look } = *run;
+        if simple.only_runs_others {
+            let more = DecisionPoint::ask(format!("{what} may do more than run another program"));
+            return (!only_wraps(words)).then(|| more.contained(ContainmentKind::ByConfinement));
         }
-        let by_rule = by_rule.map(|point| self.limit_allow_rule(point, words, is_look, reading, folder));
-        let point = match (by_rule, describe_reach(words)) {
-            (Some(point), _) => point,
-            (None, _) if simple.only_runs_others => {
-                if !only_wraps(words) {
-                    self.push(
-                        DecisionPoint::ask(format!("{what} may do more than run another program"))
-                            .contained(ContainmentKind::ByConfinement),
-                    );
-                }
-                return;
+        let no_rule = || DecisionPoint::ask(format!("{what} is allowed by no rule"));
+        let point = match describe_reach(words) {
+            Some(why) => {
+                let point = DecisionPoint::ask(format!("{what} {why}"));
+                if cannot_be_confined(words) { self.leaving(point) } else { point }
             }
-            (None, Some(why)) => unless(DecisionPoint::ask(format!("{what} {why}"))),
-            (None, None) if is_out => match self.network(&what) {
+            None if is_out => match self.network(what) {
                 // That the network may be used is not yet that the program may be run.
                 point if point.verdict == PermissionVerdict::Allow => {
-                    unless(DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement))
+                    DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement)
                 }
-                point if !self.policy.trusts_confinement() => unless(point),
+                // Confinement is enough for the program itself, so the rule to suggest is the one about the network.
+                point if self.policy.trusts_confinement() => return Some(point),
                 point => point,
             },
-            (None, None) if is_look => {
+            None if is_look => {
                 self.look_at(words, reading, folder);
                 self.look_at_what_it_could_be(simple, reading, folder);
                 if self.policy.mode != PermissionMode::Ask || is_shell_builtin(words) {
-                    return;
+                    return None;
                 }
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).look())
+                no_rule().look()
             }
-            (None, None) => {
+            None => {
                 self.look_at_what_it_could_be(simple, reading, folder);
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).contained(ContainmentKind::ByConfinement))
+                no_rule().contained(ContainmentKind::ByConfinement)
             }
         };
-        self.push(point);
+        Some(match suggestion(self.tool, words) {
+            Some(rule) => point.with_suggestion(rule),
+            None => point,
+        })
     }
 
     /// Whether a command only looks. Git does so only in the project's own repository: elsewhere, settings that nobody has
@@ -618,7 +648,7 @@ impl<'a> ActionJudge<'a> {
         point
     }
 
-    /// A rule for a program is none for the secrets that it is told to read.
+    /// A rule for a program is none for the secrets that it is told to read, nor for the home folder.
     fn named_secrets(
         &mut self,
         simple: &SimpleCommand,
@@ -632,11 +662,11 @@ impl<'a> ActionJudge<'a> {
             (ShellWord::Home(rest), Some(home)) => Some(format!("{}{rest}", home.display())),
             _ => None,
         });
-        let named = words.iter().skip(1).flatten().cloned().chain(could_be);
+        let named = named_paths(words).into_iter().chain(could_be);
         for text in named.collect::<Vec<_>>() {
             for path in self.places_of(&text, reading, folder) {
-                if is_secret(&path, self.policy.places) {
-                    let point = self.read("read", &path);
+                if is_secret(&path, self.policy.places) || is_hidden(&path, self.policy.places) {
+                    let point = self.read("read", &path, ContainmentKind::ByConfinement);
                     self.push(point);
                 }
             }
@@ -666,15 +696,11 @@ impl<'a> ActionJudge<'a> {
     /// What a program that only looks may look at.
     fn look_at(&mut self, words: &[Option<String>], reading: &CommandAnalysis, folder: &Path) {
         self.push(DecisionPoint::allow("it only looks").look());
-        // What an option is given counts too.
-        let arguments = words.iter().skip(1).flatten().filter_map(|word| match word.strip_prefix('-') {
-            None => Some(word.as_str()),
-            Some(option) => match option.split_once('=') {
-                Some((_, value)) => Some(value),
-                None => option.find('/').and_then(|at| option.get(at..)),
-            },
-        });
-        for argument in arguments.map(str::to_owned).collect::<Vec<_>>() {
+        // Where it goes has been looked at.
+        if words.first().and_then(Option::as_deref) == Some("cd") {
+            return;
+        }
+        for argument in named_paths(words) {
             self.look_at_one(&argument, reading, folder);
         }
     }
@@ -688,7 +714,7 @@ impl<'a> ActionJudge<'a> {
             if self.is_scratch(&path, ContainmentKind::ByConfinement) {
                 continue;
             }
-            let point = self.read("read", &path);
+            let point = self.read("read", &path, ContainmentKind::ByConfinement);
             if point.verdict != PermissionVerdict::Allow {
                 self.push(point);
             }
@@ -718,7 +744,7 @@ impl<'a> ActionJudge<'a> {
         }
         for path in self.places_of(&text, reading, folder) {
             let point = match target.access {
-                TargetAccess::Read => self.read("read", &path),
+                TargetAccess::Read => self.read("read", &path, ContainmentKind::ByConfinement),
                 TargetAccess::Delete => self.delete("write", &path, ContainmentKind::ByConfinement),
                 _ => self.write("write", &path, ContainmentKind::ByConfinement),
             };
@@ -732,8 +758,13 @@ impl<'a> ActionJudge<'a> {
         if reading.folders.len() > MAX_FOLLOWED_FOLDERS {
             return vec![PathBuf::from("/").join(text)];
         }
+        let mut at = folder.to_owned();
         let gone_to = reading.folders.iter().map(|word| match word {
-            ShellWord::Known(to) => normalize_path(&folder.join(to).join(text)),
+            ShellWord::Known(to) => {
+                let place = normalize_path(&at.join(to).join(text));
+                at = self.next_folder(word, &at, folder);
+                place
+            }
             // Wherever that is, it is not known to be in the project.
             _ => PathBuf::from("/").join(text),
         });
@@ -765,7 +796,8 @@ impl<'a> ActionJudge<'a> {
     fn shown(&self, path: &Path) -> Option<String> {
         let inside = path.strip_prefix(&self.policy.places.root).ok();
         let shown = inside.map_or_else(|| path.to_owned(), |inside| Path::new(".").join(inside));
-        Some(shown.display().to_string()).filter(|shown| !shown.contains(['*', '?', '[', '(', ')']))
+        let shown = Some(shown.display().to_string()).filter(|shown| shown.len() <= MAX_SHOWN_PATH_BYTES);
+        shown.filter(|shown| !shown.contains(['*', '?', '[', '(', ')', '\n', '\r']))
     }
 
     /// All that is in the folder of a file of the project; of one at its top, or elsewhere, only the file.
@@ -779,7 +811,9 @@ impl<'a> ActionJudge<'a> {
 }
 
 /// What to say of a way out of the sandbox that is not alone.
-const UNCONFINED_ALONE_REASON: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that; here it stays confined";
+const UNCONFINED_ALONE_REASON: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that, by its name and without \
+                                       variables, pipes or redirections; here it stays confined";
+
 fn changes_settings(what: &str) -> String {
     format!("{what} changes the settings of the repository")
 }
@@ -791,6 +825,40 @@ const CREDENTIALS_ALONE_REASON: &str =
 const SHELL_SYNTAX_CHARS: [char; 14] =
     ['>', '<', '|', '&', ';', '`', '$', '(', ')', '{', '}', '\n', '*', '?'];
 
+/// The words of a call that is one plain command by the name of its program, so that it can be run without a shell.
+fn plain_words(command: &str, reading: &CommandAnalysis) -> Option<Vec<String>> {
+    /// What only a shell can do.
+    const OF_SHELLS: [&str; 11] =
+        ["command", "exec", "eval", "builtin", "time", ".", "source", "trap", "alias", "cd", "coproc"];
+    let mut outermost = reading.commands.iter().filter(|simple| simple.via.is_empty());
+    let simple = outermost.next().filter(|simple| simple.assignments.is_empty())?;
+    let is_plain = outermost.next().is_none() && reading.unknown.is_empty() && is_without_syntax(command);
+    let words: Vec<String> =
+        simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
+    let program = words.first()?;
+    (is_plain && !program.contains('/') && !OF_SHELLS.contains(&program.as_str())).then_some(words)
+}
+
+/// Whether a text is words and nothing else. In quotes, signs are part of a word.
+fn is_without_syntax(command: &str) -> bool {
+    let mut signs = command.chars();
+    let mut quote = None;
+    while let Some(sign) = signs.next() {
+        match (quote, sign) {
+            (Some(open), sign) if sign == open => quote = None,
+            (Some('\''), _) => {}
+            (Some(_), '$' | '`' | '\\') => return false,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(sign),
+            (None, '\\') if signs.next().is_none_or(|next| next == '\n') => return false,
+            (None, '\\') => {}
+            (None, sign) if SHELL_SYNTAX_CHARS.contains(&sign) => return false,
+            (None, _) => {}
+        }
+    }
+    quote.is_none()
+}
+
 /// Whether a call runs one program, maybe through others that only wrap it.
 fn is_one_program(reading: &CommandAnalysis) -> bool {
     let own =
@@ -800,11 +868,40 @@ fn is_one_program(reading: &CommandAnalysis) -> bool {
     own == 1 && outermost == 1 && !has_variables && reading.unknown.is_empty()
 }
 
-/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image.
-const RUN_ANYTHING_PROGRAMS: &str = "python python2 python3 node deno bun ruby perl php lua Rscript julia bash sh zsh dash ksh fish env xargs \
-                            java dotnet ssh awk sed find eval source . docker podman nerdctl kubectl helm aws gcloud az gh glab \
-                            npx uvx pipx sudo doas su timeout nice nohup curl wget rsync scp psql mysql sqlite3 mongosh redis-cli \
-                            systemctl crontab terraform pulumi ansible ansible-playbook tsx ts-node go-run";
+/// Programs of which the next word does not say what they do: what they run is in a file, in a text or in an image, or what they
+/// do with a key depends on all words. A version behind the name makes no difference: `python3.12`, `php8.2`.
+const RUN_ANYTHING_PROGRAMS: &str = "python pypy ipython bpython jupyter node nodejs nodemon deno bun bunx tsx ts-node ruby irb jruby perl php hhvm \
+                            lua luajit R Rscript julia octave tclsh wish expect pwsh powershell bash sh zsh dash ash ksh mksh pdksh \
+                            yash csh tcsh fish rc es elvish nu xonsh busybox toybox java jshell groovy kotlin scala clojure clj dotnet mono \
+                            csi guile racket scheme sbcl clisp ghci runghc runhaskell stack ocaml elixir iex erl escript swift crystal nim \
+                            raku gdb lldb env xargs parallel ssh awk gawk mawk nawk sed gsed ed vi vim nvim emacs find fd eval source . \
+                            docker podman nerdctl kubectl helm aws gcloud az gh glab npx pnpx uvx pipx sudo doas su runuser timeout nice nohup \
+                            setsid stdbuf time watch entr strace ltrace script unshare chroot nsenter systemd-run flatpak snap \
+                            curl wget rsync scp sftp nc ncat socat psql mysql mariadb sqlite sqlite3 mongosh mongo redis-cli duckdb \
+                            systemctl crontab at terraform tofu pulumi ansible ansible-playbook nix nix-shell osascript \
+                            gpg gpg2 age openssl pass vault op bw secret-tool keyring security ssh-add ssh-keygen";
+
+/// Programs that run another one behind a verb, in an environment of their own.
+const RUNNER_VERBS: [&str; 10] =
+    ["run", "run-script", "exec", "x", "dlx", "shell", "develop", "env", "which", "tool"];
+
+/// Whether a program runs whatever it is told, by its name without folder and version.
+fn runs_anything(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let bare = name.trim_end_matches(|sign: char| sign.is_ascii_digit() || matches!(sign, '.' | '-' | '_'));
+    let is_listed = |name: &str| RUN_ANYTHING_PROGRAMS.split_whitespace().any(|own| own == name);
+    is_listed(name) || is_listed(bare) || ["python", "pypy"].iter().any(|start| name.starts_with(start))
+}
+
+/// A rule for these very words, if they can be written as one.
+fn exact_rule(tool: &str, words: &[Option<String>]) -> Option<Rule> {
+    let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
+    let is_plain = |word: &&str| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
+    };
+    all.iter().all(is_plain).then(|| Rule::new(tool, Some(&all.join(" ")), PermissionVerdict::Allow))
+}
 
 /// The smallest rule that would have allowed this command: its program with its verb and whatever follows, if the verb says what
 /// it does; else these very words.
@@ -814,17 +911,9 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
             && word.chars().all(|letter| letter.is_alphanumeric() || "-_:".contains(letter))
     };
     let program = words.first()?.as_deref().filter(|program| !program.contains([' ', '*', '?', '(', ')']))?;
-    let name = program.rsplit('/').next().unwrap_or(program);
-    if RUN_ANYTHING_PROGRAMS.split_whitespace().any(|own| own == name) || name.starts_with("python") {
-        let all: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
-        let is_plain = |word: &&str| {
-            !word.is_empty()
-                && word.chars().all(|letter| letter.is_alphanumeric() || "%+,-./:=@_^~#".contains(letter))
-        };
-        return all
-            .iter()
-            .all(is_plain)
-            .then(|| Rule::new(tool, Some(&all.join(" ")), PermissionVerdict::Allow));
+    // What is done elsewhere in the user's name is meant as it stands.
+    if runs_anything(program) || acts_as_user(words) {
+        return exact_rule(tool, words);
     }
     // Where options come first, the verb is not known, and the program alone would be too much.
     let is_verbed = ["git", "npm", "pnpm", "yarn", "cargo", "go", "pip"];
@@ -835,6 +924,12 @@ fn suggestion(tool: &str, words: &[Option<String>]) -> Option<Rule> {
     let verb = words.get(1).and_then(Option::as_deref).filter(|word| is_verb(word));
     // `npm run` runs whatever follows.
     let third = words.get(2).and_then(Option::as_deref).filter(|word| is_verb(word));
+    // `uv run python x.py` runs what `python x.py` does.
+    if verb.is_some_and(|verb| RUNNER_VERBS.contains(&verb))
+        && words.iter().skip(2).flatten().any(|word| runs_anything(word))
+    {
+        return exact_rule(tool, words);
+    }
     let start = match (verb, third) {
         (Some(verb @ ("run" | "run-script" | "exec" | "x" | "dlx")), Some(third)) => {
             format!("{program} {verb} {third}")
@@ -896,6 +991,15 @@ fn may_run_other_code(program: &str, word: &str) -> bool {
     }
     let name = word.split('=').next().unwrap_or_default().to_lowercase();
     name.starts_with("--") && PARTS.iter().any(|part| name.contains(part))
+}
+
+/// A path in one line, which may be a text that was taken for one.
+fn brief(path: &Path) -> String {
+    let text = path.display().to_string().replace(['\n', '\r'], "⏎");
+    match text.char_indices().nth(MAX_SHOWN_PATH_BYTES / 2) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text,
+    }
 }
 
 fn subject(path: &Path, is_secret: bool) -> RuleSubject {
@@ -967,17 +1071,4 @@ fn may_mean_secrets(pattern: &str) -> bool {
     is_pattern
         && (may_be_hidden(name)
             || [".pem", ".key", ".p12", ".pfx", ".json", "*"].iter().any(|end| name.ends_with(end)))
-}
-
-/// The path without `.` and `..`, as far as that can be said without looking.
-pub fn normalize_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }

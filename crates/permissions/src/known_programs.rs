@@ -66,7 +66,7 @@ const READ_ONLY_PROGRAMS: [&str; 61] = [
 ];
 
 /// Programs that only look if these words, and no others, come first.
-const READ_ONLY_COMMANDS: [(&str, &[&str]); 31] = [
+const READ_ONLY_COMMANDS: [(&str, &[&str]); 30] = [
     ("git", &["status"]),
     ("git", &["log"]),
     ("git", &["diff"]),
@@ -83,7 +83,6 @@ const READ_ONLY_COMMANDS: [(&str, &[&str]); 31] = [
     ("git", &["merge-base"]),
     ("git", &["stash", "list"]),
     ("git", &["stash", "show"]),
-    ("git", &["config", "--get"]),
     ("git", &["--version"]),
     ("rg", &[]),
     ("fd", &[]),
@@ -205,7 +204,10 @@ pub(crate) fn is_read_only(words: &[Option<String>]) -> bool {
     let is_exactly = |all: &[&str]| all.len() == arguments.len() && starts(all);
     let is_known = READ_ONLY_PROGRAMS.contains(&program)
         || READ_ONLY_COMMANDS.iter().any(|(name, first)| *name == program && starts(first))
-        || EXACT_READ_ONLY_COMMANDS.iter().any(|(name, all)| *name == program && is_exactly(all));
+        || EXACT_READ_ONLY_COMMANDS.iter().any(|(name, all)| *name == program && is_exactly(all))
+        || program == "git"
+            && arguments.first().is_some_and(|verb| verb == "config")
+            && reads_git_config(words);
     // With a word of their own they set what they else tell.
     let sets =
         matches!(program, "date" | "hostname") && arguments.iter().any(|word| !word.starts_with(['-', '+']));
@@ -325,6 +327,116 @@ pub(crate) fn only_wraps(words: &[Option<String>]) -> bool {
     PLAIN.contains(&program) && !(program == "time" && words.iter().skip(1).flatten().any(writes))
 }
 
+/// The words of a command that may name files. Others are texts for some programs: what they print, and what they look for.
+pub(crate) fn named_paths(words: &[Option<String>]) -> Vec<String> {
+    let program = words.first().and_then(Option::as_deref).unwrap_or_default();
+    let arguments: Vec<&String> = words.iter().skip(1).flatten().collect();
+    // What an option is given counts too.
+    let value = |word: &str| match word.strip_prefix('-') {
+        None => Some(word.to_owned()),
+        Some(option) => match option.split_once('=') {
+            Some((_, value)) => Some(value.to_owned()),
+            None => option.find('/').and_then(|at| option.get(at..)).map(str::to_owned),
+        },
+    };
+    let is_git_grep = program == "git" && arguments.first().is_some_and(|verb| *verb == "grep");
+    match program {
+        "echo" | "printf" | "expr" | "tr" | "seq" | "sleep" | "basename" | "dirname" | "true" | "false" => {
+            Vec::new()
+        }
+        "grep" | "egrep" | "fgrep" | "rg" => without_patterns(&arguments),
+        "git" if is_git_grep => without_patterns(arguments.get(1..).unwrap_or_default()),
+        "git" => {
+            // These take the word behind them for a text; `--format` and its like only what they are given at once.
+            const TEXTS: [&str; 7] =
+                ["--grep", "--author", "--committer", "--message", "--date", "--since", "--until"];
+            let is_of = |verbs: &[&str]| arguments.first().is_some_and(|verb| verbs.contains(&verb.as_str()));
+            let (searches, notes) =
+                (is_of(&["log", "diff", "show"]), is_of(&["commit", "tag", "merge", "stash"]));
+            let takes_text = |option: &str| {
+                TEXTS.contains(&option)
+                    || searches && matches!(option, "-S" | "-G")
+                    || notes && matches!(option, "-m" | "-am")
+            };
+            let is_text = |at: usize, word: &str| {
+                let before = at.checked_sub(1).and_then(|at| arguments.get(at));
+                let name = word.split('=').next().unwrap_or_default();
+                let has_text = TEXTS.contains(&name) || matches!(name, "--format" | "--pretty");
+                has_text
+                    || searches && (word.starts_with("-S") || word.starts_with("-G"))
+                    || before.is_some_and(|before| takes_text(before))
+            };
+            let files = arguments.iter().enumerate().filter(|(at, word)| !is_text(*at, word));
+            files.filter_map(|(_, word)| value(word)).collect()
+        }
+        "find" => {
+            let tests = [
+                "-name",
+                "-iname",
+                "-path",
+                "-ipath",
+                "-wholename",
+                "-iwholename",
+                "-regex",
+                "-iregex",
+                "-type",
+            ];
+            let is_pattern = |at: usize| {
+                at.checked_sub(1)
+                    .and_then(|at| arguments.get(at))
+                    .is_some_and(|before| tests.contains(&before.as_str()))
+            };
+            let files = arguments.iter().enumerate().filter(|(at, _)| !is_pattern(*at));
+            files.filter_map(|(_, word)| value(word)).collect()
+        }
+        _ => arguments.iter().filter_map(|word| value(word)).collect(),
+    }
+}
+
+/// What programs that search for a text take for files: all but the text, which comes first or stands behind its option.
+fn without_patterns(arguments: &[&String]) -> Vec<String> {
+    const OF_FILES: [&str; 2] = ["--file", "--ignore-file"];
+    const WITH_NUMBER: [&str; 4] = ["-A", "-B", "-C", "-m"];
+    const WITH_PATTERN: [&str; 4] = ["-g", "--glob", "--regexp", "-e"];
+    let mut files = Vec::new();
+    let is_cluster =
+        |word: &str, letter: char| word.starts_with('-') && !word.starts_with("--") && word.contains(letter);
+    // Where an option has the text, or there is none, every other word is a file.
+    let has_text = arguments.iter().any(|word| {
+        is_cluster(word, 'e')
+            || is_cluster(word, 'f')
+            || word.starts_with("--reg")
+            || word.starts_with("--file")
+    });
+    let mut is_text_gone = has_text;
+    let mut words = arguments.iter().map(|word| word.as_str());
+    let mut only_operands = false;
+    while let Some(word) = words.next() {
+        if only_operands || !word.starts_with('-') || word == "-" {
+            match is_text_gone {
+                true => files.push(word.to_owned()),
+                false => is_text_gone = true,
+            }
+            continue;
+        }
+        if word == "--" {
+            only_operands = true;
+        } else if let Some((name, value)) = word.split_once('=') {
+            files.extend(OF_FILES.contains(&name).then(|| value.to_owned()));
+        } else if WITH_NUMBER.contains(&word)
+            || WITH_PATTERN.contains(&word)
+            || is_cluster(word, 'e') && word.ends_with('e') && !word.contains('f')
+        {
+            words.next();
+        } else if OF_FILES.contains(&word) || is_cluster(word, 'f') && word.ends_with('f') {
+            files.extend(words.next().map(str::to_owned));
+        } else if let Some((_, value)) = word.split_once('f').filter(|_| is_cluster(word, 'f')) {
+            files.push(value.to_owned());
+        }
+    }
+    files
+}
+
 /// Whether a program that only looks reads the files that it names, and no folders with all that is in them.
 pub(crate) fn reads_what_it_names(words: &[Option<String>]) -> bool {
     const READERS: [&str; 22] = [
@@ -389,8 +501,35 @@ fn verb(words: &[Option<String>]) -> Option<&String> {
     None
 }
 
+/// Whether a command that usually goes to the network is told not to: by an option, or because the repository that it names is a
+/// folder. One that goes there all the same finds no network.
+fn is_offline(words: &[Option<String>]) -> bool {
+    const OPTIONS: [(&str, &[&str]); 6] = [
+        ("npm pnpm yarn bun", &["--offline"]),
+        ("pip pip3", &["--no-index"]),
+        ("uv", &["--offline", "--no-index"]),
+        ("cargo", &["--offline", "--frozen"]),
+        ("bundle gem", &["--local"]),
+        ("go", &["-mod=vendor"]),
+    ];
+    let Some(words) = words.iter().cloned().collect::<Option<Vec<String>>>() else { return false };
+    let Some((program, arguments)) = words.split_first() else { return false };
+    let program = name(program);
+    if program == "git" {
+        let is_folder = |word: &&String| word.starts_with(['.', '/', '~']) || word.starts_with("file://");
+        let mut others = arguments.iter().filter(|word| !word.starts_with('-')).skip(1);
+        let is_elsewhere = |word: &String| word.contains(':') && !word.starts_with("file://");
+        return others.clone().any(|word| is_folder(&word)) && !others.any(is_elsewhere);
+    }
+    let of_program = OPTIONS.iter().filter(|(names, _)| names.split(' ').any(|own| own == program));
+    { of_program }.any(|(_, options)| arguments.iter().any(|word| options.contains(&word.as_str())))
+}
+
 /// Whether a command goes to the network by its nature.
 pub(crate) fn uses_network(words: &[Option<String>]) -> bool {
+    if is_offline(words) {
+        return false;
+    }
     in_all_forms(words, |words| {
         let verb = verb(words);
         reaching(words).any(|(verbs, _)| {
@@ -457,6 +596,26 @@ pub(crate) fn cannot_be_confined(words: &[Option<String>]) -> bool {
     reaching(words).any(|(_, reach)| reach == ProgramReach::Unconfined)
 }
 
+/// Commands of git that say nothing of what is in files, whatever their options.
+const QUIET_GIT_COMMANDS: &str = "branch fetch shortlog rev-parse ls-files ls-tree rev-list push remote init describe merge-base gc help version \
+                                  count-objects symbolic-ref var check-ignore check-attr ls-remote name-rev show-ref prune rm mv";
+
+/// Commands of git that do with some options: a patch (`status -v`, `add -p`), an object by its name (`config --blob`), or a
+/// format (`tag --format=%(raw)`). The letters of those options, and how the long ones begin.
+const MOSTLY_QUIET_GIT_COMMANDS: [(&str, &str, &[&str]); 7] = [
+    ("status", "v", &["--v"]),
+    ("add", "pie", &["--p", "--int", "--e"]),
+    ("commit", "pv", &["--p", "--int", "--v"]),
+    ("config", "", &["--bl"]),
+    ("for-each-ref", "", &["--f"]),
+    ("fsck", "", &["--l"]),
+    ("tag", "", &["--f"]),
+];
+
+/// Settings for one command that make git say nothing more.
+const QUIET_GIT_SETTINGS: [&str; 8] =
+    ["user.", "color.", "advice.", "safe.", "init.", "gc.", "core.quotepath", "commit.gpgsign"];
+
 /// Options of `git log` that show no content of files. Git has many that do, and takes every one of them in a shortened form too, so it
 /// is the others that are listed.
 const QUIET_LOG_OPTIONS: &str = "--abbrev --abbrev-commit --after --all --all-match --ancestry-path --author --author-date-order --before \
@@ -490,46 +649,13 @@ fn is_quiet_log_word(word: &Option<String>) -> bool {
 /// What of a command comes out of git's store of files, where no mask reaches: whether it may print or bring back files as
 /// they were committed.
 pub(crate) fn prints_from_git(words: &[Option<String>]) -> bool {
-    /// They say nothing of what is in files, whatever their options.
-    const QUIET: &str = "branch fetch shortlog rev-parse ls-files ls-tree rev-list push remote init describe merge-base gc help version \
-                         count-objects symbolic-ref var check-ignore check-attr ls-remote name-rev show-ref prune rm mv";
-    /// They do with some options: a patch (`status -v`, `add -p`), an object by its name (`config --blob`), or a format
-    /// (`tag --format=%(raw)`). The letters of those options, and how the long ones begin.
-    const MOSTLY_QUIET: [(&str, &str, &[&str]); 7] = [
-        ("status", "v", &["--v"]),
-        ("add", "pie", &["--p", "--int", "--e"]),
-        ("commit", "pv", &["--p", "--int", "--v"]),
-        ("config", "", &["--bl"]),
-        ("for-each-ref", "", &["--f"]),
-        ("fsck", "", &["--l"]),
-        ("tag", "", &["--f"]),
-    ];
-    /// Settings for one command that make none of them say more.
-    const QUIET_SETTINGS: [&str; 8] =
-        ["user.", "color.", "advice.", "safe.", "init.", "gc.", "core.quotepath", "commit.gpgsign"];
     let is_git = |words: &[Option<String>]| words.first().and_then(Option::as_deref).map(name) == Some("git");
-    let is_set = |pair: &[Option<String>]| match pair {
-        [Some(option), value] if option == "-c" => value.as_ref().is_none_or(|value| {
-            let value = value.to_lowercase();
-            !QUIET_SETTINGS.iter().any(|quiet| value.starts_with(quiet))
-        }),
-        [Some(option), _] => option.starts_with("--config-env"),
-        _ => false,
-    };
-    let has = |words: &[Option<String>], letters: &str, starts: &[&str]| {
-        words.iter().any(|word| {
-            let Some(word) = word else { return true };
-            let short = word.strip_prefix('-').filter(|short| !short.starts_with('-')).unwrap_or_default();
-            short.contains(|letter| letters.contains(letter))
-                || starts.iter().any(|start| word.starts_with(start))
-        })
-    };
     in_all_forms(words, |words| {
         if !is_git(words) {
             return false;
         }
         let before_verb = words.split(|word| word.as_ref() == verb(words)).next().unwrap_or_default();
-        if before_verb.windows(2).any(is_set) {
+        if before_verb.windows(2).any(is_telling_setting) {
             return true;
         }
         match verb(words).map(String::as_str) {
@@ -537,12 +663,35 @@ pub(crate) fn prints_from_git(words: &[Option<String>]) -> bool {
                 let mut after_verb = words.iter().skip(before_verb.len() + 1);
                 !after_verb.all(is_quiet_log_word)
             }
-            Some(verb) => match MOSTLY_QUIET.iter().find(|(mostly, ..)| *mostly == verb) {
-                Some((_, letters, starts)) => has(words, letters, starts),
-                None => !QUIET.split_whitespace().any(|quiet| quiet == verb),
+            Some(verb) => match MOSTLY_QUIET_GIT_COMMANDS.iter().find(|(mostly, ..)| *mostly == verb) {
+                Some((_, letters, starts)) => may_have_option(words, letters, starts),
+                None => !QUIET_GIT_COMMANDS.split_whitespace().any(|quiet| quiet == verb),
             },
             None => words.iter().any(Option::is_none),
         }
+    })
+}
+
+/// Whether two words before git's verb are a setting that may make it say more.
+fn is_telling_setting(pair: &[Option<String>]) -> bool {
+    match pair {
+        [Some(option), value] if option == "-c" => value.as_ref().is_none_or(|value| {
+            let value = value.to_lowercase();
+            !QUIET_GIT_SETTINGS.iter().any(|quiet| value.starts_with(quiet))
+        }),
+        [Some(option), _] => option.starts_with("--config-env"),
+        _ => false,
+    }
+}
+
+/// Whether one of the words is an option with one of these letters, or a long one that begins like these. A word that can't
+/// be known may be any.
+fn may_have_option(words: &[Option<String>], letters: &str, starts: &[&str]) -> bool {
+    words.iter().any(|word| {
+        let Some(word) = word else { return true };
+        let short = word.strip_prefix('-').filter(|short| !short.starts_with('-')).unwrap_or_default();
+        short.contains(|letter| letters.contains(letter))
+            || starts.iter().any(|start| word.starts_with(start))
     })
 }
 
@@ -555,6 +704,60 @@ pub(crate) enum GitSettingsWrite {
     Explicit,
 }
 
+/// Whether `git config` only tells what is set: by a word that says so, or by the name of one setting and nothing else.
+fn reads_git_config(words: &[Option<String>]) -> bool {
+    const LOOKS: [&str; 9] = [
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--get-urlmatch",
+        "--get-color",
+        "--get-colorbool",
+        "--list",
+        "-l",
+        "--name-only",
+    ];
+    const SHOWS: [&str; 13] = [
+        "--show-origin",
+        "--show-scope",
+        "--local",
+        "--global",
+        "--system",
+        "--worktree",
+        "--bool",
+        "--int",
+        "--path",
+        "--null",
+        "-z",
+        "--includes",
+        "--no-includes",
+    ];
+    let Some(words) = words.iter().cloned().collect::<Option<Vec<String>>>() else { return false };
+    let Some(at) = words.iter().position(|word| word == "config") else { return false };
+    let (before, rest) = (words.get(1..at).unwrap_or_default(), words.get(at + 1..).unwrap_or_default());
+    let (options, others): (Vec<&String>, Vec<&String>) = rest.iter().partition(|word| word.starts_with('-'));
+    let is_known = |option: &&String| {
+        let option = option.as_str();
+        LOOKS.contains(&option)
+            || SHOWS.contains(&option)
+            || option.starts_with("--type=")
+            || option.starts_with("--default=")
+    };
+    let looks = options.iter().any(|option| LOOKS.contains(&option.as_str()));
+    let is_told = match others.as_slice() {
+        [verb, ..] if matches!(verb.as_str(), "get" | "list") => true,
+        [verb, ..]
+            if matches!(verb.as_str(), "set" | "unset" | "rename-section" | "remove-section" | "edit") =>
+        {
+            false
+        }
+        _ if looks => true,
+        [name] => name.contains('.'),
+        _ => false,
+    };
+    is_told && before.is_empty() && options.iter().all(is_known)
+}
+
 /// Whether a command of git's writes its settings, and how.
 pub(crate) fn writes_settings_of_git(words: &[Option<String>]) -> Option<GitSettingsWrite> {
     if words.first().and_then(Option::as_deref).map(name) != Some("git") {
@@ -562,10 +765,7 @@ pub(crate) fn writes_settings_of_git(words: &[Option<String>]) -> Option<GitSett
     }
     let has = |wanted: &[&str]| words.iter().flatten().any(|word| wanted.contains(&word.as_str()));
     let as_it_works = match verb(words).map(String::as_str) {
-        Some("config") => {
-            let looks = has(&["--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"]);
-            return (!looks).then_some(GitSettingsWrite::Explicit);
-        }
+        Some("config") => return (!reads_git_config(words)).then_some(GitSettingsWrite::Explicit),
         Some("remote") => has(&["add", "remove", "rm", "rename", "set-url", "set-branches", "set-head"]),
         Some("branch") => has(&[
             "-m",
@@ -634,11 +834,107 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_git_that_are_only_told() {
+        for text in [
+            "git config user.name",
+            "git config --get user.name",
+            "git config -l",
+            "git config --list --show-origin",
+            "git config get user.name",
+            "git config list",
+            "git config --global user.email",
+        ] {
+            assert!(is_read_only(&words(text)), "{text}");
+            assert_eq!(writes_settings_of_git(&words(text)), None, "{text}");
+        }
+        for text in [
+            "git config user.name me",
+            "git config --unset user.name",
+            "git config --add user.name me",
+            "git config set user.name me",
+            "git config --edit",
+            "git config -e",
+            "git config --replace-all a.b c",
+            "git config --unset-all a.b",
+            "git config --rename-section a b",
+            "git config",
+            "git config -f x a.b c",
+            "git config --get-all a.b --add",
+        ] {
+            assert!(!is_read_only(&words(text)), "{text}");
+            assert_eq!(writes_settings_of_git(&words(text)), Some(GitSettingsWrite::Explicit), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_no_files() {
+        let named = |text: &str| named_paths(&words(text));
+        for text in [
+            "grep -rn id_rsa",
+            "echo .env",
+            "printf x.pem",
+            "grep -e .env -A 3",
+            "find -name .env",
+            "git log --grep=.env",
+        ] {
+            assert!(
+                !named(text)
+                    .iter()
+                    .any(|word| word.contains("env") || word.contains("rsa") || word.contains("pem")),
+                "{text}"
+            );
+        }
+        assert_eq!(named("grep -rn id_rsa ."), ["."]);
+        assert_eq!(named("grep -A 3 x .env"), [".env"]);
+        assert_eq!(named("grep -e x .env"), [".env"]);
+        assert_eq!(named("grep -rf .env a"), [".env", "a"]);
+        assert_eq!(named("grep -f.env a"), [".env", "a"]);
+        assert_eq!(named("grep --file=.env a"), [".env", "a"]);
+        assert_eq!(named("grep --regexp=x .env"), [".env"]);
+        assert_eq!(named("rg -- -x .env"), [".env"]);
+        assert!(named("grep -fe .env").contains(&".env".to_owned()));
+        for text in
+            ["git log -m .env", "git log --pretty .env", "git blame -S .env", "git show --format .env"]
+        {
+            assert!(named(text).contains(&".env".to_owned()), "{text}");
+        }
+        assert_eq!(named("git log -S id_rsa --author=id_rsa src"), ["log", "src"]);
+        assert_eq!(named("cat .env"), [".env"]);
+        assert_eq!(named("find .env -name x"), [".env"]);
+        assert_eq!(named("git diff --no-index a .env"), ["diff", "a", ".env"]);
+    }
+
+    #[test]
     fn what_goes_out() {
-        for text in ["curl x", "git push", "git -C x fetch", "npm ci", "/usr/bin/wget x", "cargo publish"] {
+        for text in [
+            "curl x",
+            "git push",
+            "git -C x fetch",
+            "npm ci",
+            "/usr/bin/wget x",
+            "cargo publish",
+            "git clone https://example.com/x ./dir",
+            "git clone me@host:x .",
+            "git clone x",
+            "git fetch origin",
+            "npm install --prefer-offline",
+        ] {
             assert!(uses_network(&words(text)), "{text}");
         }
-        for text in ["git commit", "npm test", "cargo build", "pip list"] {
+        for text in [
+            "git commit",
+            "npm test",
+            "cargo build",
+            "pip list",
+            "npm install --offline",
+            "npm ci --offline",
+            "pip install --no-index --find-links wheels x",
+            "cargo update --offline",
+            "git clone . ../copy",
+            "git clone file:///srv/x y",
+            "git fetch ../other main",
+            "git pull --ff-only ../other",
+        ] {
             assert!(!uses_network(&words(text)), "{text}");
         }
         for text in [

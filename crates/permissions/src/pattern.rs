@@ -11,6 +11,8 @@ pub enum RuleSubject {
     Path(PathBuf),
     /// A file that may hold secrets: a rule allows it only if it means just such files.
     Secret(PathBuf),
+    /// A file of the home folder that commands don't see: a rule allows it only if it names that folder or a place in it.
+    Hidden(PathBuf),
     Address(String),
     /// A query, or whatever else a tool is about.
     Text(String),
@@ -24,6 +26,8 @@ pub struct ProjectContext {
     /// Folders besides it in which files may be changed.
     pub added: Vec<PathBuf>,
     pub home: Option<PathBuf>,
+    /// What of the home folder commands see: toolchains, caches, and what the user wants them to see.
+    pub shown: Vec<PathBuf>,
     /// Where this program has its own settings.
     pub own: Vec<PathBuf>,
     /// The programs for which this user has credentials here.
@@ -41,6 +45,7 @@ impl ProjectContext {
             root: root.into(),
             added: Vec::new(),
             home: None,
+            shown: Vec::new(),
             own: Vec::new(),
             credentials: Vec::new(),
             is_nested: false,
@@ -84,7 +89,9 @@ impl RulePattern {
     ) -> bool {
         match subject {
             RuleSubject::Command(words) => command(&self.0, words),
-            RuleSubject::Path(path) | RuleSubject::Secret(path) => self.path(path, places, reach),
+            RuleSubject::Path(path) | RuleSubject::Secret(path) | RuleSubject::Hidden(path) => {
+                self.path(path, places, reach)
+            }
             RuleSubject::Address(address) => self.address(address),
             RuleSubject::Text(text) => glob_matches(&self.0, text, WildcardScope::Anything),
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use helve_protocol::{PermissionMode, ToolAction};
 
-use crate::decide::{CommandIsolation, PermissionPolicy, PolicyDecision, decide};
+use crate::decide::{PolicyDecision, decide};
 use crate::pattern::ProjectContext;
+use crate::policy::{CommandIsolation, PermissionPolicy};
 use crate::rule::Rule;
 use crate::rules::LayeredRules;
 use crate::secrets::{guard_reason, is_secret};

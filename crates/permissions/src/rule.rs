@@ -115,6 +115,12 @@ impl Rule {
         {
             return false;
         }
+        if self.verdict == PermissionVerdict::Allow
+            && matches!(subject, RuleSubject::Hidden(_))
+            && !self.names_place_at_home(places)
+        {
+            return false;
+        }
         let covers = |subject: &RuleSubject| {
             self.pattern.as_ref().is_none_or(|pattern| pattern.matches(subject, places, reach))
         };
@@ -130,6 +136,12 @@ impl Rule {
     /// The part of a pattern of paths before its first star; none if it means a name wherever that is.
     pub fn fixed_part(&self, places: &ProjectContext) -> Option<PathBuf> {
         self.pattern.as_ref()?.fixed_part(places)
+    }
+
+    /// Whether it names the home folder or a place there, and not just everything.
+    fn names_place_at_home(&self, places: &ProjectContext) -> bool {
+        let fixed = self.fixed_part(places).zip(places.home.as_deref());
+        fixed.is_some_and(|(fixed, home)| fixed.starts_with(home))
     }
 
     pub(crate) fn is_about(&self, tool: &str) -> bool {

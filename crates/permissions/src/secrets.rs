@@ -93,13 +93,51 @@ pub const SECRET_HOME_PATHS: [&str; 14] = [
     ".git-credentials",
 ];
 
+/// What holds secrets of the system.
+const SECRET_SYSTEM_PATHS: [&str; 9] = [
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/ssl/private",
+    "/etc/wireguard",
+    "/etc/NetworkManager/system-connections",
+];
+
+/// Folders of the system that everybody reads, and that every confined program sees.
+const PUBLIC_SYSTEM_FOLDERS: [&str; 9] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/etc"];
+
 /// Whether a file may hold secrets, by its name and its place.
 pub fn is_secret(path: &Path, places: &ProjectContext) -> bool {
     let home = places.home.as_deref();
     let is_at_home =
         home.is_some_and(|home| SECRET_HOME_PATHS.iter().any(|secret| path.starts_with(home.join(secret))));
+    // Keys, sessions, and what was remembered. A project that lies in there is none the less one.
+    let is_own = places.own.iter().any(|own| path.starts_with(own) && !places.root.starts_with(own));
     let is_by_name = path.file_name().is_some_and(|name| is_secret_name(&name.to_string_lossy()));
-    is_at_home || is_by_name || path.iter().any(|name| is_secret_folder(&name.to_string_lossy()))
+    is_at_home
+        || is_own
+        || is_by_name
+        || SECRET_SYSTEM_PATHS.iter().any(|secret| path.starts_with(secret))
+        || path.iter().any(|name| is_secret_folder(&name.to_string_lossy()))
+}
+
+/// Whether a path is one of the home folder that commands don't see, or that folder itself.
+pub(crate) fn is_hidden(path: &Path, places: &ProjectContext) -> bool {
+    let is_at_home = places.home.as_deref().is_some_and(|home| path.starts_with(home));
+    is_at_home && !places.is_inside(path) && !places.shown.iter().any(|shown| path.starts_with(shown))
+}
+
+/// Whether a path belongs to the system, and holds no secret and nothing about people.
+pub(crate) fn is_public(path: &Path, places: &ProjectContext) -> bool {
+    const ABOUT_PEOPLE: [&str; 4] = ["/etc/passwd", "/etc/passwd-", "/etc/group", "/etc/group-"];
+    PUBLIC_SYSTEM_FOLDERS.iter().any(|folder| path.starts_with(folder))
+        && !ABOUT_PEOPLE.iter().any(|own| path == Path::new(own))
+        && !is_secret(path, places)
+        && !is_hidden(path, places)
 }
 
 /// Whether a file by this name may hold secrets, wherever it is.
@@ -111,9 +149,9 @@ pub fn is_secret_name(name: &str) -> bool {
 
 /// Whether all that is in a folder by this name may be secret.
 fn is_secret_folder(name: &str) -> bool {
-    let matches = |pattern: &&str| glob_matches(pattern, name, WildcardScope::InName);
-    SECRET_FILE_PATTERNS.iter().any(|pattern| matches(&pattern))
-        && !NOT_SECRET_PATTERNS.iter().any(|pattern| matches(&pattern))
+    let matches = |pattern: &str| glob_matches(pattern, name, WildcardScope::InName);
+    SECRET_FILE_PATTERNS.iter().any(|pattern| matches(pattern))
+        && !NOT_SECRET_PATTERNS.iter().any(|pattern| matches(pattern))
         && !is_example(name)
 }
 

@@ -160,6 +160,8 @@ events! {
     Durable "question_asked" QuestionAsked,
     /// The person answered, or nobody will.
     Durable "question_answered" QuestionAnswered,
+    /// A hook gave a call another input than the model did. The tool works with this one.
+    Durable "tool_input_replaced" ToolInputReplaced,
     /// A tool begins its work. If it may change anything, this is on disk before it begins.
     Durable "tool_started" ToolStarted,
     /// A piece of a tool's output.
@@ -504,6 +506,12 @@ pub struct QuestionAnswered {
     /// None if nobody answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolInputReplaced {
+    pub call: CallId,
+    pub input: Value,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,8 @@
 
 mod ask_user;
 mod blocking;
+mod denied_paths;
+mod display;
 pub mod editing;
 mod files;
 mod host;
@@ -19,11 +21,13 @@ mod search;
 mod shell;
 mod todo;
 mod tool;
+mod tool_failure;
 mod web;
 mod workspace_guard;
 
 pub use ask_user::AskUserTool;
 pub use blocking::is_tool_thread;
+pub use denied_paths::{DeniedPaths, PathTest};
 pub use files::apply_patch::ApplyPatchTool;
 pub use files::edit::EditTool;
 pub use files::notebook_edit::NotebookEditTool;
@@ -37,21 +41,18 @@ pub use search::glob::GlobTool;
 pub use search::grep::GrepTool;
 pub use search::list::ListTool;
 pub use shell::ShellTool;
-pub use shell::commands::CommandSettings;
+pub use shell::commands::{CommandSettings, OutsideProgramLookup, OutsidePrograms};
 pub use shell::git_folders::is_git_folder;
 pub use shell::jobs::BackgroundJobs;
-pub use shell::project_storage::ProjectStorage;
-pub use shell::sandbox_policy::{
-    FolderVariables, ObstacleFinder, ProgramCredential, SandboxPolicy, writable_root_for,
-};
+pub use shell::project_storage::{FolderVariables, ProjectStorage};
+pub use shell::sandbox_policy::{ObstacleFinder, ProgramCredential, SandboxPolicy, writable_root_for};
 pub use shell::shell_input::ShellInputTool;
 pub use shell::shell_kill::ShellKillTool;
 pub use shell::shell_output::ShellOutputTool;
-pub use shell::survey::{DeniedPaths, PathTest};
 pub use todo::TodoTool;
 pub use tool::{
-    AccessTest, FileAccess, HiddenPathTest, LiveOutput, Tool, ToolContext, ToolFailure, ToolFuture,
-    ToolOutcome, TypedTool,
+    AccessTest, FileAccess, HiddenPathTest, LiveOutput, Tool, ToolContext, ToolFuture, ToolOutcome, TypedTool,
 };
+pub use tool_failure::ToolFailure;
 pub use web::web_fetch::WebFetchTool;
 pub use workspace_guard::{ChangeScope, SharedWorkspace, WorkspaceGuard};

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ChangeScope, DeniedPaths, NoSessionHost, SessionHost, WorkspaceGuard};
+use crate::{ChangeScope, DeniedPaths, NoSessionHost, SessionHost, ToolFailure, WorkspaceGuard};
 
 /// What a tool did, or what the model is told instead.
 pub type ToolOutcome = Result<ToolOutput, ToolFailure>;
@@ -166,16 +166,6 @@ impl ToolContext {
 /// A path leads to something else than what was judged, or to a link where there was none.
 pub(crate) fn changed_while_opening() -> io::Error {
     io::Error::other("it changed while it was being opened; try again")
-}
-
-/// What the model is told when a tool could not do its work: what happened, and what to do next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolFailure(pub String);
-
-impl ToolFailure {
-    pub fn new(what: impl Into<String>) -> ToolFailure {
-        ToolFailure(what.into())
-    }
 }
 
 impl<T: TypedTool> Tool for T {

@@ -10,6 +10,7 @@ use crate::walk::UnseenFolder;
 /// What a path held: a file, or a link with its target as content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSnapshot {
+    /// Its type and permissions.
     pub mode: FileMode,
     /// None if it could not be kept.
     pub content: Option<BlobId>,
@@ -24,7 +25,9 @@ pub struct PathEffect {
     pub before: Option<PathSnapshot>,
     /// None if there is nothing any more.
     pub after: Option<PathSnapshot>,
+    /// How many lines there are that were not there before; 0 if a content is not known.
     pub added_lines: u64,
+    /// How many lines are gone; 0 if a content is not known.
     pub removed_lines: u64,
 }
 
@@ -62,6 +65,7 @@ pub struct WorkspaceEffects {
 }
 
 impl WorkspaceEffects {
+    /// The changes as they are written down.
     pub fn file_changes(&self) -> Vec<FileChange> {
         self.changes.iter().map(PathEffect::to_file_change).collect()
     }
@@ -70,21 +74,28 @@ impl WorkspaceEffects {
 /// A path whose content is not kept, so that a change of it can't be undone. A folder's path ends with `/`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnkeptPath {
+    /// Relative to the root, with `/`; absolute if outside.
     pub path: String,
+    /// Why it is not kept.
     pub why: UnkeptReason,
 }
 
+/// Why the content of a path is not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnkeptReason {
+    /// The file is larger than what is kept.
     TooLarge,
     /// The workspace as a whole has more than is kept.
     WorkspaceTooLarge,
     /// Nobody wants anything to be kept.
     KeepingDisabled,
+    /// It is ignored, so only its change is noticed.
     Ignored,
+    /// It can't be read.
     Unreadable,
     /// A pipe, a socket, a device.
     Special,
+    /// Its name is not Unicode, so no path can name it.
     NotUnicode,
     /// It changed before anything was kept.
     NotReadBefore,

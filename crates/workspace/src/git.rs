@@ -41,8 +41,11 @@ const GIT_FACT_TIMEOUT: Duration = Duration::from_secs(3);
 /// `program leading… PLACE… -- ARGUMENT…` must run git with these arguments, and let it write only these places.
 #[derive(Clone, Debug)]
 pub struct GitProgram {
+    /// The launcher.
     pub program: PathBuf,
+    /// Its first arguments.
     pub leading: Vec<OsString>,
+    /// The environment that git gets. It inherits nothing else.
     pub environment: Vec<(OsString, OsString)>,
 }
 

@@ -19,7 +19,12 @@ const MERGE_DIFF_TIMEOUT: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeOutcome {
     /// Both sides are in the text. The hunks are what the user did, where it stands now.
-    Clean { text: String, by_user: Vec<MergeHunk> },
+    Clean {
+        /// The merged text.
+        text: String,
+        /// What the user did.
+        by_user: Vec<MergeHunk>,
+    },
     /// Nothing is merged: both sides changed the same places.
     Conflict(Vec<MergeConflict>),
 }
@@ -27,22 +32,29 @@ pub enum MergeOutcome {
 /// Lines in the place of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeHunk {
+    /// The lines that stood there.
     pub before: Vec<String>,
+    /// The lines that stand there now.
     pub after: NumberedLines,
 }
 
 /// A place that both sides changed, each in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeConflict {
+    /// What the agent had seen.
     pub seen: NumberedLines,
+    /// What the agent wants.
     pub wanted: NumberedLines,
+    /// What is there now.
     pub there: NumberedLines,
 }
 
 /// Lines without their endings, and the number of the first, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberedLines {
+    /// The number of the first line.
     pub first: usize,
+    /// The lines.
     pub lines: Vec<String>,
 }
 

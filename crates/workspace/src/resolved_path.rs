@@ -62,7 +62,9 @@ pub struct ResolvedPath {
 /// What opening a resolved path gave.
 #[derive(Debug)]
 pub enum OpenedPath {
+    /// A regular file, open for reading.
     File(File),
+    /// A folder.
     Folder(OwnedFd),
     /// A pipe, a socket, a device: nothing that is opened.
     Special,
@@ -94,6 +96,7 @@ impl ResolvedPath {
         &self.missing
     }
 
+    /// Its last name.
     pub fn name(&self) -> &OsStr {
         &self.name
     }

@@ -38,6 +38,7 @@ impl WorkspaceRoot {
         Ok(self)
     }
 
+    /// The folder, without links.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -43,28 +43,36 @@ impl From<Timestamp> for FileTime {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileMode(u32);
 
+/// What a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
+    /// A regular file.
     File,
+    /// A symbolic link.
     Link,
+    /// A folder.
     Folder,
     /// A pipe, a socket, a device.
     Special,
 }
 
 impl FileMode {
+    /// The mode with these bits of `st_mode`.
     pub const fn from_bits(bits: u32) -> FileMode {
         FileMode(bits)
     }
 
+    /// All bits, as `st_mode` has them.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
+    /// The permissions alone: `0o644`.
     pub const fn permissions(self) -> u32 {
         self.0 & 0o7777
     }
 
+    /// The type alone.
     pub fn kind(self) -> PathKind {
         match FileType::from_raw_mode(self.0) {
             FileType::RegularFile => PathKind::File,

@@ -8,30 +8,47 @@ use thiserror::Error;
 /// The text of a file, with what is needed to write it back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextFile {
+    /// The text, without a byte order mark.
     pub text: String,
+    /// How it stands in the file.
     pub encoding: TextEncoding,
 }
 
 /// How a text stands in its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextEncoding {
+    /// UTF-8 without a byte order mark.
     #[default]
     Utf8,
+    /// UTF-8 with a byte order mark.
     Utf8WithBom,
-    /// Always with its mark: without one it can't be told from other bytes.
+    /// UTF-16, little-endian, always with its mark: without one it can't be told from other bytes.
     Utf16Le,
+    /// UTF-16, big-endian, always with its mark too.
     Utf16Be,
 }
 
 /// Why a file can't be edited as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotTextError {
+    /// The file has a zero byte.
     #[error("it is not a text file (byte {at} is zero)")]
-    Binary { at: usize },
+    Binary {
+        /// Where the zero byte is.
+        at: usize,
+    },
+    /// The file is not UTF-8.
     #[error("it is not valid UTF-8 (line {line}); an edit would damage what can't be read")]
-    BadUtf8 { line: usize },
+    BadUtf8 {
+        /// The first line that can't be read, counted from 1.
+        line: usize,
+    },
+    /// The file begins as UTF-16 and is not.
     #[error("it is not valid UTF-16 (byte {at}); an edit would damage what can't be read")]
-    BadUtf16 { at: usize },
+    BadUtf16 {
+        /// The first byte that can't be read.
+        at: usize,
+    },
 }
 
 /// Which line endings a text has.
@@ -39,8 +56,11 @@ pub enum NotTextError {
 pub enum LineEndings {
     /// There is no line that ends.
     None,
+    /// All end with `\n`.
     Lf,
+    /// All end with `\r\n`.
     CrLf,
+    /// Some end with `\n`, others with `\r\n`.
     Mixed,
 }
 
@@ -62,6 +82,7 @@ impl TextEncoding {
 }
 
 impl TextFile {
+    /// Reads a file in one of the encodings, and refuses what an edit would damage.
     pub fn read(bytes: &[u8]) -> Result<TextFile, NotTextError> {
         let (encoding, content) = TextEncoding::of(bytes);
         let text = match encoding {
@@ -77,6 +98,7 @@ impl TextFile {
         TextFile { text, encoding: self.encoding }
     }
 
+    /// The file as it is written, with its mark.
     pub fn to_bytes(&self) -> Vec<u8> {
         let units = |mark: [u8; 2], bytes: fn(u16) -> [u8; 2]| {
             mark.into_iter().chain(self.text.encode_utf16().flat_map(bytes)).collect()
@@ -89,12 +111,14 @@ impl TextFile {
         }
     }
 
+    /// Which line endings its text has.
     pub fn endings(&self) -> LineEndings {
         LineEndings::of(&self.text)
     }
 }
 
 impl LineEndings {
+    /// Which line endings a text has.
     pub fn of(text: &str) -> LineEndings {
         match count_endings(text) {
             (0, 0) => LineEndings::None,
@@ -161,7 +185,9 @@ fn lossy_utf16(bytes: &[u8]) -> Result<String, NotTextError> {
 /// A line without its ending, and its ending: `\n`, `\r\n`, or nothing where the text ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileLine<'a> {
+    /// The line.
     pub content: &'a str,
+    /// Its ending.
     pub ending: &'a str,
 }
 
@@ -184,10 +210,12 @@ pub struct FileTextBuilder<'a> {
 }
 
 impl<'a> FileTextBuilder<'a> {
+    /// Begins an empty text. `ending` is for lines that must end and do not say how.
     pub fn new(ending: &'a str) -> FileTextBuilder<'a> {
         FileTextBuilder { text: String::new(), lines: 0, ending }
     }
 
+    /// Adds a line. One before it that had no ending gets one.
     pub fn push(&mut self, content: &str, ending: &str) {
         // What was a last line without an ending may no longer be the last.
         if !self.text.is_empty() && !self.text.ends_with('\n') {
@@ -198,10 +226,12 @@ impl<'a> FileTextBuilder<'a> {
         self.lines += 1;
     }
 
+    /// How many lines were added.
     pub fn lines(&self) -> usize {
         self.lines
     }
 
+    /// The text.
     pub fn into_text(self) -> String {
         self.text
     }

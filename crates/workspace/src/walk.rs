@@ -41,7 +41,9 @@ pub(crate) type FoundReceiver = Receiver<Vec<FoundFile>>;
 /// A folder that could not be looked into.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnseenFolder {
+    /// Relative to the root, with `/`.
     pub folder: String,
+    /// Why not, in words.
     pub reason: String,
 }
 

@@ -224,6 +224,7 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
             answer: ApprovalAnswer::Reject { message: Some("not now".to_owned()) },
         }
         .into(),
+        ToolInputReplaced { call: sample_id(4), input: serde_json::json!({ "path": "other.txt" }) }.into(),
         ToolStarted { call: sample_id(4), class: ToolClass::Changes }.into(),
         ToolOutputDelta { call: sample_id(4), text: "Compiling".to_owned() }.into(),
         ToolEnded { call: sample_id(4), end: ToolState::Completed { output } }.into(),

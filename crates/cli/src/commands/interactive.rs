@@ -12,7 +12,7 @@ use helve_config::{ColorSetting, LoadedConfig, NoticeReason};
 use helve_protocol::{SessionCommand, SessionId};
 use helve_tui::{
     App, AppContext, AppExitReason, AppOptions, BindingProblem, KeyMap, KeyboardReader, RawMode,
-    RefusedBinding, SessionLink, SessionMessage, SessionOverview, StatusBarItem, TerminalDevice, UiRequest,
+    RefusedBinding, SessionLink, SessionMessage, SessionOverview, TerminalDevice, UiRequest,
 };
 use helve_widgets::{
     Background, ColorDepth, KeyboardProtocol, ReflowMode, ScreenOptions, TerminalScreen, Theme,
@@ -28,6 +28,7 @@ use crate::args::InteractiveArgs;
 use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::user_models::{UserModels, block_on};
+use crate::wiring::worker_failure;
 
 /// So many events wait for the interface; then it only gets those that are stored.
 const MAX_WAITING_MESSAGES: usize = 1_024;
@@ -54,7 +55,10 @@ pub(crate) fn run(options: &InteractiveArgs, setup: &CliSetup) -> Result<Program
         InteractiveExit::Done(exit) => Ok(exit),
         InteractiveExit::Demo => {
             let mut screen = setup.screen();
-            super::demo::run(setup, &mut screen).and_then(|exit| screen.finish().map(|()| exit))
+            super::demo::run(setup, &mut screen).and_then(|exit| {
+                screen.finish()?;
+                Ok(exit)
+            })
         }
     }
 }
@@ -114,7 +118,7 @@ async fn run_sessions(
         if let Some(handle) = door.handle().await {
             handle.send(SessionCommand::ShutDown).await;
         }
-        let old = worker.end().await?;
+        let old = worker.end().await.map_err(|error| worker_failure(&error))?;
         let which = match ended {
             Ok(AppExitReason::NewSession) => None,
             Ok(AppExitReason::ResumeSession(id)) => Some(id),
@@ -188,7 +192,7 @@ async fn talk_plainly(
         if let Some(handle) = door.handle().await {
             handle.send(SessionCommand::ShutDown).await;
         }
-        let old = worker.end().await?;
+        let old = worker.end().await.map_err(|error| worker_failure(&error))?;
         match ended? {
             AppExitReason::NewSession => {}
             AppExitReason::Terminated => return Ok(ProgramExit::Interrupted),
@@ -255,7 +259,7 @@ fn link(session: &SessionOpening) -> SessionLink {
             }
         }
     });
-    let (door, done, is_glance) = (session.door.clone(), session.worker.done.clone(), session.is_glance);
+    let (door, done, is_glance) = (session.door.clone(), session.worker.done(), session.is_glance);
     tokio::spawn(async move {
         let Some(handle) = door.handle().await else { return };
         if is_glance {
@@ -332,7 +336,7 @@ fn app_options(setup: &CliSetup) -> Result<(AppOptions, Vec<String>), CliFailure
         matches!(notice.reason, NoticeReason::UserOnly | NoticeReason::Fixed | NoticeReason::AboveBound(_))
     });
     warnings.extend(not_counting.map(|notice| notice.to_string()));
-    let status = config.settings.interface.status.iter().map(|item| status_item(*item)).collect();
+    let status = config.settings.interface.status.clone();
     Ok((AppOptions { theme: Theme::new(colours, detect_background()), keys, status }, warnings))
 }
 
@@ -351,19 +355,6 @@ fn keys(config: &LoadedConfig) -> (KeyMap, Vec<String>) {
         format!("{}: {}; {hint}", problem.place, problem.message)
     });
     (keys, told.collect())
-}
-
-fn status_item(item: helve_config::StatusItemSetting) -> StatusBarItem {
-    match item {
-        helve_config::StatusItemSetting::Model => StatusBarItem::Model,
-        helve_config::StatusItemSetting::Agent => StatusBarItem::Agent,
-        helve_config::StatusItemSetting::Mode => StatusBarItem::Mode,
-        helve_config::StatusItemSetting::Context => StatusBarItem::Context,
-        helve_config::StatusItemSetting::Cost => StatusBarItem::Cost,
-        helve_config::StatusItemSetting::Branch => StatusBarItem::Branch,
-        helve_config::StatusItemSetting::Sandbox => StatusBarItem::Sandbox,
-        helve_config::StatusItemSetting::Queue => StatusBarItem::Queue,
-    }
 }
 
 /// As the environment tells what the terminal can show.

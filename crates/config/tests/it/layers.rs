@@ -2,8 +2,9 @@
 
 use helve_config::{
     ColorSetting, ConfigLayer, ConfigLocation, ConfigPosition, HookEvent, RuleAction, SettingOrigin,
-    Settings, StatusItemSetting, TimeSpan,
+    Settings, TimeSpan,
 };
+use helve_protocol::StatusBarItem;
 use serde_json::json;
 
 use crate::setup::{Setup, entry};
@@ -288,7 +289,7 @@ fn one_key_or_several_and_a_status_line_of_ones_own() {
         (vec!["ctrl-p".to_owned()], vec!["ctrl-enter".into(), "f9".into()])
     );
     assert!(keys("undo").is_empty());
-    assert_eq!(config.settings.interface.status, [StatusItemSetting::Cost, StatusItemSetting::Model]);
+    assert_eq!(config.settings.interface.status, [StatusBarItem::Cost, StatusBarItem::Model]);
     let problem = config.problem("keys.send", "no", "do this");
     assert!(problem.place.to_string().ends_with(":3:1"), "{problem}");
 }

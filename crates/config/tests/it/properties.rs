@@ -6,10 +6,10 @@ use helve_config::{
     AuthSetting, ColorSetting, ConfigLayer, ConfigLocation, Dollars, FeatureSettings, HookCommand, HookEvent,
     HookSettings, InterfaceSettings, LimitSettings, LogLevel, LogSettings, McpServerSettings,
     ModelFactSettings, ModelSettings, OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings,
-    RetrySetting, RuleAction, Settings, ShellSettings, StatusItemSetting, TimeSpan, TimeoutSettings,
-    ToolSettings, UiSettings, WebSettings, WireSetting,
+    RetrySetting, RuleAction, Settings, ShellSettings, TimeSpan, TimeoutSettings, ToolSettings, UiSettings,
+    WebSettings, WireSetting,
 };
-use helve_protocol::{PermissionMode, ReasoningEffort};
+use helve_protocol::{PermissionMode, ReasoningEffort, StatusBarItem};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -138,7 +138,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         vec(name(), 0..3),
         (option::of(name()), option::of(name())),
     );
-    let item = select(vec![StatusItemSetting::Model, StatusItemSetting::Cost, StatusItemSetting::Queue]);
+    let item = select(vec![StatusBarItem::Model, StatusBarItem::Cost, StatusBarItem::Queue]);
     let interface =
         (vec(item, 0..4), btree_map(name(), vec(".{0,8}", 0..3).prop_map(OneOrMoreStrings), 0..3));
     let plain = (

@@ -47,7 +47,7 @@ use self::view::SandboxView;
 use crate::confinement::{Confinement, ConfinementLevel, ConfinementPart, NetworkAccess};
 use crate::network::NamespaceFiles;
 use crate::report::{StartRefusal, StartStep, SupervisorReport};
-use crate::supervisor::lower_limit;
+use crate::resource_limits::lower_limit;
 
 /// How long it may take until a confined command has begun: less than Helve waits for it.
 const CONFINED_START_TIMEOUT: Duration = Duration::from_secs(15);

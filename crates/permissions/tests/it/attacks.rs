@@ -71,7 +71,7 @@ const WRITING: [&str; 6] =
     ["echo x > {}", "echo x >> {}", "cp a {}", "tee {} < a", "sed -i s/a/b/ {}", "ln -sf a {}"];
 
 /// What is nobody's business.
-const SECRETS: [&str; 12] = [
+const SECRETS: [&str; 20] = [
     "/home/me/.ssh/id_rsa",
     "/home/me/.aws/credentials",
     "/home/me/.netrc",
@@ -84,6 +84,14 @@ const SECRETS: [&str; 12] = [
     "/home/me/.docker/config.json",
     "/srv/keys/server.key",
     "/home/me/.pypirc",
+    "/home/me/.bash_history",
+    "/home/me/.pgpass",
+    "/home/me/.cargo/credentials.toml",
+    "/home/me/.local/share/keyrings/login.keyring",
+    "/home/me/.config/helve/keys.toml",
+    "/home/me/Documents/taxes.txt",
+    "/etc/shadow",
+    "/etc/ssl/private/x",
 ];
 
 /// Ways to read a file, as far as the text of the command shows it.

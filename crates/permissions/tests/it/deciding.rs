@@ -318,6 +318,15 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
         "git fetch $REMOTE",
         "git fetch > log",
         "git pull",
+        "git --git-dir=x fetch origin",
+        "git --git-dir x fetch origin",
+        "git --work-tree=x fetch",
+        "git -c a.b=c fetch",
+        "git fetch --upl=./x .",
+        "git push ./nested main",
+        "git fetch file:///srv/x",
+        "git submodule foreach ./x",
+        "git clone -u ./x https://example.com/a",
     ] {
         let all = ["credentials(git)", "credentials(npm)", "shell(git:*)", "shell(python3:*)"];
         assert_eq!(decided(command, false, &all).1, None, "{command}");
@@ -330,6 +339,30 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
     );
     let npm = Some("npm".to_owned());
     assert_eq!(decided("npm ci --ignore-scripts", true, &["credentials(npm)"]), (allow, npm, true));
+}
+
+/// A folder where commands write whatever they like has settings of its own.
+#[test]
+fn credentials_are_given_in_the_project_only() {
+    let mut rules = LayeredRules::default();
+    for rule in ["network", "credentials(git)", "credentials(npm)", "credentials(cargo)"] {
+        rules.add(RuleLayer::Session, "asked", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+    }
+    let places = ProjectContext { credentials: vec!["git", "npm", "cargo"], ..places() };
+    let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    for command in ["git fetch origin", "npm ci --ignore-scripts", "cargo fetch"] {
+        for (folder, is_given) in
+            [("/p", true), ("/p/sub", true), ("/tmp/x", false), ("/pp", false), ("/", false)]
+        {
+            for credentials in [true, false] {
+                let (command, folder) = (command.to_owned(), folder.into());
+                let action = ToolAction::Run { command, folder, network: false, credentials };
+                let given = decide("shell", std::slice::from_ref(&action), policy).needs.credentials;
+                assert_eq!(given.is_some(), is_given, "{action:?}");
+            }
+        }
+    }
 }
 
 /// Only one program leaves the sandbox, and nothing with it.
@@ -371,6 +404,83 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
         "docker ps & python3 x",
     ] {
         assert_eq!(decided(command), (PermissionVerdict::Ask, false), "{command}");
+    }
+}
+
+/// What leaves the sandbox is one plain command, found by its name and run without a shell; a yes beforehand does not let it out.
+#[test]
+fn leaving_the_sandbox_takes_a_rule_or_a_person() {
+    let (rules, places) = (LayeredRules::default(), places());
+    for level in [CommandIsolation::Partial, CommandIsolation::Full] {
+        for mode in [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto] {
+            let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+            for command in [
+                "unshare sh evil.sh",
+                "unshare -r sh evil.sh",
+                "chroot / sh evil.sh",
+                "su -c 'sh evil.sh'",
+                "runuser -u root -- sh evil.sh",
+                "sudo sh evil.sh",
+                "doas sh evil.sh",
+                "nsenter -t 1 sh evil.sh",
+                "setpriv --reuid 0 sh evil.sh",
+                "systemd-run sh evil.sh",
+                "docker run -v /:/host alpine",
+                "docker ps",
+                "crontab -l",
+                "apt install x",
+                "systemctl status",
+                "ssh host uptime",
+            ] {
+                let decision = decide("shell", &[run(command)], policy);
+                let needs = &decision.needs;
+                assert_eq!(decision.verdict, PermissionVerdict::Ask, "{command}");
+                assert!(decision.is_grave || !needs.unconfined, "{command} {mode:?} {level:?}");
+                assert_eq!(
+                    needs.unconfined,
+                    needs.alone.is_some() && needs.credentials.is_none(),
+                    "{command}"
+                );
+            }
+        }
+    }
+    let mut rules = LayeredRules::default();
+    for rule in ["shell(docker:*)", "shell(systemctl status:*)"] {
+        rules.add(RuleLayer::User, "settings", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+    }
+    let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    let decided = |command: &str| {
+        let decision = decide("shell", &[run(command)], policy);
+        (decision.verdict, decision.needs.unconfined, decision.needs.alone)
+    };
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let format = "docker ps --format '{{.Names}} *'";
+    assert_eq!(
+        decided(format),
+        (PermissionVerdict::Allow, true, words(&["docker", "ps", "--format", "{{.Names}} *"]))
+    );
+    assert_eq!(
+        decided("systemctl status"),
+        (PermissionVerdict::Allow, true, words(&["systemctl", "status"]))
+    );
+    for command in [
+        "docker ps > out",
+        "docker ps 2>&1",
+        "docker run -v $PWD:/x y",
+        "docker run -v \"$PWD:/x\" y",
+        "docker ps &",
+        "docker ps | cat",
+        "(docker ps)",
+        "./docker ps",
+        "/p/bin/docker ps",
+        "command docker ps",
+        "exec docker ps",
+        "PATH=. docker ps",
+        "docker ps *",
+    ] {
+        let (_, is_out, alone) = decided(command);
+        assert!(!is_out && alone.is_none(), "{command}");
     }
 }
 
@@ -769,4 +879,194 @@ fn looking_is_looking_only() {
         let came = decided(&[], PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command));
         assert_eq!(came, PermissionVerdict::Ask, "{command}");
     }
+}
+
+/// What a file tool reads by a yes beforehand is what commands see: not the home folder, and nothing of this program's own.
+#[test]
+fn a_yes_beforehand_does_not_open_the_home_folder() {
+    let places = ProjectContext {
+        own: vec!["/home/me/.config/helve".into(), "/var/helve".into()],
+        shown: vec!["/home/me/.cargo/registry".into(), "/home/me/.rustup".into()],
+        ..places()
+    };
+    let decided = |rules: &LayeredRules, tool: &str, path: &str| {
+        let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+        let policy = PermissionPolicy { rules, places: &places, mode, level };
+        let decision = decide(tool, &[ToolAction::Read(path.into())], policy);
+        (decision.verdict, decision.is_grave)
+    };
+    let none = LayeredRules::default();
+    for path in [
+        "/home/me/.config/helve/keys.toml",
+        "/home/me/.config/helve",
+        "/var/helve/sessions/x/log.jsonl",
+        "/home/me/.bash_history",
+        "/home/me/.cargo/credentials.toml",
+        "/home/me/.pgpass",
+        "/home/me/.local/share/keyrings/login.keyring",
+        "/home/me/Documents/taxes.txt",
+        "/home/me/.mozilla",
+        "/home/me",
+        "/home",
+        "/",
+        "/etc/shadow",
+    ] {
+        for tool in ["read", "list", "glob", "grep"] {
+            assert_eq!(decided(&none, tool, path), (PermissionVerdict::Ask, true), "{tool} {path}");
+        }
+    }
+    for path in [
+        "/home/me/.cargo/registry/src/x/lib.rs",
+        "/home/me/.rustup/toolchains",
+        "/usr/include/stdio.h",
+        "/srv/x",
+    ] {
+        assert_eq!(decided(&none, "read", path), (PermissionVerdict::Ask, false), "{path}");
+    }
+    // A rule opens what it names, and one for everything does not open the home folder.
+    let with = |rule: &str| {
+        let mut rules = LayeredRules::default();
+        rules.add(RuleLayer::User, "settings", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+        rules
+    };
+    let allowed = |rule: &str, path: &str| decided(&with(rule), "read", path).0 == PermissionVerdict::Allow;
+    assert!(allowed("read(~/Documents/**)", "/home/me/Documents/taxes.txt"));
+    assert!(allowed("read(//home/me/Documents/taxes.txt)", "/home/me/Documents/taxes.txt"));
+    for rule in ["read", "read(*)", "read(//home/**)", "read(//**)", "read(.bash_history)"] {
+        assert!(!allowed(rule, "/home/me/.bash_history"), "{rule}");
+    }
+    assert!(
+        allowed("read(~/**)", "/home/me/Documents/x")
+            && !allowed("read(~/**)", "/home/me/.config/helve/keys.toml")
+    );
+    assert!(allowed("read", "/srv/x"));
+}
+
+/// `cd` and back is no way out of the project.
+#[test]
+fn going_back_stays_in_the_project() {
+    let verdict = |command: &str, folder: &str, level| {
+        let (command, folder) = (command.to_owned(), folder.into());
+        let action = ToolAction::Run { command, folder, network: false, credentials: false };
+        decided(&[], PermissionMode::AcceptEdits, level, "shell", &action)
+    };
+    for (command, folder) in [
+        ("cd ..", "/p/crate"),
+        ("cd ../other && ls", "/p/crate"),
+        ("cd .. && cat src/a.rs", "/p/crate"),
+        ("cd crate && ls && cd ..", "/p"),
+        ("cd a && cd b && cd ../.. && ls", "/p"),
+        ("pushd .. && ls", "/p/crate"),
+    ] {
+        assert_eq!(verdict(command, folder, CommandIsolation::Full), PermissionVerdict::Allow, "{command}");
+    }
+    for (command, folder) in [
+        ("cd ..", "/p"),
+        ("cd ../..", "/p/crate"),
+        ("cd a && cd ../..", "/p"),
+        ("cd .. && cat ../x", "/p/crate"),
+    ] {
+        assert_eq!(verdict(command, folder, CommandIsolation::Full), PermissionVerdict::Ask, "{command}");
+    }
+    // Where less confines commands, a `cd` that fails must not lead out.
+    assert_eq!(verdict("cd a; cd ..; ls", "/p", CommandIsolation::Partial), PermissionVerdict::Ask);
+}
+
+/// Ordinary looking around is not asked about where the sandbox shows it anyway.
+#[test]
+fn what_every_confined_program_sees_is_looked_at_unasked() {
+    for mode in [PermissionMode::AcceptEdits, PermissionMode::Auto] {
+        for command in [
+            "cat /etc/os-release",
+            "head -5 /usr/include/stdio.h",
+            "ls /usr/lib",
+            "grep -rn id_rsa .",
+            "grep -rn 'use .env and server.key' src",
+            "printf 'see id_rsa, .env and\\nserver.pem' > notes.txt",
+            "echo .env >> .gitignore",
+            "git config user.name",
+            "git log --grep=id_rsa",
+            "find . -name '*.pem'",
+            "npm install --offline",
+            "npm ci --offline",
+            "pip install --no-index --find-links wheels x",
+            "cargo update --offline",
+            "git clone . copy",
+        ] {
+            let came = decided(&[], mode, CommandIsolation::Full, "shell", &run(command));
+            assert_eq!(came, PermissionVerdict::Allow, "{command}");
+        }
+        for command in [
+            "cat /etc/shadow",
+            "cat /etc/ssl/private/x",
+            "cat /home/me/notes",
+            "cat /srv/x",
+            "grep x .env",
+            "grep -f .env a",
+            "cat ~/.bash_history",
+            "git config user.name me",
+        ] {
+            let came = decided(&[], mode, CommandIsolation::Full, "shell", &run(command));
+            assert_eq!(came, PermissionVerdict::Ask, "{command}");
+        }
+    }
+    let came = decided(
+        &[],
+        PermissionMode::Auto,
+        CommandIsolation::Full,
+        "read",
+        &ToolAction::Read("/etc/os-release".into()),
+    );
+    assert_eq!(came, PermissionVerdict::Ask);
+}
+
+fn suggestions(command: &str) -> Vec<String> {
+    let (rules, places) = (LayeredRules::default(), places());
+    let (mode, level) = (PermissionMode::Ask, CommandIsolation::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    decide("shell", &[run(command)], policy).suggestions.iter().map(ToString::to_string).collect()
+}
+
+/// What runs whatever it is told is suggested word for word, whatever it is called.
+#[test]
+fn suggested_rules_are_no_wider_than_what_was_meant() {
+    for command in [
+        "nodejs x.js",
+        "node18 x.js",
+        "pypy3 x.py",
+        "python3.12 x.py",
+        "php8.2 x.php",
+        "ruby3.1 x.rb",
+        "lua5.4 x.lua",
+        "perl5.36.0 x.pl",
+        "tclsh8.6 x.tcl",
+        "pwsh x.ps1",
+        "ipython x.py",
+        "ash x.sh",
+        "busybox sh x.sh",
+        "gpg -d x",
+        "openssl enc -d x",
+        "uv run python x.py",
+        "poetry run python x.py",
+        "pdm run python3.11 x.py",
+        "conda run python x.py",
+        "bundle exec ruby x.rb",
+        "mise exec node x.js",
+        "mise x node18 x.js",
+        "pipenv run bash x.sh",
+        "npm exec node x.js",
+        "/usr/bin/python3.12 x.py",
+        "git push origin main",
+    ] {
+        let rules = suggestions(command);
+        assert!(rules.iter().all(|rule| !rule.ends_with(":*)")), "{command}: {rules:?}");
+    }
+    assert_eq!(suggestions("npm run test"), ["shell(npm run test:*)"]);
+    assert_eq!(suggestions("make all"), ["shell(make all:*)"]);
+    assert_eq!(suggestions("uv run pytest"), ["shell(uv run pytest:*)"]);
+    // The file that is meant, not one in a folder that is none.
+    assert_eq!(suggestions("cp .env.example .env"), ["shell(cp:*)", "write(./.env)"]);
+    // A text is no path.
+    let long = format!("printf '{} id_rsa' > notes.txt", "word ".repeat(200));
+    assert!(suggestions(&long).iter().all(|rule| rule.len() < 200), "{:?}", suggestions(&long));
 }

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::patch::{
-    HunkLine, HunkMark, PatchError, PatchHunk, PatchLines, PatchOperation, PatchProblem, hunk_header,
-    is_unseen, quote,
+    HunkLine, HunkMark, PatchError, PatchHunk, PatchOperation, PatchProblem, is_unseen, quote,
 };
+use super::patch_lines::{PatchLines, hunk_header};
 
 const BEGIN_PATCH: &str = "*** Begin Patch";
 const END_PATCH: &str = "*** End Patch";

@@ -10,7 +10,9 @@ mod blocks;
 mod envelope;
 mod nearest;
 mod normalize;
+mod parse_patch;
 mod patch;
+mod patch_lines;
 mod rebuild;
 mod replace;
 mod shift;
@@ -20,9 +22,8 @@ mod unified;
 
 pub use apply::{PatchTarget, PatchedFile, apply_patch};
 pub use nearest::NearestLine;
-pub use patch::{
-    HunkLine, HunkMark, Patch, PatchError, PatchHunk, PatchOperation, PatchProblem, parse_patch,
-};
+pub use parse_patch::parse_patch;
+pub use patch::{HunkLine, HunkMark, Patch, PatchError, PatchHunk, PatchOperation, PatchProblem};
 pub use replace::{
     AppliedEdit, EditError, EditProblem, EditedText, MatchRung, MismatchHint, TextReplacement, replace,
 };

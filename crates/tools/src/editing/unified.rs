@@ -2,9 +2,8 @@
 //!
 //! Models count badly, so the counts of a hunk only say where it ends when its lines leave that open.
 
-use super::patch::{
-    HunkMark, HunkRange, PatchError, PatchHunk, PatchLines, PatchOperation, PatchProblem, hunk_header, quote,
-};
+use super::patch::{HunkMark, PatchError, PatchHunk, PatchOperation, PatchProblem, quote};
+use super::patch_lines::{HunkRange, PatchLines, hunk_header};
 
 const DEV_NULL: &str = "/dev/null";
 

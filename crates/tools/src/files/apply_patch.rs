@@ -261,37 +261,9 @@ impl PatchFiles {
         if is_laid {
             target.may_be_replaced(result.moved_from.is_some())?;
         }
-        let made = match (&source.there, is_laid && result.moved_from.is_none()) {
-            (PatchFileState::File(standing, file), is_whole) => {
-                let file = file.as_ref().map_err(Clone::clone)?;
-                let settled = match (is_whole, base) {
-                    (true, _) => {
-                        let text = with_endings_of(file.known(), text.to_owned());
-                        file.settle(with_uniform_endings(file.known(), text))?
-                    }
-                    (false, PatchBase::KnownToModel) => {
-                        file.settle(with_uniform_endings(file.known(), text.to_owned()))?
-                    }
-                    (false, PatchBase::OnDisk) => {
-                        file.keep_current_changes(with_uniform_endings(&file.there.text, text.to_owned()))
-                    }
-                };
-                PatchedContent::from(settled, standing, file)
-            }
-            (PatchFileState::Missing | PatchFileState::Folder, _) => PatchedContent::anew(text),
-        };
+        let made = source.changed_to(text, base, is_laid && result.moved_from.is_none())?;
         let name = &target.place.name;
-        let did = match (&result.moved_from, result.was_there) {
-            (Some(from), true) => {
-                format!("{from} was moved to {name}, and replaced the file that was there.")
-            }
-            (Some(from), false) => format!("{from} was moved to {name}."),
-            (None, true) if target.text() == Some(&made.settled.text) => {
-                format!("{name} says that already: nothing was changed.")
-            }
-            (None, true) => format!("{name} was changed."),
-            (None, false) => format!("{name} was made: {}.", report::counted_lines(text.lines().count())),
-        };
+        let did = target.describe_change(result, text, &made);
         let how = match result.rung {
             MatchRung::Exact => String::new(),
             rung => format!(" It matched {rung}."),
@@ -345,6 +317,41 @@ impl PatchFile {
         match &self.there {
             PatchFileState::File(_, Ok(text)) => Some(&text.there.text),
             _ => None,
+        }
+    }
+
+    /// What comes of it when it gets a text. `is_whole` says that the patch holds all of that text, and not only changes.
+    fn changed_to(&self, text: &str, base: PatchBase, is_whole: bool) -> Result<PatchedContent, ToolFailure> {
+        let PatchFileState::File(standing, file) = &self.there else { return Ok(PatchedContent::anew(text)) };
+        let file = file.as_ref().map_err(Clone::clone)?;
+        let settled = match (is_whole, base) {
+            (true, _) => {
+                let text = with_endings_of(file.known(), text.to_owned());
+                file.settle(with_uniform_endings(file.known(), text))?
+            }
+            (false, PatchBase::KnownToModel) => {
+                file.settle(with_uniform_endings(file.known(), text.to_owned()))?
+            }
+            (false, PatchBase::OnDisk) => {
+                file.keep_current_changes(with_uniform_endings(&file.there.text, text.to_owned()))
+            }
+        };
+        Ok(PatchedContent::from(settled, standing, file))
+    }
+
+    /// What the model is told of a change.
+    fn describe_change(&self, result: &PatchedFile, text: &str, made: &PatchedContent) -> String {
+        let name = &self.place.name;
+        match (&result.moved_from, result.was_there) {
+            (Some(from), true) => {
+                format!("{from} was moved to {name}, and replaced the file that was there.")
+            }
+            (Some(from), false) => format!("{from} was moved to {name}."),
+            (None, true) if self.text() == Some(&made.settled.text) => {
+                format!("{name} says that already: nothing was changed.")
+            }
+            (None, true) => format!("{name} was changed."),
+            (None, false) => format!("{name} was made: {}.", report::counted_lines(text.lines().count())),
         }
     }
 

@@ -30,11 +30,11 @@ use helve_workspace::{
 use rustix::io::Errno;
 use similar::DiffOp;
 
+use crate::display::display_path;
 use crate::editing::unicode_form::is_other_form;
 use crate::files::atomic::{AttributedContent, PlannedChange, commit};
 use crate::files::file_attributes::FileAttributes;
 use crate::files::read::is_long;
-use crate::search::walk;
 use crate::tool::changed_while_opening;
 use crate::{FileAccess, ToolContext, ToolFailure};
 
@@ -186,14 +186,14 @@ impl SessionFiles {
         let (changes, extents): (Vec<PlannedChange>, Vec<SeenExtent>) =
             drafts.into_iter().map(|draft| (draft.change, draft.extent)).unzip();
         if let Some(change) = changes.iter().find(|change| change.is_too_large()) {
-            let name = walk::display_path(&context.root, change.place.path());
+            let name = display_path(&context.root, change.place.path());
             return Err(ToolFailure(format!(
                 "{name} would have more than {} MiB, which could not be edited any more. Nothing was changed.",
                 MAX_CHANGED_BYTES >> 20
             )));
         }
         if let Some((change, reason)) = changes.iter().find_map(|change| Some((change, change.no_text()?))) {
-            let name = walk::display_path(&context.root, change.place.path());
+            let name = display_path(&context.root, change.place.path());
             return Err(ToolFailure(format!(
                 "{name} could not be edited any more: {reason}. Write such a character as an escape (`\\0`) where the language has \
                  one, or use the shell. Nothing was changed."
@@ -223,7 +223,7 @@ impl SessionFiles {
 fn other_names(change: &PlannedChange, root: &Path) -> Option<String> {
     change.after.as_ref()?;
     let names = change.before.as_ref()?.like.as_ref()?.facts.nlink();
-    let name = walk::display_path(root, change.place.path());
+    let name = display_path(root, change.place.path());
     (names > 1).then(|| format!("\n{name} has {names} names (hard links); the others keep the old text."))
 }
 
@@ -232,7 +232,7 @@ fn other_owner(change: &PlannedChange, root: &Path) -> Option<String> {
     change.after.as_ref()?;
     let owner = change.before.as_ref()?.like.as_ref()?.facts.uid();
     let user = rustix::process::geteuid();
-    let name = walk::display_path(root, change.place.path());
+    let name = display_path(root, change.place.path());
     let is_others = owner != user.as_raw() && !user.is_root();
     is_others
         .then(|| format!("\n{name} belonged to another user (number {owner}); now it belongs to this one."))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use helve_workspace::{FileLine, MergeConflict, MergeHunk, NumberedLines, lines};
 use similar::{ChangeTag, DiffOp, TextDiff, group_diff_ops};
 
-use crate::search::walk::count_with_noun;
+use crate::display::count_with_noun;
 
 /// What people are shown of one change at most.
 const MAX_DISPLAY_DIFF_LINES: usize = 200;

@@ -13,10 +13,11 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::run_blocking;
+use crate::display::{count_with_noun, display_path};
 use crate::search::no_match;
 use crate::search::walk::{
-    MAX_SEARCH_OUTPUT_BYTES, SearchStart, count_with_noun, display_path, filter, is_searched,
-    lock_ignoring_poison, output, split_outside_glob, start, tree_metadata, visit, walk,
+    MAX_SEARCH_OUTPUT_BYTES, SearchStart, filter, is_searched, lock_ignoring_poison, output,
+    split_outside_glob, start, tree_metadata, visit, walk,
 };
 use crate::{ToolContext, ToolOutcome, TypedTool};
 

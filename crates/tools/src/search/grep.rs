@@ -18,10 +18,11 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::run_blocking;
-use crate::search::hits::{FileHits, FileHitsSink, GrepResults};
+use crate::display::short;
+use crate::search::hits::{FileHits, FileHitsSink, GrepMode, GrepResults};
 use crate::search::no_match;
 use crate::search::walk::{
-    SearchStart, SearchTroubles, SearchWalk, filter, is_searched, lock_ignoring_poison, output, short,
+    SearchStart, SearchTroubles, SearchWalk, filter, is_searched, lock_ignoring_poison, output,
     split_outside_glob, start, visit, walk,
 };
 use crate::{HiddenPathTest, ToolContext, ToolFailure, ToolOutcome, TypedTool};
@@ -66,15 +67,6 @@ pub struct GrepInput {
     /// How many lines or files you get; 200 if left out.
     #[serde(default)]
     limit: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum GrepMode {
-    #[default]
-    Content,
-    Files,
-    Count,
 }
 
 const DEFAULT_GREP_LIMIT: u32 = 200;

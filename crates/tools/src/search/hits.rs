@@ -8,9 +8,20 @@ use std::path::{Path, PathBuf};
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkContextKind, SinkFinish, SinkMatch};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
-use crate::search::grep::GrepMode;
-use crate::search::walk::{MAX_SEARCH_OUTPUT_BYTES, count_with_noun};
+use crate::display::count_with_noun;
+use crate::search::walk::MAX_SEARCH_OUTPUT_BYTES;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum GrepMode {
+    #[default]
+    Content,
+    Files,
+    Count,
+}
 
 /// What is shown of a line.
 const MAX_HIT_LINE_BYTES: usize = 500;

@@ -13,9 +13,9 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::run_blocking;
+use crate::display::{count_with_noun, display_path};
 use crate::search::walk::{
-    SearchStart, SearchTroubles, count_with_noun, display_path, lock_ignoring_poison, output, start,
-    tree_metadata, visit, walk,
+    SearchStart, SearchTroubles, lock_ignoring_poison, output, start, tree_metadata, visit, walk,
 };
 use crate::{ToolContext, ToolFailure, ToolOutcome, TypedTool};
 

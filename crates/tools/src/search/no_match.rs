@@ -7,8 +7,9 @@ use ignore::overrides::Override;
 use ignore::{DirEntry, WalkState};
 use tokio_util::sync::CancellationToken;
 
+use crate::display::display_path;
 use crate::search::walk::{
-    SearchStart, display_path, is_searched, lock_ignoring_poison, seen_from, tree_metadata, visit, walk,
+    SearchStart, is_searched, lock_ignoring_poison, seen_from, tree_metadata, visit, walk,
 };
 
 /// So many entries are looked at, to find what is hidden or ignored.

@@ -11,6 +11,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tokio_util::sync::CancellationToken;
 
+use crate::display::display_path;
 use crate::files::{explain_link_error, real_path};
 use crate::{FileAccess, ToolContext, ToolFailure};
 
@@ -48,16 +49,6 @@ pub(crate) fn start(context: &ToolContext, path: Option<&str>) -> Result<SearchS
         path: place.path().to_owned(),
         is_folder: matches!(opened, OpenedPath::Folder(_)),
     })
-}
-
-/// A path as the model is told it: from the project's root, if it is in there.
-pub(crate) fn display_path(root: &Path, path: &Path) -> String {
-    let short = short(root, path);
-    if short.as_os_str().is_empty() { ".".to_owned() } else { short.to_string_lossy().into_owned() }
-}
-
-pub(crate) fn short<'a>(root: &Path, path: &'a Path) -> &'a Path {
-    path.strip_prefix(root).unwrap_or(path)
 }
 
 /// What is looked at of all that a walk meets.
@@ -252,9 +243,4 @@ pub(crate) fn output(
         text.push_str(&note);
     }
     ToolOutput { text, display: Some(display), ..ToolOutput::default() }
-}
-
-/// A number with its word.
-pub(crate) fn count_with_noun(number: u64, one: &str, many: &str) -> String {
-    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }

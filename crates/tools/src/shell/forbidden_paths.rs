@@ -6,24 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::shell::git_folders::git_folders_in;
 use crate::shell::repository_safety::is_harmless;
-
-/// The names that decide, in a git folder and in those of its modules and work trees, if they are there.
-pub(crate) fn in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
-    deciding(git, names).filter(|path| path.exists()).collect()
-}
-
-/// The same names where there is nothing yet.
-pub(crate) fn absent_in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
-    deciding(git, names).filter(|path| path.symlink_metadata().is_err()).collect()
-}
-
-fn deciding(git: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
-    let folders = git_folders_in(git);
-    let all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-    all.collect::<Vec<_>>().into_iter()
-}
 
 /// Which file or folder a path stood for: nothing, or this one of that device.
 type PathIdentity = Option<(u64, u64)>;
@@ -132,33 +115,6 @@ pub(crate) fn rename_aside(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_decides_is_found_in_modules_and_work_trees_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let git = folder.path().join(".git");
-        for name in ["config", "modules/a/config", "modules/b/c/config", "modules/a/modules/d/hooks/x"] {
-            let path = git.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "").unwrap();
-        }
-        fs::create_dir_all(git.join("worktrees/w")).unwrap();
-        fs::write(git.join("worktrees/w/commondir"), "../..").unwrap();
-        for name in ["modules/a", "modules/b/c", "modules/a/modules/d", "worktrees/w"] {
-            fs::write(git.join(name).join("HEAD"), "").unwrap();
-        }
-        let mut found = in_git(&git, &["config", "hooks", "commondir"]);
-        found.sort();
-        let names: Vec<&Path> = found.iter().map(|path| path.strip_prefix(&git).unwrap()).collect();
-        let wanted = [
-            "config",
-            "modules/a/config",
-            "modules/a/modules/d/hooks",
-            "modules/b/c/config",
-            "worktrees/w/commondir",
-        ];
-        assert_eq!(names, wanted.map(Path::new));
-    }
 
     #[test]
     fn what_is_made_is_put_aside_whatever_stands_in_the_way() {

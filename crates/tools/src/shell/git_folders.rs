@@ -1,12 +1,13 @@
-//! Where git keeps its files: what makes a folder a git folder, which others are inside one, and where a project has its own.
+//! Where git keeps its files: what makes a folder a git folder, which others are inside one, what in there decides what git does, and
+//! where a project has its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::shell::commands::read_up_to;
+use crate::shell::bounded_read::read_up_to;
 
 /// A file that says where git keeps something is not larger.
-const MAX_GIT_FILE_BYTES: u64 = 64 << 10;
+pub(crate) const MAX_GIT_FILE_BYTES: u64 = 64 << 10;
 
 /// Whether git would take a folder for one of its own, whatever its name: it has a `HEAD`, and objects or a file that says where
 /// the rest is.
@@ -36,6 +37,27 @@ pub(crate) fn git_folders_in(git: &Path) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// The names that decide, in a git folder and in those of its modules and work trees, if they are there.
+pub(crate) fn in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
+    deciding(git, names).filter(|path| path.exists()).collect()
+}
+
+/// The same names where there is nothing yet.
+pub(crate) fn absent_in_git(git: &Path, names: &[&str]) -> Vec<PathBuf> {
+    deciding(git, names).filter(|path| path.symlink_metadata().is_err()).collect()
+}
+
+fn deciding(git: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
+    let folders = git_folders_in(git);
+    let all = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+    all.collect::<Vec<_>>().into_iter()
+}
+
+/// Where git keeps what belongs to a folder, which may be a repository without a work tree.
+pub(crate) fn git_folder(folder: &Path) -> PathBuf {
+    if is_git_folder(folder) { folder.to_owned() } else { folder.join(".git") }
 }
 
 /// What a small file of git's says, without the end of its line.
@@ -89,6 +111,16 @@ impl GitElsewhere {
         let below = granted.iter().filter_map(|path| path.strip_prefix(root.join(".git")).ok());
         below.flat_map(|rest| [join(&self.common, rest), join(&self.own, rest)]).collect()
     }
+}
+
+/// What a person allowed to be written, and where that really is if a project's repository is elsewhere.
+pub(crate) fn with_real_git_paths(granted: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
+    let real = |root: &PathBuf| {
+        GitElsewhere::of(root).map(|elsewhere| elsewhere.real_paths(root, granted)).unwrap_or_default()
+    };
+    // To find that out takes time, and most commands are allowed nothing.
+    let elsewhere = roots.iter().filter(|_| !granted.is_empty()).flat_map(real);
+    granted.iter().cloned().chain(elsewhere).collect()
 }
 
 /// `Path::join` with nothing would end with a slash.
@@ -156,6 +188,33 @@ mod tests {
         assert_eq!(found.len(), 1 + 300 + 1 + 2);
         assert!(found.contains(&git.join("modules/a/b/c/d/e/f/g")));
         assert!(found.contains(&git.join("worktrees/w/modules/m")));
+    }
+
+    #[test]
+    fn what_decides_is_found_in_modules_and_work_trees_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = folder.path().join(".git");
+        for name in ["config", "modules/a/config", "modules/b/c/config", "modules/a/modules/d/hooks/x"] {
+            let path = git.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir_all(git.join("worktrees/w")).unwrap();
+        fs::write(git.join("worktrees/w/commondir"), "../..").unwrap();
+        for name in ["modules/a", "modules/b/c", "modules/a/modules/d", "worktrees/w"] {
+            fs::write(git.join(name).join("HEAD"), "").unwrap();
+        }
+        let mut found = in_git(&git, &["config", "hooks", "commondir"]);
+        found.sort();
+        let names: Vec<&Path> = found.iter().map(|path| path.strip_prefix(&git).unwrap()).collect();
+        let wanted = [
+            "config",
+            "modules/a/config",
+            "modules/a/modules/d/hooks",
+            "modules/b/c/config",
+            "worktrees/w/commondir",
+        ];
+        assert_eq!(names, wanted.map(Path::new));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `shell`
 
 pub(crate) mod bounded_output;
+pub(crate) mod bounded_read;
 pub(crate) mod clean_output;
 pub(crate) mod commands;
 pub(crate) mod end_text;
 pub(crate) mod folder_watch;
 pub(crate) mod forbidden_paths;
+pub(crate) mod git_credentials;
 pub(crate) mod git_folders;
 pub(crate) mod jobs;
 pub(crate) mod project_storage;
@@ -37,6 +39,7 @@ use crate::shell::clean_output::{OutputCleaner, Utf8Decoder};
 use crate::shell::commands::{
     CommandConnection, CommandSettings, FolderFollower, ShellNotesFolder, StartupResult, WorkingFolder,
 };
+use crate::shell::forbidden_paths::ForbiddenPathGuard;
 use crate::shell::jobs::{AdoptedCommand, BackgroundJobs, JobEndCheck};
 use crate::shell::project_storage::ProjectTemporaryFolder;
 use crate::shell::scratch::{ScratchFolder, sweep};
@@ -111,9 +114,8 @@ impl TypedTool for ShellTool {
     async fn run(&self, input: ShellCommandInput, context: &ToolContext) -> ToolOutcome {
         let scratch = self.scratch().await?;
         let left_by_jobs = self.look_before(context);
-        let (notes, script) = self.prepared(scratch, context).await?;
+        let (mut told, script) = self.prepared(scratch, context).await?;
         let (at, gone) = self.folder.get(&context.root, scratch);
-        let mut told = notes;
         told.push_str(&words_about(&left_by_jobs));
         told.push_str(&back_from(gone));
         let sheet = ShellNotesFolder::new(&self.commands.temporary)?;
@@ -121,84 +123,26 @@ impl TypedTool for ShellTool {
             self.take_own_places(context);
         }
         let order = match &context.granted.alone {
-            Some(words) => self.commands.alone(words, &at, context)?,
+            Some(words) => {
+                self.refuse_company(&input, context)?;
+                self.commands.alone(words, &at, scratch, context)?
+            }
             None => self.commands.order(&input.command, &at, &sheet, script.as_deref()),
         };
         let order = self.commands.confined(order, &sheet, scratch, &self.audit.survey, context);
         let order = CommandConnection::of(input.terminal).of_order(order);
         let fence = self.commands.fence.as_ref();
-        let guard = self.audit.guard(fence.filter(|_| order.confinement.is_some()), context);
-        let unfinished = self.audit.unfinished(context);
-        if input.background {
-            let mut order = CommandSpec { input: Typed::Open, ..order };
-            // A job may run for hours: the commands beside it are to keep what they put into caches.
-            if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
-                layers.is_kept = false;
-            }
-            return self.in_background(input.command, order, sheet, told, context).await;
-        }
-        let confinement = order.confinement.clone();
-        let seconds = input.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS).min(MAX_TIMEOUT_SECONDS);
-        let followed = FolderFollower::new(sheet, &self.folder);
-        let time = Duration::from_secs(seconds.into());
-        let running = self.jobs.begin(order).await.map_err(|error| end_text::not_run(&error))?;
-        let (heard, end) = listen_to_end(running, time, context).await;
-        let ShownOutput { text, whole } = cut_middle(heard.into_whole(), &*context.blobs);
-        told.push_str(&end_text::lines(text));
-        let (is_well, how) = match end {
-            ShellRunEnd::MovedToBackground(running) => {
-                let job = self.jobs.adopt(AdoptedCommand {
-                    on_end: self.watch_job(confinement.is_some(), context),
-                    command: input.command,
-                    has_terminal: input.terminal,
-                    is_confined: confinement.is_some_and(|it| it.network == NetworkAccess::Off),
-                    running: *running,
-                    sheet: followed.leave(),
-                });
-                told.push_str(&format!("[the user let it go on in the background: job {}]", job.number));
-                let display = Some(format!("goes on as job {}", job.number));
-                return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
-            }
-            ShellRunEnd::TimedOut => (
-                false,
-                format!(
-                    "[stopped after {seconds} s, with everything that it had started; give it more `timeout`, or run it in the `background`]\n"
-                ),
-            ),
-            ShellRunEnd::CommandEnded(ended) => {
-                let is_well = matches!(
-                    ended,
-                    CommandOutcome {
-                        status: CommandExitStatus::Exited(0),
-                        cause: CommandEndCause::Completed,
-                        ..
-                    }
-                );
-                (is_well, format!("[{}]\n{}", end_text::describe_end(ended), end_text::remarks(ended)))
-            }
+        let before = BeforeCommand {
+            folder: at,
+            scratch,
+            confinement: order.confinement.clone(),
+            guard: self.audit.guard(fence.filter(|_| order.confinement.is_some()), context),
+            unfinished: self.audit.unfinished(context),
         };
-        drop(followed);
-        told.push_str(&how);
-        let mut aside = guard.put_aside();
-        aside.extend(self.look_after(confinement.is_some(), context));
-        let aside = words_about(&aside);
-        if let Some(confinement) = confinement.filter(|_| !is_well) {
-            told.push_str(why_confined(&told, &confinement));
-            told.push_str(match context.granted.credentials {
-                None if confinement.network == NetworkAccess::On => why_refused(&told),
-                Some(_) => why_not_started(&told),
-                None => "",
-            });
+        match input.background {
+            true => self.in_background(input.command, order, sheet, told, context).await,
+            false => self.in_foreground(input, order, sheet, told, before, context).await,
         }
-        told.push_str(&aside);
-        let is_new = |path: &PathBuf| !unfinished.contains(path);
-        let unfinished: Vec<PathBuf> = self.audit.unfinished(context).into_iter().filter(is_new).collect();
-        told.push_str(&words_about_unfinished(&unfinished, &context.root));
-        told.push_str(&self.whereabouts(&at, &context.root, scratch));
-        told.truncate(told.trim_end_matches('\n').len());
-        // What went well needs no word for people.
-        let display = (!is_well).then(|| last_lines(&told));
-        Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() })
     }
 }
 
@@ -276,6 +220,25 @@ impl ShellTool {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
     }
 
+    /// Whoever has credentials obeys settings that were looked at before: nobody may change them meanwhile.
+    fn refuse_company(&self, input: &ShellCommandInput, context: &ToolContext) -> Result<(), ToolFailure> {
+        if context.granted.credentials.is_none() {
+            return Ok(());
+        }
+        let running = self.jobs.all().iter().find(|job| job.ended().is_none()).map(|job| job.number);
+        match (input.background, running) {
+            (true, _) => Err(ToolFailure(
+                "The command was not run: what has the user's credentials is not run in the background."
+                    .to_owned(),
+            )),
+            (_, Some(job)) => Err(ToolFailure(format!(
+                "The command was not run: job {job} is running, and could change the settings that decide where the user's \
+                 credentials go. End it first."
+            ))),
+            (false, None) => Ok(()),
+        }
+    }
+
     /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
     /// that every shell reads.
     async fn prepared(
@@ -294,6 +257,7 @@ impl ShellTool {
         Ok((note, startup.script.clone()))
     }
 
+    /// Leaves the command running as a job.
     async fn in_background(
         &self,
         command: String,
@@ -302,11 +266,94 @@ impl ShellTool {
         told: String,
         context: &ToolContext,
     ) -> ToolOutcome {
+        let mut order = CommandSpec { input: Typed::Open, ..order };
+        // A job may run for hours: the commands beside it are to keep what they put into caches.
+        if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
+            layers.is_kept = false;
+        }
         let on_end = self.watch_job(order.confinement.is_some(), context);
         let job = self.jobs.start(command, order, sheet, on_end).await?;
         job.settle(FIRST_OUTPUT_TIMEOUT).await;
         let output = report(&job, context);
         Ok(ToolOutput { text: format!("{told}{}", output.text), ..output })
+    }
+
+    /// Runs the command to its end, or until the user does not want to wait for it any more.
+    async fn in_foreground(
+        &self,
+        input: ShellCommandInput,
+        order: CommandSpec,
+        sheet: ShellNotesFolder,
+        mut told: String,
+        before: BeforeCommand<'_>,
+        context: &ToolContext,
+    ) -> ToolOutcome {
+        let seconds = input.timeout.unwrap_or(DEFAULT_TIMEOUT_SECONDS).min(MAX_TIMEOUT_SECONDS);
+        let followed = FolderFollower::new(sheet, &self.folder);
+        let running = self.jobs.begin(order).await.map_err(|error| end_text::not_run(&error))?;
+        let (heard, end) = listen_to_end(running, Duration::from_secs(seconds.into()), context).await;
+        let ShownOutput { text, whole } = cut_middle(heard.into_whole(), &*context.blobs);
+        told.push_str(&end_text::lines(text));
+        let (is_well, how) = match end {
+            ShellRunEnd::MovedToBackground(running) => {
+                let job = self.jobs.adopt(AdoptedCommand {
+                    on_end: self.watch_job(before.confinement.is_some(), context),
+                    command: input.command,
+                    has_terminal: input.terminal,
+                    is_confined: before.confinement.is_some_and(|it| it.network == NetworkAccess::Off),
+                    running: *running,
+                    sheet: followed.leave(),
+                });
+                told.push_str(&format!("[the user let it go on in the background: job {}]", job.number));
+                let display = Some(format!("goes on as job {}", job.number));
+                return Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() });
+            }
+            ShellRunEnd::TimedOut => (
+                false,
+                format!(
+                    "[stopped after {seconds} s, with everything that it had started; give it more `timeout`, or run it in the `background`]\n"
+                ),
+            ),
+            ShellRunEnd::CommandEnded(ended) => (
+                is_success(ended),
+                format!("[{}]\n{}", end_text::describe_end(ended), end_text::remarks(ended)),
+            ),
+        };
+        // The folder that it went to is noted before anybody asks where the next one works.
+        drop(followed);
+        told.push_str(&how);
+        self.add_remarks(&mut told, is_well, before, context);
+        // What went well needs no word for people.
+        let display = (!is_well).then(|| last_lines(&told));
+        Ok(ToolOutput { text: told, display, whole, ..ToolOutput::default() })
+    }
+
+    /// Adds what the model should know of a command that has ended: why it may have failed, what of its work was put aside,
+    /// and where the next one works.
+    fn add_remarks(
+        &self,
+        told: &mut String,
+        is_well: bool,
+        before: BeforeCommand<'_>,
+        context: &ToolContext,
+    ) {
+        let BeforeCommand { folder, scratch, confinement, guard, unfinished } = before;
+        let mut aside = guard.put_aside();
+        aside.extend(self.look_after(confinement.is_some(), context));
+        if let Some(confinement) = confinement.filter(|_| !is_well) {
+            told.push_str(why_confined(told, &confinement));
+            told.push_str(match context.granted.credentials {
+                None if confinement.network == NetworkAccess::On => why_refused(told),
+                Some(_) => why_not_started(told),
+                None => "",
+            });
+        }
+        told.push_str(&words_about(&aside));
+        let is_new = |path: &PathBuf| !unfinished.contains(path);
+        let new: Vec<PathBuf> = self.audit.unfinished(context).into_iter().filter(is_new).collect();
+        told.push_str(&words_about_unfinished(&new, &context.root));
+        told.push_str(&self.whereabouts(&folder, &context.root, scratch));
+        told.truncate(told.trim_end_matches('\n').len());
     }
 
     /// Where the next command works, if that is not where this one did, or outside the project.
@@ -324,6 +371,18 @@ impl ShellTool {
             _ => String::new(),
         }
     }
+}
+
+/// How things were when a command began, to tell afterwards what it did.
+struct BeforeCommand<'a> {
+    /// Where it works.
+    folder: PathBuf,
+    /// Where the files are that it sees in `/tmp`.
+    scratch: &'a Path,
+    confinement: Option<Confinement>,
+    guard: ForbiddenPathGuard<'a>,
+    /// What git was in the middle of.
+    unfinished: Vec<PathBuf>,
 }
 
 /// What commands have as `/tmp`, together.
@@ -475,6 +534,11 @@ enum ShellRunEnd {
     TimedOut,
     /// It goes on, and somebody does not want to wait for it.
     MovedToBackground(Box<RunningCommand>),
+}
+
+/// Whether a command ended by itself, without an error.
+fn is_success(ended: CommandOutcome) -> bool {
+    ended.status == CommandExitStatus::Exited(0) && ended.cause == CommandEndCause::Completed
 }
 
 /// Hears a command to its end, or as long as it may run.

@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime};
 use helve_exec::{ConfinementLevel, PrivateLayers, remove_tree};
 
 use crate::ToolFailure;
-use crate::shell::sandbox_policy::FolderVariables;
 
 /// How long temporary files are kept that no session uses.
 const TEMPORARY_MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -31,6 +30,9 @@ const CACHES_FOLDER: &str = "caches";
 const TEMPORARY_FOLDER: &str = "tmp";
 /// Where copies of files are that commands see instead.
 const COPIES_FOLDER: &str = "copies";
+
+/// Variables, and folders that they name, as paths inside another.
+pub type FolderVariables = &'static [(&'static str, &'static str)];
 
 /// What a project has for itself.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::shell::commands::read_up_to;
+use crate::shell::bounded_read::read_up_to;
 use crate::shell::forbidden_paths::{is_granted_near, put_away, rename_aside};
 use crate::shell::git_folders::git_folders_in;
 use crate::shell::repository_safety::{RepositoryJudge, harmful_settings, has_only_samples};

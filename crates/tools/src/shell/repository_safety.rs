@@ -4,8 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::shell::commands::read_up_to;
-use crate::shell::forbidden_paths::in_git;
+use crate::shell::bounded_read::read_up_to;
 use crate::shell::git_folders::{GitElsewhere, git_link_target, is_git_folder, read_git_file};
 
 /// A file of settings, or one that says where git keeps something, is not larger.
@@ -48,30 +47,19 @@ const HARMLESS_REPOSITORY_SETTINGS: &str = "\
     submodule.active submodule.branch submodule.fetchrecursesubmodules submodule.ignore submodule.url \
     tag.gpgsign user.email user.name";
 
+/// A module has its files elsewhere, and says where.
+pub(crate) const HARMLESS_IN_MODULES: [&str; 1] = ["core.worktree"];
+
 /// The first setting in a file that could run something, or lead elsewhere; none if there is none. A file that can't be read
 /// is not harmless.
-fn harmful_setting(config: &Path, is_module: bool) -> Option<String> {
+pub(crate) fn harmful_setting(config: &Path, also_harmless: &[&str]) -> Option<String> {
     let Ok(text) = read_up_to(config, MAX_GIT_SETTINGS_BYTES + 1) else {
         return Some("what can't be read".to_owned());
     };
     match String::from_utf8(text) {
-        // A module has its files elsewhere, and says where.
-        Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES && is_module => {
-            harmful(&text, &["core.worktree"])
-        }
-        Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES => harmful(&text, &[]),
+        Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES => harmful(&text, also_harmless),
         _ => Some("what can't be read".to_owned()),
     }
-}
-
-/// The same for all settings of a project's repository, those of its modules and work trees too, and the file that it is in.
-pub(crate) fn harmful_setting_in(root: &Path) -> Option<(String, String)> {
-    let git = root.join(".git");
-    in_git(&git, &["config", "config.worktree"]).into_iter().find_map(|config| {
-        let setting = harmful_setting(&config, config.starts_with(git.join("modules")))?;
-        let shown = config.strip_prefix(root).unwrap_or(&config).display().to_string();
-        Some((shown, setting))
-    })
 }
 
 fn harmful(text: &str, also_harmless: &[&str]) -> Option<String> {
@@ -134,12 +122,12 @@ impl RepositoryJudge<'_> {
         let names = ["config", "config.worktree", "hooks", "commondir", "info"];
         let mut there =
             names.iter().map(|name| git.join(name)).filter(|path| path.symlink_metadata().is_ok());
-        let is_link = |name: &&str| git.join(name).symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let is_link = |name: &str| git.join(name).symlink_metadata().is_ok_and(|facts| facts.is_symlink());
         let has_any =
-            |name: &&str| fs::read_dir(git.join(name)).is_ok_and(|mut entries| entries.next().is_some());
+            |name: &str| fs::read_dir(git.join(name)).is_ok_and(|mut entries| entries.next().is_some());
         there.all(|path| self.is_harmless_entry(&path))
-            && !UNLINKED_GIT_ENTRIES.iter().any(|name| is_link(&name))
-            && !OLD_REMOTE_FOLDERS.iter().any(|name| is_link(&name) || has_any(&name))
+            && !UNLINKED_GIT_ENTRIES.iter().any(|name| is_link(name))
+            && !OLD_REMOTE_FOLDERS.iter().any(|name| is_link(name) || has_any(name))
             && self.has_harmless_alternates(git)
     }
 
@@ -148,7 +136,8 @@ impl RepositoryJudge<'_> {
         let git = path.parent().unwrap_or(path);
         match path.file_name().and_then(|name| name.to_str()) {
             Some("config" | "config.worktree") => {
-                harmful_setting(path, is_module(git)).is_none() && self.has_harmless_work_tree(path)
+                let also_harmless: &[&str] = if is_module(git) { &HARMLESS_IN_MODULES } else { &[] };
+                harmful_setting(path, also_harmless).is_none() && self.has_harmless_work_tree(path)
             }
             Some("hooks") => has_only_samples(path),
             Some("info") => is_folder(path) && path.join("attributes").symlink_metadata().is_err(),

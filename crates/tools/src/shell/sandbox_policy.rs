@@ -5,14 +5,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use helve_exec::{Confinement, ConfinementLevel, NetworkAccess};
+use helve_protocol::CallPermissions;
 
-use crate::ToolContext;
-use crate::shell::commands::read_up_to;
-use crate::shell::forbidden_paths::{absent_in_git, in_git};
-use crate::shell::git_folders::{GitElsewhere, is_git_folder};
+use crate::shell::bounded_read::read_up_to;
+use crate::shell::git_folders::{
+    GitElsewhere, MAX_GIT_FILE_BYTES, absent_in_git, git_folder, in_git, with_real_git_paths,
+};
 use crate::shell::project_storage::{ProjectStorage, is_sent_elsewhere};
-use crate::shell::survey::{DeniedPaths, GuardedElsewhere, PathMasks, ProjectSurvey, SecretCriteria};
-use crate::shell::workspace_audit::with_real_git_paths;
+use crate::shell::survey::{GuardedElsewhere, PathMasks, ProjectSurvey, SecretCriteria};
+use crate::{DeniedPaths, ToolContext};
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
@@ -69,18 +70,12 @@ pub struct ProgramCredential {
 /// it is run in up to the project's, for a user with this home folder.
 pub type ObstacleFinder = fn(folder: &Path, root: &Path, home: &Path) -> Option<String>;
 
-/// Variables, and folders that they name, as paths inside another.
-pub type FolderVariables = &'static [(&'static str, &'static str)];
-
 /// What files in memory may take, where `/tmp` is not a folder.
 const COMMAND_SCRATCH_BYTES: u64 = 1 << 30;
-/// A file that says where git keeps something.
-const MAX_GIT_FILE_BYTES: u64 = 64 << 10;
-
 impl SandboxPolicy {
     /// What confines a command; none if nothing does. `temporary` is the folder for temporary files, `own` one more
     /// that the command can write.
-    pub(crate) fn around(
+    pub(crate) fn confinement_for(
         &self,
         context: &ToolContext,
         temporary: &Path,
@@ -92,100 +87,123 @@ impl SandboxPolicy {
             return None;
         }
         let is_full = self.level == ConfinementLevel::Full;
-        let folders: Vec<PathBuf> = std::iter::once(&context.root).chain(&context.added).cloned().collect();
-        let elsewhere: Vec<PathBuf> =
-            folders.iter().filter_map(|folder| GitElsewhere::of(folder)).map(|git| git.common).collect();
-        let granted_writes = with_real_git_paths(&granted.writes, &folders);
-        let mut writable = vec![own.to_owned()];
-        if !granted.read_only {
-            writable.extend(folders.iter().chain(&elsewhere).cloned());
-        }
-        let mut protected: Vec<PathBuf> = Vec::new();
-        // What is not there can't be protected, or the folder around it would be. It is put aside afterwards.
-        for folder in &writable {
-            protected
-                .extend(self.protected.iter().map(|path| folder.join(path)).filter(|path| path.exists()));
-            protected.extend(in_git(&git_folder(folder), self.protected_in_git));
-        }
-        let is_granted = |path: &PathBuf, granted: &[PathBuf]| {
-            granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
-        };
-        // What lies in something writable only loses its protection: a place of its own could not be replaced as a whole, which is
-        // how git writes its settings.
-        let outside = |path: &&PathBuf| !writable.iter().any(|folder| path.starts_with(folder));
-        let opened: Vec<PathBuf> = granted.writes.iter().filter(outside).cloned().collect();
-        writable.extend(opened.iter().filter_map(|path| writable_root_for(path, self.home.as_deref())));
+        let folders = ProjectFolders::of(context);
         let credential = self.credential(context);
-        let mut given: Vec<PathBuf> = granted.reads.clone();
-        if let Some(credential) = credential {
-            given.extend(credential.files.iter().filter(|path| path.exists()).cloned());
-            writable.extend(self.agent.iter().filter(|socket| credential.agent && socket.exists()).cloned());
-        }
-        let mut hidden = self.hidden.clone();
-        let mut git_folders: Vec<PathBuf> = folders.iter().map(|folder| git_folder(folder)).collect();
-        git_folders.extend(elsewhere.iter().cloned());
-        if is_full {
-            let PathMasks { hidden: masked, protected: kept, repositories } =
-                survey.masks(&folders, &self.measure(&context.denied));
-            hidden.extend(masked);
-            protected.extend(kept.into_iter().filter(|path| !(self.holds_no_secret)(path)));
-            for repository in &repositories {
-                match repository.is_dir() {
-                    true => protected.extend(in_git(repository, self.protected_in_git)),
-                    false => protected.push(repository.clone()),
-                }
-            }
-            git_folders.extend(repositories);
-        } else {
+        let readable = granted_reads(granted, credential);
+        // Below the full level nothing inside a writable folder can be covered.
+        let masks = match is_full {
+            true => survey.masks(&folders.roots, &self.measure(&context.denied)),
+            false => PathMasks::default(),
+        };
+        let granted_writes = with_real_git_paths(&granted.writes, &folders.roots);
+        let mut writable = folders.writable(own, granted);
+        let protected = match is_full {
+            true => self.protected_paths(&writable, &masks, &granted_writes),
+            false => Vec::new(),
+        };
+        writable.extend(self.writable_beyond(&writable, granted, credential));
+        if !is_full {
             writable.push(temporary.to_owned());
             writable.extend(self.private.elsewhere(granted.network).ok().map(|(folder, _)| folder));
         }
         // Whoever may use the user's credentials in git, or change its settings, gets them as they are.
         let is_gits = credential.is_some_and(|credential| credential.program == "git");
         let replaced = match is_full && !is_gits {
-            true => self.replaced(&git_folders, |path| is_granted(path, &granted_writes)),
+            true => self.replaced(&folders.git_folders(&masks), &granted_writes),
             false => Vec::new(),
         };
-        protected.retain(|path| is_full && !is_granted(path, &granted_writes));
-        hidden.retain(|path| path.exists() && !is_granted(path, &given) && !(self.holds_no_secret)(path));
-        let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
-        hidden.retain(|path| is_full || !is_inside(path));
-        let is_open = |home: &&PathBuf| {
-            folders.iter().chain(&given).any(|folder| home.starts_with(folder)) || is_inside(home)
-        };
-        hidden.extend(self.home.iter().filter(|home| !is_open(home)).cloned());
-        let caches = self.private.caches.iter().chain(&self.private.fetched);
-        let shown = self.shown.iter().chain(&given).chain(caches);
-        // What can't be written is seen all the same.
-        let shown = shown.chain(folders.iter().chain(&elsewhere).filter(|_| granted.read_only));
-        let shown = shown.cloned().collect();
         let layers = self.home.as_deref().filter(|_| is_full);
-        let layers = layers.map(|home| self.private.layers(home, granted.network));
         Some(Confinement {
             level: self.level,
+            hidden: self.hidden_paths(masks.hidden, &folders.roots, &readable, &writable),
             writable,
             protected,
-            hidden,
             programs: credential.map(|credential| credential.programs.clone()),
             single_process: credential.is_some_and(|credential| credential.single_process),
-            shown,
+            shown: self.shown_paths(&folders, &readable, granted),
             replaced,
-            layers,
+            layers: layers.map(|home| self.private.layers(home, granted.network)),
             temporary: is_full.then(|| temporary.to_owned()),
             scratch: COMMAND_SCRATCH_BYTES,
             network: if granted.network { NetworkAccess::On } else { NetworkAccess::Off },
         })
     }
 
-    /// The settings of git that hold a login, each with a copy without it, which commands see instead.
-    fn replaced(
+    /// What can't be written inside what can, as far as it is there: the rest is put aside afterwards, because protecting
+    /// what is absent would protect the folder around it.
+    fn protected_paths(&self, writable: &[PathBuf], masks: &PathMasks, granted: &[PathBuf]) -> Vec<PathBuf> {
+        let mut protected: Vec<PathBuf> = Vec::new();
+        for folder in writable {
+            protected
+                .extend(self.protected.iter().map(|path| folder.join(path)).filter(|path| path.exists()));
+            protected.extend(in_git(&git_folder(folder), self.protected_in_git));
+        }
+        protected.extend(masks.protected.iter().filter(|path| !(self.holds_no_secret)(path)).cloned());
+        for repository in &masks.repositories {
+            match repository.is_dir() {
+                true => protected.extend(in_git(repository, self.protected_in_git)),
+                false => protected.push(repository.clone()),
+            }
+        }
+        protected.retain(|path| !is_granted(path, granted));
+        protected
+    }
+
+    /// What can be written besides what is writable anyway: what a person allowed, and the socket of the user's agent.
+    fn writable_beyond(
         &self,
-        git_folders: &[PathBuf],
-        is_granted: impl Fn(&PathBuf) -> bool,
-    ) -> Vec<(PathBuf, PathBuf)> {
+        writable: &[PathBuf],
+        granted: &CallPermissions,
+        credential: Option<&ProgramCredential>,
+    ) -> Vec<PathBuf> {
+        // What lies in something writable only loses its protection: a place of its own could not be replaced as a whole, which is
+        // how git writes its settings.
+        let outside = |path: &&PathBuf| !writable.iter().any(|folder| path.starts_with(folder));
+        let opened = granted.writes.iter().filter(outside);
+        let opened = opened.filter_map(|path| writable_root_for(path, self.home.as_deref()));
+        let has_agent = credential.is_some_and(|credential| credential.agent);
+        opened.chain(self.agent.iter().filter(|socket| has_agent && socket.exists()).cloned()).collect()
+    }
+
+    /// What looks empty: secrets, what rules deny, and the home folder around all that.
+    fn hidden_paths(
+        &self,
+        masked: Vec<PathBuf>,
+        roots: &[PathBuf],
+        readable: &[PathBuf],
+        writable: &[PathBuf],
+    ) -> Vec<PathBuf> {
+        let is_full = self.level == ConfinementLevel::Full;
+        let is_inside = |path: &Path| writable.iter().any(|folder| path.starts_with(folder));
+        let mut hidden = self.hidden.clone();
+        hidden.extend(masked);
+        hidden.retain(|path| path.exists() && !is_granted(path, readable) && !(self.holds_no_secret)(path));
+        hidden.retain(|path| is_full || !is_inside(path));
+        let is_open = |home: &&PathBuf| {
+            roots.iter().chain(readable).any(|folder| home.starts_with(folder)) || is_inside(home)
+        };
+        hidden.extend(self.home.iter().filter(|home| !is_open(home)).cloned());
+        hidden
+    }
+
+    /// What can be read although it lies in the home folder.
+    fn shown_paths(
+        &self,
+        folders: &ProjectFolders,
+        readable: &[PathBuf],
+        granted: &CallPermissions,
+    ) -> Vec<PathBuf> {
+        let caches = self.private.caches.iter().chain(&self.private.fetched);
+        let shown = self.shown.iter().chain(readable).chain(caches);
+        // What can't be written is seen all the same.
+        shown.chain(folders.all().filter(|_| granted.read_only)).cloned().collect()
+    }
+
+    /// The settings of git that hold a login, each with a copy without it, which commands see instead.
+    fn replaced(&self, git_folders: &[PathBuf], granted: &[PathBuf]) -> Vec<(PathBuf, PathBuf)> {
         let files: BTreeSet<PathBuf> =
             git_folders.iter().flat_map(|git| in_git(git, &["config", "config.worktree"])).collect();
-        let copied = files.into_iter().filter(|path| !is_granted(path)).filter_map(|path| {
+        let copied = files.into_iter().filter(|path| !is_granted(path, granted)).filter_map(|path| {
             let text = String::from_utf8(read_up_to(&path, MAX_GIT_FILE_BYTES).ok()?).ok()?;
             let copy = self.private.keep_copy(&path, &(self.without_logins)(&text)?).ok()?;
             Some((path, copy))
@@ -237,9 +255,48 @@ impl SandboxPolicy {
     }
 }
 
-/// Where git keeps what belongs to a folder, which may be a repository without a work tree.
-fn git_folder(folder: &Path) -> PathBuf {
-    if is_git_folder(folder) { folder.to_owned() } else { folder.join(".git") }
+/// The folders that a call works in.
+struct ProjectFolders {
+    /// The project, and the folders that were added to it.
+    roots: Vec<PathBuf>,
+    /// Where git keeps what belongs to them, if that is elsewhere.
+    git_elsewhere: Vec<PathBuf>,
+}
+
+impl ProjectFolders {
+    fn of(context: &ToolContext) -> ProjectFolders {
+        let roots: Vec<PathBuf> = std::iter::once(&context.root).chain(&context.added).cloned().collect();
+        let git_elsewhere =
+            roots.iter().filter_map(|folder| GitElsewhere::of(folder)).map(|git| git.common).collect();
+        ProjectFolders { roots, git_elsewhere }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &PathBuf> {
+        self.roots.iter().chain(&self.git_elsewhere)
+    }
+
+    /// What a call can write without anybody's yes. `own` is a folder that it has for itself.
+    fn writable(&self, own: &Path, granted: &CallPermissions) -> Vec<PathBuf> {
+        let project = self.all().filter(|_| !granted.read_only).cloned();
+        std::iter::once(own.to_owned()).chain(project).collect()
+    }
+
+    /// Every folder in which git keeps settings of the project.
+    fn git_folders(&self, masks: &PathMasks) -> Vec<PathBuf> {
+        let own = self.roots.iter().map(|folder| git_folder(folder));
+        own.chain(self.git_elsewhere.iter().chain(&masks.repositories).cloned()).collect()
+    }
+}
+
+/// What a call may read although it is hidden: what a person allowed, and the files of its credential.
+fn granted_reads(granted: &CallPermissions, credential: Option<&ProgramCredential>) -> Vec<PathBuf> {
+    let files = credential.into_iter().flat_map(|credential| &credential.files);
+    granted.reads.iter().chain(files.filter(|path| path.exists())).cloned().collect()
+}
+
+/// Whether a person's yes was about this path, something in it, or something around it.
+fn is_granted(path: &Path, granted: &[PathBuf]) -> bool {
+    granted.iter().any(|granted| granted.starts_with(path) || path.starts_with(granted))
 }
 
 /// What is opened so that a path can be written: the path, or the folder that it would be made in. Never the home folder,

@@ -10,14 +10,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use sha1::{Digest, Sha1};
 
-use crate::shell::commands::read_up_to;
+use crate::shell::bounded_read::read_up_to;
 use crate::shell::folder_watch::{FolderChanges, FolderWatch, is_local};
-use crate::shell::forbidden_paths::in_git;
-use crate::shell::git_folders::is_git_folder;
+use crate::shell::git_folders::{in_git, is_git_folder};
+use crate::{DeniedPaths, PathTest};
 
 /// An index of git's is not read beyond this, nor a file that says where it is.
 const MAX_GIT_INDEX_BYTES: u64 = 256 << 20;
@@ -34,19 +34,6 @@ const DEPENDENCY_FOLDERS: [&str; 8] =
 const EXAMPLE_KEY_SUFFIXES: [&str; 5] = [".pem", ".key", ".p12", ".pfx", ".crt"];
 /// Outside the project so many files and folders are looked through for what a rule denies.
 const MAX_OUTSIDE_ENTRIES: usize = 20_000;
-
-/// Which paths rules deny.
-#[derive(Clone, Default)]
-pub struct DeniedPaths {
-    pub reads: Option<PathTest>,
-    pub writes: Option<PathTest>,
-    /// Folders outside the project where something may be denied.
-    pub elsewhere: Vec<PathBuf>,
-    /// Changes with the rules.
-    pub key: String,
-}
-
-pub type PathTest = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
 
 /// What is found, for one command.
 #[derive(Clone, Debug, Default)]
@@ -515,6 +502,8 @@ fn entries_in(index: &[u8]) -> Vec<IndexedFile<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn is_env(name: &str) -> bool {
@@ -564,7 +553,7 @@ mod tests {
             done.is_ok_and(|done| done.status.success())
         };
         if !git(&["init", "-q"]) {
-            return;
+            return helve_testkit::skip("what_git_tracks_is_decided_once", "git is not installed");
         }
         assert!(git(&["add", "-f", "conf/.env"]));
         let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());

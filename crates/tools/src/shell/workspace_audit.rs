@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::ToolContext;
 use crate::shell::forbidden_paths::{ForbiddenPathGuard, ForbiddenPaths, put_away};
-use crate::shell::git_folders::{GitElsewhere, git_folders_in};
+use crate::shell::git_folders::{GitElsewhere, git_folders_in, with_real_git_paths};
 use crate::shell::repository_ledger::{ChangeAuthor, RepositoryLedger};
 use crate::shell::repository_safety::RepositoryJudge;
 use crate::shell::sandbox_policy::SandboxPolicy;
-use crate::shell::survey::{DeniedPaths, ProjectSurvey, SurveyNews};
+use crate::shell::survey::{ProjectSurvey, SurveyNews};
+use crate::{DeniedPaths, ToolContext};
 
 /// What git goes on with when it is told to: steps of it may run commands.
 const UNFINISHED_GIT_FOLDERS: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
@@ -53,16 +53,6 @@ impl AuditScope {
         let granted = with_real_git_paths(&context.granted.writes, &roots);
         AuditScope { fence: fence.clone(), roots, denied: context.denied.clone(), granted }
     }
-}
-
-/// What a person allowed to be written, and where that really is if a project's repository is elsewhere.
-pub(crate) fn with_real_git_paths(granted: &[PathBuf], roots: &[PathBuf]) -> Vec<PathBuf> {
-    let real = |root: &PathBuf| {
-        GitElsewhere::of(root).map(|elsewhere| elsewhere.real_paths(root, granted)).unwrap_or_default()
-    };
-    // To find that out takes time, and most commands are allowed nothing.
-    let elsewhere = roots.iter().filter(|_| !granted.is_empty()).flat_map(real);
-    granted.iter().cloned().chain(elsewhere).collect()
 }
 
 /// Whether a job runs now, besides the command that it is about.

@@ -5,6 +5,7 @@ mod attribute_limit;
 mod charset;
 mod fetcher;
 mod html_tree;
+mod node_text;
 mod page;
 mod printing;
 pub(crate) mod web_fetch;

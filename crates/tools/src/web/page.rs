@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::web::html_tree;
+use crate::web::node_text::{DROPPED_TAGS, join_words, tag, words};
 use crate::web::printing;
 
 /// A page that people read.
@@ -23,11 +24,6 @@ pub(crate) struct WebPage {
     pub(crate) text: String,
 }
 
-/// What is no text, or is on every page of a site.
-const DROPPED_TAGS: [&str; 17] = [
-    "base", "canvas", "embed", "iframe", "input", "link", "math", "meta", "nav", "object", "script",
-    "select", "style", "svg", "template", "textarea", "title",
-];
 /// What stands for itself, so that two of them are never one.
 const BLOCK_TAGS: [&str; 66] = [
     "address",
@@ -273,35 +269,8 @@ impl NodeLevel {
     }
 }
 
-pub(crate) fn tag(node: &Node) -> Option<&str> {
-    match &node.data {
-        NodeData::Element { name, .. } => Some(&name.local),
-        _ => None,
-    }
-}
-
-/// All text below a node, with spaces between its pieces.
-pub(crate) fn words(node: &Rc<Node>) -> String {
-    let mut all = String::new();
-    let mut waiting = vec![node.clone()];
-    while let Some(node) = waiting.pop() {
-        if let NodeData::Text { contents } = &node.data {
-            all.extend([&**contents.borrow(), " "]);
-        }
-        let children = node.children.borrow();
-        let shown =
-            children.iter().rev().filter(|child| tag(child).is_none_or(|tag| !DROPPED_TAGS.contains(&tag)));
-        waiting.extend(shown.cloned());
-    }
-    all
-}
-
 fn short(title: &str) -> String {
-    one_line(title).chars().take(MAX_PAGE_TITLE_CHARS).collect()
-}
-
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    join_words(title).chars().take(MAX_PAGE_TITLE_CHARS).collect()
 }
 
 #[cfg(test)]
