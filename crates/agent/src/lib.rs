@@ -28,6 +28,7 @@ mod family_workspaces;
 mod gate;
 mod hooks;
 mod judge;
+mod linked_files;
 mod recorder;
 mod recovery;
 mod replay;

@@ -21,6 +21,7 @@ use crate::judge::{
     ApprovalWeight, CallDecision, CallJudge, CallJudgement, JudgedSession, PendingApproval,
     PermissionQuestion,
 };
+use crate::linked_files::LinkedFiles;
 use crate::recorder::{Recorder, SessionError};
 use crate::scope;
 use crate::spec::SessionSpec;
@@ -66,6 +67,7 @@ pub(crate) struct RuleJudge {
     approver: Approver,
     /// What the rulebook last said.
     read: Mutex<RuleSet>,
+    linked: Arc<LinkedFiles>,
 }
 
 /// Who answers what the rules ask.
@@ -100,7 +102,7 @@ impl ApprovalWaiters {
 
 impl RuleJudge {
     pub(crate) fn new(approver: Approver, settings: Option<(Arc<dyn Rulebook>, JudgeContext)>) -> RuleJudge {
-        RuleJudge { settings, approver, read: Mutex::default() }
+        RuleJudge { settings, approver, read: Mutex::default(), linked: Arc::default() }
     }
 
     fn read(&self) -> MutexGuard<'_, RuleSet> {
@@ -200,8 +202,11 @@ impl CallJudge for RuleJudge {
         let root = &session.spec.root;
         let rights = self.rights(session);
         let is_nested = scope::is_in_nested_repository(question.real_actions, root);
-        let rights = rights.with_nested_repository(is_nested);
-        let mut decision = rights.decide(question.tool, question.real_actions);
+        let rights = rights
+            .with_nested_repository(is_nested)
+            .with_git_folders(scope::git_folders_around(question.real_actions));
+        let actions = self.linked.with_other_names(question.real_actions, &rights);
+        let mut decision = rights.decide(question.tool, &actions);
         let is_free = rights.mode() == PermissionMode::Bypass;
         let most = self.read().max_deletes;
         if decision.verdict != PermissionVerdict::Deny
@@ -292,9 +297,10 @@ impl CallJudge for RuleJudge {
     }
 
     fn hidden_path_test(&self, session: &JudgedSession<'_>) -> HiddenPathTest {
-        let rights = self.rights(session);
+        let (linked, rights) = (self.linked.clone(), self.rights(session));
         Arc::new(move |path: &Path| {
-            rights.decide("read", &[ToolAction::Read(path.to_owned())]).verdict != PermissionVerdict::Allow
+            let reads = linked.with_other_names(&[ToolAction::Read(path.to_owned())], &rights);
+            rights.decide("read", &reads).verdict != PermissionVerdict::Allow
         })
     }
 
@@ -322,7 +328,7 @@ impl CallJudge for RuleJudge {
     }
 
     fn access_test(&self, tool: &str, judged: Vec<ToolAction>, session: &JudgedSession<'_>) -> AccessTest {
-        let rights = self.rights(session);
+        let (linked, rights) = (self.linked.clone(), self.rights(session));
         let tool = tool.to_owned();
         Arc::new(move |access, path| {
             let (action, is_judged) = match access {
@@ -338,7 +344,13 @@ impl CallJudge for RuleJudge {
                     (write, is_judged)
                 }
             };
-            is_judged || rights.decide(&tool, &[action]).verdict == PermissionVerdict::Allow
+            let is_free = || {
+                let around = scope::git_folders_around(std::slice::from_ref(&action));
+                let rights = rights.clone().with_git_folders(around);
+                let actions = linked.with_other_names(std::slice::from_ref(&action), &rights);
+                rights.decide(&tool, &actions).verdict == PermissionVerdict::Allow
+            };
+            is_judged || is_free()
         })
     }
 }

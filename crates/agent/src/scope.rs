@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use helve_permissions::{CommandIsolation, normalize_path};
 use helve_protocol::{CallPermissions, ToolAction};
-use helve_tools::{real_path, writable_root_for};
+use helve_tools::{is_git_folder, real_path, writable_root_for};
 
 /// The actions, and those that they amount to where a path leads elsewhere.
 pub(crate) fn with_real_paths(actions: &[ToolAction]) -> Vec<ToolAction> {
@@ -85,11 +85,34 @@ pub(crate) fn is_in_nested_repository(actions: &[ToolAction], root: &Path) -> bo
         _ => None,
     });
     let has_own = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
-    let is_bare = |folder: &Path| folder.join("HEAD").exists() && folder.join("objects").is_dir();
     folders.into_iter().any(|folder| {
         let up_to_root = folder.ancestors().take_while(|around| *around != root && around.starts_with(root));
-        up_to_root.into_iter().any(|around| has_own(around) || is_bare(around))
+        up_to_root.into_iter().any(|around| has_own(around) || is_git_folder(around))
     })
+}
+
+/// The folders that git takes for its own, or would after this, around what is written. It knows them by what is in them, not by their
+/// names.
+pub(crate) fn git_folders_around(actions: &[ToolAction]) -> Vec<PathBuf> {
+    let written: Vec<&PathBuf> = actions
+        .iter()
+        .filter_map(|action| match action {
+            ToolAction::Write(path) | ToolAction::Delete(path) => Some(path),
+            _ => None,
+        })
+        .collect();
+    let would_be = |folder: &Path| {
+        let has = |name: &str| {
+            let path = folder.join(name);
+            path.symlink_metadata().is_ok() || written.iter().any(|written| written.starts_with(&path))
+        };
+        has("HEAD") && (has("objects") || has("commondir"))
+    };
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in &written {
+        found.extend(path.ancestors().skip(1).filter(|folder| would_be(folder)).map(Path::to_owned));
+    }
+    found
 }
 
 /// Whether these places hold more files than that. A place may be a pattern of the shell.
@@ -163,6 +186,28 @@ mod tests {
             with_real_paths(&[ToolAction::Delete(root.join("link"))]),
             [ToolAction::Delete(root.join("link"))]
         );
+    }
+
+    #[test]
+    fn folders_of_git_are_known_by_what_is_or_will_be_in_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["bare.git/HEAD", "bare.git/objects/x", "half/HEAD", "split/commondir", "plain/config"] {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "").unwrap();
+        }
+        let around = |names: &[&str]| {
+            let writes: Vec<ToolAction> =
+                names.iter().map(|name| ToolAction::Write(root.join(name))).collect();
+            git_folders_around(&writes)
+        };
+        assert_eq!(around(&["bare.git/hooks/post-update"]), [root.join("bare.git")]);
+        assert_eq!(around(&["bare.git/deep/er/x"]), [root.join("bare.git")]);
+        assert_eq!(around(&["half/objects/info/x"]), [root.join("half")]);
+        assert_eq!(around(&["half/commondir"]), [root.join("half")]);
+        assert_eq!(around(&["split/HEAD"]), [root.join("split")]);
+        assert_eq!(around(&["new/HEAD", "new/objects/x"]), [root.join("new"), root.join("new")]);
+        assert!(around(&["plain/HEAD", "half/config", "split/x", "new/HEAD", "other/objects/x"]).is_empty());
     }
 
     #[test]

@@ -128,6 +128,7 @@ pub(crate) fn judge_context(setup: &CliSetup, level: CommandIsolation) -> JudgeC
         own: own_folders(setup),
         credentials: crate::credentials::programs_with_credentials(home().as_deref(), &setup.root),
         is_nested: false,
+        git_folders: Vec::new(),
     };
     JudgeContext { places, level }
 }

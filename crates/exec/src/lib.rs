@@ -55,5 +55,5 @@ pub use network::LocalNetwork;
 pub use probe::{ConfinementShortfall, SandboxProbe, probe};
 pub use removal::remove_tree;
 pub use report::{CommandEndCause, CommandExitStatus, CommandOutcome};
-pub use running_command::{CommandOutputChunk, RunningCommand, start, start_sharing_network};
+pub use running_command::{CommandOutputChunk, CommandStopper, RunningCommand, start, start_sharing_network};
 pub use supervisor::SUPERVISOR_ARG;

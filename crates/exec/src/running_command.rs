@@ -1,11 +1,12 @@
 //! A command that runs, as Helve sees it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
@@ -307,11 +308,37 @@ impl RunningCommand {
         self.typing.end();
     }
 
+    /// Ends the command also where nothing can be awaited, such as when it is dropped.
+    pub fn stopper(&self) -> io::Result<CommandStopper> {
+        let socket = self.control.socket.as_fd().try_clone_to_owned()?;
+        Ok(CommandStopper { socket, keeper: self.keeper.pid() })
+    }
+
     /// Ends the command and all that came of it. Returns at once; [`wait`](Self::wait) tells when it is done.
     pub fn stop(&self) {
         let _ = shutdown(&self.control.socket, Shutdown::Write);
         self.keeper.wake();
         self.is_stopped.notify_one();
+    }
+}
+
+/// Ends a command from where nothing can be awaited.
+#[derive(Debug)]
+pub struct CommandStopper {
+    socket: OwnedFd,
+    keeper: Option<Pid>,
+}
+
+impl CommandStopper {
+    /// Ends the command and all that came of it, and waits until that is done, but no longer than this.
+    pub fn stop_and_wait(&self, longest: Duration) {
+        let _ = shutdown(&self.socket, Shutdown::Write);
+        if let Some(keeper) = self.keeper {
+            let _ = kill_process(keeper, Signal::CONT);
+        }
+        // The keeper closes its side when nothing is left. What it says before is read by whoever holds the command.
+        let timeout = Timespec::try_from(longest).ok();
+        let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::empty())], timeout.as_ref());
     }
 }
 

@@ -612,15 +612,39 @@ const MOSTLY_QUIET_GIT_COMMANDS: [(&str, &str, &[&str]); 7] = [
     ("tag", "", &["--f"]),
 ];
 
-/// Options of `git log` by which it shows patches: their letters, and how the long ones begin.
-const GIT_LOG_PATCH_OPTIONS: (&str, &[&str]) = (
-    "puLcWGSmU",
-    &["--pa", "--un", "--cc", "--di", "--fu", "--ex", "--te", "--wo", "--co", "--re", "--pi", "--bi", "--ch"],
-);
-
 /// Settings for one command that make git say nothing more.
 const QUIET_GIT_SETTINGS: [&str; 8] =
     ["user.", "color.", "advice.", "safe.", "init.", "gc.", "core.quotepath", "commit.gpgsign"];
+
+/// Options of `git log` that show no content of files. Git has many that do, and takes every one of them in a shortened form too, so it
+/// is the others that are listed.
+const QUIET_LOG_OPTIONS: &str = "--abbrev --abbrev-commit --after --all --all-match --ancestry-path --author --author-date-order --before \
+     --boundary --branches --children --clear-decorations --color --committer --compact-summary --cumulative --date --date-order \
+     --decorate --decorate-refs --decorate-refs-exclude --diff-filter --dirstat --exclude --extended-regexp --find-copies \
+     --find-renames --first-parent --fixed-strings --follow --format --full-history --glob --graph --grep --invert-grep --left-right \
+     --log-size --max-age --max-count --max-parents --merges --min-age --min-parents --name-only --name-status --no-abbrev \
+     --no-abbrev-commit --no-color --no-decorate --no-ext-diff --no-merges --no-pager --no-patch --no-renames --no-textconv --no-walk \
+     --numstat --oneline --parents --perl-regexp --pretty --quiet --raw --reflog --regexp-ignore-case --relative-date --remotes \
+     --reverse --shortstat --show-pulls --simplify-by-decoration --since --skip --source --sparse --stat --summary --tags --topo-order \
+     --until --walk-reflogs";
+const QUIET_LOG_LETTERS: &str = "iEFPzsqg0123456789";
+
+/// Whether a word after `git log` makes it show no content of files.
+fn is_quiet_log_word(word: &Option<String>) -> bool {
+    let Some(word) = word else { return false };
+    match word.strip_prefix('-') {
+        None | Some("" | "-") => true,
+        Some(long) if long.starts_with('-') => {
+            let name = word.split('=').next().unwrap_or_default();
+            QUIET_LOG_OPTIONS.split_whitespace().any(|quiet| quiet == name)
+        }
+        Some(short) => {
+            let number = short.strip_prefix('n').unwrap_or(short);
+            let is_number = number.chars().all(|letter| letter.is_ascii_digit());
+            is_number || short.chars().all(|letter| QUIET_LOG_LETTERS.contains(letter))
+        }
+    }
+}
 
 /// What of a command comes out of git's store of files, where no mask reaches: whether it may print or bring back files as
 /// they were committed.
@@ -636,8 +660,8 @@ pub(crate) fn prints_from_git(words: &[Option<String>]) -> bool {
         }
         match verb(words).map(String::as_str) {
             Some("log" | "reflog") => {
-                let (letters, starts) = GIT_LOG_PATCH_OPTIONS;
-                may_have_option(words, letters, starts)
+                let mut after_verb = words.iter().skip(before_verb.len() + 1);
+                !after_verb.all(is_quiet_log_word)
             }
             Some(verb) => match MOSTLY_QUIET_GIT_COMMANDS.iter().find(|(mostly, ..)| *mostly == verb) {
                 Some((_, letters, starts)) => may_have_option(words, letters, starts),

@@ -34,6 +34,8 @@ pub struct ProjectContext {
     pub credentials: Vec<&'static str>,
     /// Whether git, in the folder where commands run, works on another repository than the project's.
     pub is_nested: bool,
+    /// Folders that git takes for its own whatever they are called, or would after the call, among those that a call writes in.
+    pub git_folders: Vec<PathBuf>,
 }
 
 impl ProjectContext {
@@ -47,6 +49,7 @@ impl ProjectContext {
             own: Vec::new(),
             credentials: Vec::new(),
             is_nested: false,
+            git_folders: Vec::new(),
         }
     }
 

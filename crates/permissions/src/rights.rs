@@ -1,6 +1,6 @@
 //! What an agent may do.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use helve_protocol::{PermissionMode, ToolAction};
@@ -10,6 +10,7 @@ use crate::pattern::ProjectContext;
 use crate::policy::{CommandIsolation, PermissionPolicy};
 use crate::rule::Rule;
 use crate::rules::LayeredRules;
+use crate::secrets::{guard_reason, is_secret};
 
 /// The rights of an agent: its own, and those of all that it works for. A child is made by its parent and can only add what
 /// narrows them, so it never has more.
@@ -47,6 +48,13 @@ impl AgentRights {
         AgentRights { places: Arc::new(places), ..self }
     }
 
+    /// The same for a call that writes in these folders of git's.
+    #[must_use]
+    pub fn with_git_folders(self, git_folders: Vec<PathBuf>) -> AgentRights {
+        let places = ProjectContext { git_folders, ..ProjectContext::clone(&self.places) };
+        AgentRights { places: Arc::new(places), ..self }
+    }
+
     pub fn places(&self) -> &ProjectContext {
         &self.places
     }
@@ -55,6 +63,18 @@ impl AgentRights {
     pub fn denied_paths<'a>(&'a self, tool: &'a str) -> impl Iterator<Item = &'a Rule> {
         let all = std::iter::once(&self.first).chain(&self.others);
         all.flat_map(move |(rules, _)| rules.denied_paths(tool))
+    }
+
+    /// The folders from which rules deny something to a tool, as far as they name one.
+    pub fn denied_bases(&self, tool: &str) -> Vec<PathBuf> {
+        self.denied_paths(tool).filter_map(|rule| rule.fixed_part(&self.places)).collect()
+    }
+
+    /// Whether a file is not like others: nobody reads it, or writes it, without being asked.
+    pub fn is_special(&self, path: &Path) -> bool {
+        is_secret(path, &self.places)
+            || guard_reason(path, &self.places).is_some()
+            || ["read", "write"].iter().any(|tool| self.denies(tool, path))
     }
 
     /// Whether any of them denies a path.

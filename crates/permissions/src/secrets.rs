@@ -11,25 +11,69 @@ pub const GUARDED_FOLDER: &str = ".helve";
 pub const GUARDED_GIT_ENTRIES: &[&str] = &["config", "hooks", "commondir", "config.worktree", "info"];
 
 /// Names of files with secrets, wherever they are.
-const SECRET_FILE_PATTERNS: [&str; 14] = [
+const SECRET_FILE_PATTERNS: [&str; 35] = [
     ".env",
     ".env.*",
+    ".env-*",
+    ".env_*",
+    "*.env",
     "*.pem",
     "*.key",
     "*.p12",
     "*.pfx",
+    "*.ppk",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "*.ovpn",
+    "*.tfvars",
+    "*.tfstate",
     "id_rsa*",
+    "id_dsa*",
     "id_ed25519*",
     "id_ecdsa*",
     ".netrc",
+    "_netrc",
     ".npmrc",
     ".pypirc",
+    ".pgpass",
+    ".htpasswd",
+    ".my.cnf",
+    ".s3cfg",
+    ".boto",
+    ".vault-token",
+    ".vault_pass*",
+    ".dockercfg",
+    ".dockerconfigjson",
     ".git-credentials",
-    "credentials.json",
+    "kubeconfig",
 ];
 
+/// Words in the names of files with data that say that those are secrets: `secrets.yml`, `prod-credentials.json`.
+const SECRET_FILE_WORDS: [&str; 9] = [
+    "secret",
+    "secrets",
+    "credential",
+    "credentials",
+    "creds",
+    "password",
+    "passwords",
+    "serviceaccount",
+    "adminsdk",
+];
+/// What files with data end with, and not those with code: `secrets.py` is a program.
+const DATA_FILE_SUFFIXES: [&str; 13] =
+    ["yml", "yaml", "json", "toml", "ini", "cfg", "conf", "properties", "xml", "txt", "csv", "env", "enc"];
+/// Names of such files that have no such word in them.
+const SECRET_DATA_FILES: [&str; 2] = ["auth.json", "local.settings.json"];
+
 /// Looks like a secret and is none.
-const NOT_SECRET_PATTERNS: [&str; 4] = [".env.example", ".env.sample", ".env.template", "*.pub"];
+const NOT_SECRET_PATTERNS: [&str; 1] = ["*.pub"];
+/// Words in the names of files that only show how one with secrets looks: `.env.example`.
+const EXAMPLE_FILE_WORDS: [&str; 10] =
+    ["example", "examples", "sample", "template", "tmpl", "tpl", "dist", "schema", "default", "defaults"];
+/// Keys are real, whatever their files are called.
+const KEY_FILE_SUFFIXES: [&str; 8] = ["pem", "key", "p12", "pfx", "ppk", "jks", "keystore", "kdbx"];
 
 /// What holds secrets below the home folder.
 pub const SECRET_HOME_PATHS: [&str; 14] = [
@@ -73,10 +117,12 @@ pub fn is_secret(path: &Path, places: &ProjectContext) -> bool {
         home.is_some_and(|home| SECRET_HOME_PATHS.iter().any(|secret| path.starts_with(home.join(secret))));
     // Keys, sessions, and what was remembered. A project that lies in there is none the less one.
     let is_own = places.own.iter().any(|own| path.starts_with(own) && !places.root.starts_with(own));
+    let is_by_name = path.file_name().is_some_and(|name| is_secret_name(&name.to_string_lossy()));
     is_at_home
         || is_own
+        || is_by_name
         || SECRET_SYSTEM_PATHS.iter().any(|secret| path.starts_with(secret))
-        || path.iter().any(|name| is_secret_name(&name.to_string_lossy()))
+        || path.iter().any(|name| is_secret_folder(&name.to_string_lossy()))
 }
 
 /// Whether a path is one of the home folder that commands don't see, or that folder itself.
@@ -98,7 +144,36 @@ pub(crate) fn is_public(path: &Path, places: &ProjectContext) -> bool {
 pub fn is_secret_name(name: &str) -> bool {
     let any =
         |patterns: &[&str]| patterns.iter().any(|pattern| glob_matches(pattern, name, WildcardScope::InName));
-    any(&SECRET_FILE_PATTERNS) && !any(&NOT_SECRET_PATTERNS)
+    (any(&SECRET_FILE_PATTERNS) || is_secret_data(name)) && !any(&NOT_SECRET_PATTERNS) && !is_example(name)
+}
+
+/// Whether all that is in a folder by this name may be secret.
+fn is_secret_folder(name: &str) -> bool {
+    let matches = |pattern: &str| glob_matches(pattern, name, WildcardScope::InName);
+    SECRET_FILE_PATTERNS.iter().any(|pattern| matches(pattern))
+        && !NOT_SECRET_PATTERNS.iter().any(|pattern| matches(pattern))
+        && !is_example(name)
+}
+
+/// Whether a file by this name holds data, and its name says that those are secret.
+fn is_secret_data(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let is_data = match lower.trim_start_matches('.').rsplit_once('.') {
+        Some((_, suffix)) => DATA_FILE_SUFFIXES.contains(&suffix),
+        // `.secrets` is a file; `secrets` is often a folder with code.
+        None => lower.starts_with('.'),
+    };
+    let joined =
+        lower.replace("service-account", "serviceaccount").replace("service_account", "serviceaccount");
+    let mut words = joined.split(['.', '-', '_', ' ']);
+    SECRET_DATA_FILES.contains(&lower.as_str())
+        || is_data && words.any(|word| SECRET_FILE_WORDS.contains(&word))
+}
+
+fn is_example(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let is_key = lower.rsplit_once('.').is_some_and(|(_, suffix)| KEY_FILE_SUFFIXES.contains(&suffix));
+    !is_key && lower.split(['.', '-', '_']).any(|word| EXAMPLE_FILE_WORDS.contains(&word))
 }
 
 /// Folders of the system that decide what programs do, for whoever may write there.
@@ -172,7 +247,8 @@ pub fn guard_reason(path: &Path, places: &ProjectContext) -> Option<GuardReason>
     if inside.unwrap_or(path).iter().any(|name| name == GUARDED_FOLDER) {
         return Some(GuardReason::Project);
     }
-    if is_guarded_in_git(path) {
+    let is_in_git_folder = places.git_folders.iter().any(|folder| path.starts_with(folder));
+    if is_guarded_in_git(path) || is_in_git_folder {
         return Some(GuardReason::Git);
     }
     if inside.is_some() {
@@ -226,6 +302,17 @@ mod tests {
         for path in ["/p/.env.example", "/p/key.rs", "/home/me/.sshrc", "/p/id_rsa.pub", "/p/.envrc"] {
             assert!(!is_secret(path), "{path}");
         }
+        let names = "prod.env secrets.yml config/secrets.yaml Secrets.json prod-secrets.toml secrets.prod.yml .secrets .secrets.toml \
+                     secret.json credentials.yml db-credentials.ini app.tfvars terraform.tfstate release.keystore \
+                     google-service-account.json serviceAccount.json .env-prod .htpasswd kubeconfig auth.json example.pem passwords.txt";
+        for name in names.split_whitespace() {
+            assert!(is_secret(&format!("/p/{name}")), "{name}");
+        }
+        let names = "secrets.rs secrets.py test_credentials.go prod.env.example example.env .env.sample secrets.example.yml \
+                     src/secrets/mod.rs credentials/main.go .env.template environment.yml config.json env.ts secretary.json .secrets.baseline keys.txt password.html";
+        for name in names.split_whitespace() {
+            assert!(!is_secret(&format!("/p/{name}")), "{name}");
+        }
     }
 
     #[test]
@@ -255,6 +342,12 @@ mod tests {
             "/etc/cron.d/x",
         ] {
             assert!(is_guarded(path), "{path}");
+        }
+        let places = ProjectContext { git_folders: vec!["/p/fix.git".into()], ..places.clone() };
+        for (path, is_guarded) in
+            [("/p/fix.git/hooks/x", true), ("/p/fix.git/HEAD", true), ("/p/fix.git2/x", false)]
+        {
+            assert_eq!(guard_reason(Path::new(path), &places).is_some(), is_guarded, "{path}");
         }
         for path in [
             "/p/.git/index",

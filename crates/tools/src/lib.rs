@@ -42,6 +42,7 @@ pub use search::grep::GrepTool;
 pub use search::list::ListTool;
 pub use shell::ShellTool;
 pub use shell::commands::{CommandSettings, OutsidePrograms, ProgramLookup};
+pub use shell::git_folders::is_git_folder;
 pub use shell::jobs::BackgroundJobs;
 pub use shell::project_storage::{FolderVariables, ProjectStorage};
 pub use shell::sandbox_policy::{ObstacleFinder, ProgramCredential, SandboxPolicy, writable_root_for};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use helve_config::ProjectTrust;
+use helve_config::{ProjectTrust, Settings};
 use helve_exec::{ConfinementLevel, SandboxProbe};
 use helve_journal::{FileJournal, JournalFinding};
 use helve_protocol::SessionId;
@@ -394,21 +394,27 @@ fn confinement(setup: &CliSetup) -> DoctorCheck {
 
 /// Which variables of the environment the model's commands don't get.
 fn withheld(setup: &CliSetup) -> DoctorCheck {
-    let names = setup
-        .config()
-        .map(|config| crate::credentials::withheld_variables(&config.settings))
-        .unwrap_or_default();
+    // Settings that can't be read name no more variables, but the rest is withheld all the same.
+    let (settings, is_known) = match setup.config() {
+        Ok(config) => (config.settings.clone(), true),
+        Err(_) => (Settings::default(), false),
+    };
+    let names = crate::credentials::withheld_variables(&settings);
     let names: Vec<String> = names.iter().map(|name| one_line(&name.to_string_lossy())).collect();
-    if names.is_empty() {
-        return DoctorCheck::new(
-            "withheld",
-            DoctorVerdict::Good,
-            "none of this environment looks like a secret",
+    let says = match names.is_empty() {
+        true => "none of this environment looks like a secret".to_owned(),
+        false => format!("not given to confined commands: {}", names.join(", ")),
+    };
+    if !is_known {
+        return DoctorCheck::new("withheld", DoctorVerdict::Note, says).hint(
+            "The settings can't be read, so this leaves out what they say: key_env of providers, and shell.env.",
         );
     }
-    let says = format!("not given to confined commands: {}", names.join(", "));
-    DoctorCheck::new("withheld", DoctorVerdict::Good, says)
-        .hint("The setting shell.env passes those that you name.")
+    let check = DoctorCheck::new("withheld", DoctorVerdict::Good, says);
+    match names.is_empty() {
+        true => check,
+        false => check.hint("The setting shell.env passes those that you name."),
+    }
 }
 
 fn git(setup: &CliSetup) -> DoctorCheck {

@@ -32,6 +32,22 @@ fn a_healthy_machine_is_called_healthy() {
 }
 
 #[test]
+fn what_is_withheld_is_told_whatever_the_settings_say() {
+    let home = Home::new();
+    let doctor = || {
+        let mut command = home.helve(&["doctor"]);
+        command.env("DEPLOY_TOKEN", "hunter2").env("HARMLESS", "x");
+        home.run_command(command).out
+    };
+    for settings in ["", "[permissions]\nmode = 3\n", "not = [toml"] {
+        home.write("project/.helve/config.toml", settings);
+        let report = doctor();
+        assert!(about(&report, "withheld").contains("DEPLOY_TOKEN"), "{settings:?}: {report}");
+        assert!(!report.contains("hunter2") && !report.contains("none of this environment"), "{report}");
+    }
+}
+
+#[test]
 fn damage_is_found_and_mended_and_nothing_is_thrown_away() {
     let home = Home::new();
     home.store(1, "first");

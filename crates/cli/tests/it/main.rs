@@ -17,6 +17,7 @@ mod home;
 mod hostile_projects;
 mod interactive;
 mod interrupts;
+mod left_behind;
 mod logs;
 mod long;
 mod models;

@@ -798,6 +798,12 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
     for command in [
         "git show HEAD:secret.txt",
         "git log -p",
+        "git log --dd",
+        "git log --diff-m=on",
+        "git --no-pager log -1 --cc",
+        "git log -n1 --patc",
+        "git reflog --dd",
+        "git log -3p",
         "git diff HEAD~1",
         "git cat-file -p x",
         "git archive HEAD",
@@ -811,9 +817,17 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
             "{command}"
         );
     }
-    for command in
-        ["git status", "git log --oneline", "git add a", "git commit -m x", "python3 x.py", "cat a.txt"]
-    {
+    for command in [
+        "git status",
+        "git log --oneline",
+        "git log -5 --stat --format=%h -- src",
+        "git log -n 3 --since=yesterday --author=me main..HEAD",
+        "git reflog -5",
+        "git add a",
+        "git commit -m x",
+        "python3 x.py",
+        "cat a.txt",
+    ] {
         assert_eq!(
             decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
             PermissionVerdict::Allow,

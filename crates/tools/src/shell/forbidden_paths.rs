@@ -82,8 +82,19 @@ fn put_aside(path: &Path, was: PathIdentity) -> Option<PathBuf> {
     Some(put_away(path))
 }
 
-/// Gives something another name by which nothing acts on it.
+/// Gives something another name by which nothing acts on it. A repository is none any more afterwards, by whatever name git is sent
+/// there.
 pub(crate) fn put_away(path: &Path) -> PathBuf {
+    let aside = rename_aside(path);
+    let head = aside.join("HEAD");
+    if head.symlink_metadata().is_ok() {
+        rename_aside(&head);
+    }
+    aside
+}
+
+/// Gives the new name, or the old one if there was none left and it had to be removed.
+pub(crate) fn rename_aside(path: &Path) -> PathBuf {
     let named = |number: usize| {
         let mut name = path.as_os_str().to_owned();
         name.push(".put-aside");

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::shell::bounded_read::read_up_to;
+use crate::shell::git_folders::is_git_folder;
 use crate::shell::repository_safety::{HARMLESS_IN_MODULES, harmful_setting};
 
 /// A file that says where git keeps something.
@@ -81,12 +82,6 @@ fn nested_repository(at: &Path, root: &Path) -> Option<String> {
 /// Whether git would find a repository in a folder: a `.git` of any kind, or a git folder as such.
 fn is_repository_top(folder: &Path) -> bool {
     is_there(&folder.join(".git")) || is_git_folder(folder)
-}
-
-/// Whether git could take a folder for a git folder.
-fn is_git_folder(folder: &Path) -> bool {
-    is_there(&folder.join("HEAD"))
-        && (is_there(&folder.join("objects")) || is_there(&folder.join("commondir")))
 }
 
 fn is_there(path: &Path) -> bool {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use helve_exec::{
-    CommandInputError, CommandOutcome, CommandOutputChunk, CommandSpec, ExecError, LocalNetwork,
-    NetworkAccess, RunningCommand, start, start_sharing_network,
+    CommandInputError, CommandOutcome, CommandOutputChunk, CommandSpec, CommandStopper, ExecError,
+    LocalNetwork, NetworkAccess, RunningCommand, start, start_sharing_network,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
@@ -51,6 +51,7 @@ pub(crate) struct BackgroundJob {
     heard: Arc<JobOutput>,
     asks: mpsc::Sender<JobRequest>,
     task: AbortHandle,
+    stopper: Option<CommandStopper>,
 }
 
 /// A command that becomes a job.
@@ -61,7 +62,12 @@ pub(crate) struct AdoptedCommand {
     pub(crate) running: RunningCommand,
     /// Its shell's.
     pub(crate) sheet: Option<ShellNotesFolder>,
+    /// Looks at what it has made.
+    pub(crate) on_end: Option<JobEndCheck>,
 }
+
+/// What is done when a job is over. Gives what is to be told of that.
+pub(crate) type JobEndCheck = Box<dyn FnOnce() -> String + Send>;
 
 /// What is asked of the task that holds a job.
 enum JobRequest {
@@ -91,6 +97,7 @@ impl BackgroundJobs {
         command: String,
         order: CommandSpec,
         sheet: ShellNotesFolder,
+        on_end: Option<JobEndCheck>,
     ) -> Result<Arc<BackgroundJob>, ToolFailure> {
         if self.running() >= MAX_RUNNING_JOBS {
             return Err(ToolFailure(format!(
@@ -102,16 +109,17 @@ impl BackgroundJobs {
             order.confinement.as_ref().is_some_and(|c| c.network == NetworkAccess::Off),
         );
         let running = self.begin(order).await.map_err(|error| end_text::not_run(&error))?;
-        Ok(self.adopt(AdoptedCommand { command, has_terminal, is_confined, running, sheet: Some(sheet) }))
+        let sheet = Some(sheet);
+        Ok(self.adopt(AdoptedCommand { command, has_terminal, is_confined, running, sheet, on_end }))
     }
 
     /// Lets a command go on as a job that was none.
     pub(crate) fn adopt(&self, adopted: AdoptedCommand) -> Arc<BackgroundJob> {
-        let AdoptedCommand { command, has_terminal, is_confined, running, sheet } = adopted;
-        let network = running.network();
+        let AdoptedCommand { command, has_terminal, is_confined, running, sheet, on_end } = adopted;
+        let (network, stopper) = (running.network(), running.stopper().ok());
         let heard = Arc::new(JobOutput::new());
         let (asks, asked) = mpsc::channel(8);
-        let task = tokio::spawn(hold(running, heard.clone(), asked, sheet)).abort_handle();
+        let task = tokio::spawn(hold(running, heard.clone(), asked, sheet, on_end)).abort_handle();
         let mut shelf = self.shelf();
         shelf.forget_old();
         shelf.network = shelf.network.take().or(network);
@@ -124,6 +132,7 @@ impl BackgroundJobs {
             heard,
             asks,
             task,
+            stopper,
         });
         shelf.jobs.insert(job.number, job.clone());
         job
@@ -155,7 +164,20 @@ impl BackgroundJobs {
         })
     }
 
-    fn running(&self) -> usize {
+    /// Ends all that still run, and waits for that, but not much longer than this for each.
+    pub(crate) fn end_all(&self, longest: Duration) {
+        let running: Vec<Arc<BackgroundJob>> =
+            self.all().into_iter().filter(|job| job.ended().is_none()).collect();
+        // All at once, and then one after the other.
+        for time in [Duration::ZERO, longest] {
+            running
+                .iter()
+                .filter_map(|job| job.stopper.as_ref())
+                .for_each(|stopper| stopper.stop_and_wait(time));
+        }
+    }
+
+    pub(crate) fn running(&self) -> usize {
         self.shelf().jobs.values().filter(|job| job.ended().is_none()).count()
     }
 
@@ -256,6 +278,7 @@ async fn hold(
     heard: Arc<JobOutput>,
     mut asked: mpsc::Receiver<JobRequest>,
     _sheet: Option<ShellNotesFolder>,
+    on_end: Option<JobEndCheck>,
 ) {
     let mut has_asker = true;
     loop {
@@ -272,7 +295,14 @@ async fn hold(
             },
         }
     }
-    heard.end(running.wait().await);
+    let ended = running.wait().await;
+    if let Some(on_end) = on_end
+        && let Ok(words) = tokio::task::spawn_blocking(on_end).await
+        && !words.is_empty()
+    {
+        heard.take(words.as_bytes());
+    }
+    heard.end(ended);
 }
 
 fn empty() -> HeadTailBuffer {

@@ -11,6 +11,7 @@ pub(crate) mod git_credentials;
 pub(crate) mod git_folders;
 pub(crate) mod jobs;
 pub(crate) mod project_storage;
+pub(crate) mod repository_ledger;
 pub(crate) mod repository_safety;
 pub(crate) mod sandbox_policy;
 pub(crate) mod scratch;
@@ -18,6 +19,7 @@ pub(crate) mod shell_input;
 pub(crate) mod shell_kill;
 pub(crate) mod shell_output;
 pub(crate) mod survey;
+pub(crate) mod workspace_audit;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,13 +39,12 @@ use crate::shell::clean_output::{OutputCleaner, Utf8Decoder};
 use crate::shell::commands::{
     CommandConnection, CommandSettings, FolderFollower, ShellNotesFolder, StartupResult, WorkingFolder,
 };
-use crate::shell::forbidden_paths::{ForbiddenPathGuard, ForbiddenPaths, is_granted_near, put_away};
-use crate::shell::jobs::{AdoptedCommand, BackgroundJobs};
+use crate::shell::forbidden_paths::ForbiddenPathGuard;
+use crate::shell::jobs::{AdoptedCommand, BackgroundJobs, JobEndCheck};
 use crate::shell::project_storage::ProjectTemporaryFolder;
-use crate::shell::repository_safety::is_harmless;
 use crate::shell::scratch::{ScratchFolder, sweep};
 use crate::shell::shell_output::report;
-use crate::shell::survey::ProjectSurvey;
+use crate::shell::workspace_audit::{JobActivity, WorkspaceAudit};
 use crate::{LiveOutput, ToolContext, ToolFailure, ToolOutcome, TypedTool};
 
 /// Runs commands, one after the other, each where the last one went; or in the background.
@@ -55,10 +56,8 @@ pub struct ShellTool {
     startup: OnceCell<StartupResult>,
     /// What the commands have as `/tmp`, together.
     scratch: OnceCell<SharedScratch>,
-    /// What jobs must not make.
-    forbidden: ForbiddenPaths,
-    /// What commands must not see or change.
-    survey: ProjectSurvey,
+    /// What commands and jobs must not see, change or make.
+    audit: Arc<WorkspaceAudit>,
     /// Folders that were made so that jobs can't make them.
     made: Mutex<Vec<PathBuf>>,
 }
@@ -90,6 +89,8 @@ const DEFAULT_TIMEOUT_SECONDS: u32 = 120;
 const MAX_TIMEOUT_SECONDS: u32 = 3_600;
 /// What is kept of the beginning and of the end of the output.
 const MAX_OUTPUT_HALF_BYTES: usize = 8 << 20;
+/// How long jobs may take to end with the session.
+const SESSION_END_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a job has to say its first words.
 const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -112,8 +113,10 @@ impl TypedTool for ShellTool {
 
     async fn run(&self, input: ShellCommandInput, context: &ToolContext) -> ToolOutcome {
         let scratch = self.scratch().await?;
+        let left_by_jobs = self.look_before(context);
         let (mut told, script) = self.prepared(scratch, context).await?;
         let (at, gone) = self.folder.get(&context.root, scratch);
+        told.push_str(&words_about(&left_by_jobs));
         told.push_str(&back_from(gone));
         let sheet = ShellNotesFolder::new(&self.commands.temporary)?;
         if input.background {
@@ -126,14 +129,15 @@ impl TypedTool for ShellTool {
             }
             None => self.commands.order(&input.command, &at, &sheet, script.as_deref()),
         };
-        let order = self.commands.confined(order, &sheet, scratch, &self.survey, context);
+        let order = self.commands.confined(order, &sheet, scratch, &self.audit.survey, context);
         let order = CommandConnection::of(input.terminal).of_order(order);
+        let fence = self.commands.fence.as_ref();
         let before = BeforeCommand {
             folder: at,
             scratch,
             confinement: order.confinement.clone(),
-            guard: self.guard(&order, context),
-            unfinished: unfinished(&context.root),
+            guard: self.audit.guard(fence.filter(|_| order.confinement.is_some()), context),
+            unfinished: self.audit.unfinished(context),
         };
         match input.background {
             true => self.in_background(input.command, order, sheet, told, context).await,
@@ -150,8 +154,7 @@ impl ShellTool {
             folder: WorkingFolder::default(),
             startup: OnceCell::new(),
             scratch: OnceCell::new(),
-            forbidden: ForbiddenPaths::default(),
-            survey: ProjectSurvey::default(),
+            audit: Arc::default(),
             made: Mutex::default(),
         }
     }
@@ -169,11 +172,42 @@ impl ShellTool {
         Ok(self.scratch.get_or_try_init(make).await?.path())
     }
 
-    /// What a confined command must leave as it is: what decides about it, and can't be protected.
-    fn guard(&self, order: &CommandSpec, context: &ToolContext) -> ForbiddenPathGuard<'_> {
-        let fence = self.commands.fence.as_ref().filter(|_| order.confinement.is_some());
-        let paths = fence.map(|fence| fence.unprotected(context, &self.survey)).unwrap_or_default();
-        self.forbidden.during(paths, &context.granted.writes)
+    fn job_activity(&self) -> JobActivity {
+        match self.jobs.running() {
+            0 => JobActivity::None,
+            _ => JobActivity::Running,
+        }
+    }
+
+    /// What jobs made since the last command and may not make is put aside.
+    fn look_before(&self, context: &ToolContext) -> Vec<PathBuf> {
+        let fence = self.commands.fence.as_ref().filter(|_| !context.granted.unconfined);
+        fence.map(|fence| self.audit.before(fence, context, self.job_activity())).unwrap_or_default()
+    }
+
+    /// What a command made and may not make is put aside.
+    fn look_after(&self, is_confined: bool, context: &ToolContext) -> Vec<PathBuf> {
+        match &self.commands.fence {
+            Some(fence) if is_confined => self.audit.after(fence, context, self.job_activity()),
+            Some(fence) => {
+                self.audit.after_unconfined(fence, context);
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Looks at what a job has made when it is over. Gives what is to be told of that.
+    fn watch_job(&self, is_confined: bool, context: &ToolContext) -> Option<JobEndCheck> {
+        let fence = self.commands.fence.as_ref().filter(|_| is_confined)?;
+        let watched = self.audit.job_begins(fence, context);
+        // The job itself must not keep the jobs from being dropped.
+        let (audit, jobs) = (self.audit.clone(), Arc::downgrade(&self.jobs));
+        Some(Box::new(move || {
+            let others = jobs.upgrade().map_or(0, |jobs| jobs.running().saturating_sub(1));
+            let activity = if others == 0 { JobActivity::None } else { JobActivity::Running };
+            words_about(&audit.job_ended(watched, activity))
+        }))
     }
 
     /// What a job could make and nobody would notice is made before, so that it can be protected. It goes with the session, if
@@ -205,16 +239,6 @@ impl ShellTool {
         }
     }
 
-    /// A repository that a command made, and that would run something, is put aside.
-    fn put_new_repositories_aside(&self, is_confined: bool, context: &ToolContext) -> Vec<PathBuf> {
-        let Some(fence) = self.commands.fence.as_ref().filter(|_| is_confined) else { return Vec::new() };
-        let is_alone = !self.jobs.all().iter().any(|job| job.ended().is_none());
-        let new = self.survey.after(&fence.measure(context), is_alone);
-        let is_granted = |path: &PathBuf| is_granted_near(path, &context.granted.writes);
-        let harmful = new.iter().filter(|path| !is_granted(path) && !is_harmless(path));
-        harmful.map(|path| put_away(path)).collect()
-    }
-
     /// Tries the startup script before the first command. What is to be told about it, the first time, and the script
     /// that every shell reads.
     async fn prepared(
@@ -225,7 +249,9 @@ impl ShellTool {
         let is_first = !self.startup.initialized();
         let startup = self
             .startup
-            .get_or_try_init(|| self.commands.try_startup(&context.root, scratch, &self.survey, context))
+            .get_or_try_init(|| {
+                self.commands.try_startup(&context.root, scratch, &self.audit.survey, context)
+            })
             .await?;
         let note = startup.note.clone().filter(|_| is_first).unwrap_or_default();
         Ok((note, startup.script.clone()))
@@ -245,7 +271,8 @@ impl ShellTool {
         if let Some(layers) = order.confinement.as_mut().and_then(|it| it.layers.as_mut()) {
             layers.is_kept = false;
         }
-        let job = self.jobs.start(command, order, sheet).await?;
+        let on_end = self.watch_job(order.confinement.is_some(), context);
+        let job = self.jobs.start(command, order, sheet, on_end).await?;
         job.settle(FIRST_OUTPUT_TIMEOUT).await;
         let output = report(&job, context);
         Ok(ToolOutput { text: format!("{told}{}", output.text), ..output })
@@ -270,6 +297,7 @@ impl ShellTool {
         let (is_well, how) = match end {
             ShellRunEnd::MovedToBackground(running) => {
                 let job = self.jobs.adopt(AdoptedCommand {
+                    on_end: self.watch_job(before.confinement.is_some(), context),
                     command: input.command,
                     has_terminal: input.terminal,
                     is_confined: before.confinement.is_some_and(|it| it.network == NetworkAccess::Off),
@@ -311,7 +339,7 @@ impl ShellTool {
     ) {
         let BeforeCommand { folder, scratch, confinement, guard, unfinished } = before;
         let mut aside = guard.put_aside();
-        aside.extend(self.put_new_repositories_aside(confinement.is_some(), context));
+        aside.extend(self.look_after(confinement.is_some(), context));
         if let Some(confinement) = confinement.filter(|_| !is_well) {
             told.push_str(why_confined(told, &confinement));
             told.push_str(match context.granted.credentials {
@@ -321,7 +349,9 @@ impl ShellTool {
             });
         }
         told.push_str(&words_about(&aside));
-        told.push_str(&words_about_unfinished(&unfinished, &context.root));
+        let is_new = |path: &PathBuf| !unfinished.contains(path);
+        let new: Vec<PathBuf> = self.audit.unfinished(context).into_iter().filter(is_new).collect();
+        told.push_str(&words_about_unfinished(&new, &context.root));
         told.push_str(&self.whereabouts(&folder, &context.root, scratch));
         told.truncate(told.trim_end_matches('\n').len());
     }
@@ -352,7 +382,7 @@ struct BeforeCommand<'a> {
     confinement: Option<Confinement>,
     guard: ForbiddenPathGuard<'a>,
     /// What git was in the middle of.
-    unfinished: Vec<&'static str>,
+    unfinished: Vec<PathBuf>,
 }
 
 /// What commands have as `/tmp`, together.
@@ -383,28 +413,17 @@ fn words_about(aside: &[PathBuf]) -> String {
         true => String::new(),
         false => {
             let names = names.join(", ");
-            format!("[commands may not make what decides what may be done; put aside: {names}]\n")
+            format!(
+                "[commands may not make what decides what may be done, nor what a rule denies; put aside: {names}]\n"
+            )
         }
     }
 }
 
-/// What git goes on with when it is told to: steps of it may run commands.
-const UNFINISHED_GIT_FOLDERS: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
-
-fn unfinished(root: &Path) -> Vec<&'static str> {
-    UNFINISHED_GIT_FOLDERS
-        .into_iter()
-        .filter(|name| root.join(".git").join(name).symlink_metadata().is_ok())
-        .collect()
-}
-
 /// What is told when a command left something that git goes on with.
-fn words_about_unfinished(before: &[&str], root: &Path) -> String {
-    let new: Vec<String> = unfinished(root)
-        .iter()
-        .filter(|name| !before.contains(name))
-        .map(|name| format!(".git/{name}"))
-        .collect();
+fn words_about_unfinished(unfinished: &[PathBuf], root: &Path) -> String {
+    let shown = |path: &PathBuf| path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let new: Vec<String> = unfinished.iter().map(shown).collect();
     match new.is_empty() {
         true => String::new(),
         false => format!(
@@ -491,7 +510,12 @@ fn why_not_started(said: &str) -> &'static str {
 /// Whatever a job made at last.
 impl Drop for ShellTool {
     fn drop(&mut self) {
-        self.forbidden.put_aside();
+        // Whatever still runs could make it again.
+        self.jobs.end_all(SESSION_END_TIMEOUT);
+        let aside = self.audit.look_at_jobs(JobActivity::None);
+        if !aside.is_empty() {
+            tracing::warn!(name: "sandbox.put_aside", count = aside.len());
+        }
         let made = self.made.get_mut().unwrap_or_else(PoisonError::into_inner);
         // Only an empty one goes.
         made.iter().for_each(|folder| drop(std::fs::remove_dir(folder)));

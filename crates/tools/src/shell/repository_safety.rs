@@ -2,77 +2,50 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::shell::bounded_read::read_up_to;
+use crate::shell::git_folders::{GitElsewhere, git_link_target, is_git_folder, read_git_file};
 
 /// A file of settings, or one that says where git keeps something, is not larger.
 const MAX_GIT_SETTINGS_BYTES: u64 = 64 << 10;
-/// The names of a folder of hooks that are looked at.
-const MAX_CHECKED_HOOKS: usize = 200;
-
-/// Settings that run nothing and lead nowhere: `section.name`, whatever stands between in quotes. A star stands for all of a
-/// section.
-const HARMLESS_REPOSITORY_SETTINGS: &[&str] = &[
-    "advice.*",
-    "branch.*",
-    "color.*",
-    "column.*",
-    "core.abbrev",
-    "core.autocrlf",
-    "core.bare",
-    "core.bigfilethreshold",
-    "core.compression",
-    "core.eol",
-    "core.filemode",
-    "core.ignorecase",
-    "core.logallrefupdates",
-    "core.longpaths",
-    "core.precomposeunicode",
-    "core.protecthfs",
-    "core.protectntfs",
-    "core.quotepath",
-    "core.repositoryformatversion",
-    "core.safecrlf",
-    "core.sharedrepository",
-    "core.sparsecheckout",
-    "core.sparsecheckoutcone",
-    "core.splitindex",
-    "core.symlinks",
-    "core.untrackedcache",
-    "extensions.*",
-    "fetch.prune",
-    "gc.*",
-    "index.*",
-    "init.defaultbranch",
-    "lfs.access",
-    "lfs.repositoryformatversion",
-    "maintenance.auto",
-    "maintenance.strategy",
-    "pack.*",
-    "pull.ff",
-    "pull.rebase",
-    "push.autosetupremote",
-    "push.default",
-    "remote.fetch",
-    "remote.partialclonefilter",
-    "remote.promisor",
-    "remote.prune",
-    "remote.push",
-    "remote.pushurl",
-    "remote.skipdefaultupdate",
-    "remote.tagopt",
-    "remote.url",
-    "rerere.autoupdate",
-    "rerere.enabled",
-    "submodule.active",
-    "submodule.branch",
-    "submodule.fetchrecursesubmodules",
-    "submodule.ignore",
-    "submodule.url",
-    "user.email",
-    "user.name",
-];
+/// Settings that run nothing and lead nowhere: `section.name`, whatever stands between in quotes. Each by its whole name: among
+/// those of one section there is often one that runs something (`gc.recentObjectsHook`).
+const HARMLESS_REPOSITORY_SETTINGS: &str = "\
+    advice.addembeddedrepo advice.addemptypathspec advice.addignoredfile advice.ambiguousfetchrefspec \
+    advice.detachedhead advice.fetchshowforcedupdates advice.graftfiledeprecated advice.ignoredhook \
+    advice.implicitidentity advice.mergeconflict advice.nestedtag advice.pushalreadyexists \
+    advice.pushfetchfirst advice.pushneedsforce advice.pushnonffcurrent advice.pushnonffmatching \
+    advice.pushrefneedsupdate advice.pushunqualifiedrefname advice.pushupdaterejected advice.refsyntax \
+    advice.resetnorefresh advice.resolveconflict advice.rmhints advice.sequencerinuse \
+    advice.skippedcherrypicks advice.statusahead advice.statushints advice.statusuoption \
+    advice.submodulealternateerrorstrategydie advice.submodulemergeconflict advice.submodulesnotupdated \
+    advice.suggestdetachinghead advice.updatesparsepath advice.waitingforeditor advice.worktreeaddorphan \
+    branch.autosetupmerge branch.autosetuprebase branch.description branch.gh-merge-base branch.merge \
+    branch.pushremote branch.rebase branch.remote branch.sort branch.vscode-merge-base color.advice \
+    color.branch color.diff color.grep color.interactive color.pager color.push color.remote color.showbranch \
+    color.status color.transport color.ui column.branch column.clean column.status column.tag column.ui \
+    commit.gpgsign core.abbrev core.autocrlf core.bare core.bigfilethreshold core.compression core.eol \
+    core.filemode core.ignorecase core.logallrefupdates core.longpaths core.precomposeunicode core.protecthfs \
+    core.protectntfs core.quotepath core.repositoryformatversion core.safecrlf core.sharedrepository \
+    core.sparsecheckout core.sparsecheckoutcone core.splitindex core.symlinks core.untrackedcache \
+    extensions.compatobjectformat extensions.noop extensions.objectformat extensions.partialclone \
+    extensions.preciousobjects extensions.refstorage extensions.relativeworktrees extensions.worktreeconfig \
+    fetch.prune fetch.prunetags gc.aggressivedepth gc.aggressivewindow gc.auto gc.autodetach gc.autopacklimit \
+    gc.bigpackthreshold gc.cruftpacks gc.logexpiry gc.maxcruftsize gc.packrefs gc.pruneexpire gc.reflogexpire \
+    gc.reflogexpireunreachable gc.rerereresolved gc.rerereunresolved gc.worktreepruneexpire \
+    gc.writecommitgraph index.recordendofindexentries index.recordoffsettable index.skiphash index.sparse \
+    index.threads index.version init.defaultbranch lfs.access lfs.repositoryformatversion maintenance.auto \
+    maintenance.strategy merge.conflictstyle pack.allowpackreuse pack.buildbitmaphashcache pack.compression \
+    pack.deltacachelimit pack.deltacachesize pack.depth pack.indexversion pack.island pack.islandcore \
+    pack.packsizelimit pack.preferbitmaptips pack.threads pack.usebitmapboundarytraversal pack.usebitmaps \
+    pack.usesparse pack.window pack.windowmemory pack.writebitmaphashcache pack.writebitmaplookuptable \
+    pack.writebitmaps pack.writereverseindex pull.ff pull.rebase push.autosetupremote push.default \
+    receive.denycurrentbranch receive.denydeletes receive.denynonfastforwards remote.fetch remote.mirror \
+    remote.partialclonefilter remote.promisor remote.prune remote.push remote.pushurl \
+    remote.skipdefaultupdate remote.skipfetchall remote.tagopt remote.url rerere.autoupdate rerere.enabled \
+    submodule.active submodule.branch submodule.fetchrecursesubmodules submodule.ignore submodule.url \
+    tag.gpgsign user.email user.name";
 
 /// A module has its files elsewhere, and says where.
 pub(crate) const HARMLESS_IN_MODULES: [&str; 1] = ["core.worktree"];
@@ -90,98 +63,165 @@ pub(crate) fn harmful_setting(config: &Path, also_harmless: &[&str]) -> Option<S
 }
 
 fn harmful(text: &str, also_harmless: &[&str]) -> Option<String> {
+    harmful_settings(text, also_harmless).into_iter().next().map(|(name, _)| name)
+}
+
+/// All settings in a text that could run something, or lead elsewhere, with their values.
+pub(crate) fn harmful_settings(text: &str, also_harmless: &[&str]) -> Vec<(String, String)> {
     let mut section = String::new();
+    let mut found = Vec::new();
     for line in text.trim_start_matches('\u{feff}').lines() {
         let mut line = line.trim();
         // A setting may stand behind the name of its section.
         while let Some(rest) = line.strip_prefix('[') {
-            let Some((name, after)) = rest.split_once(']') else { return Some(line.to_owned()) };
-            section = name.split([' ', '"', '.']).next().unwrap_or_default().to_ascii_lowercase();
+            let Some((name, after)) = rest.split_once(']') else {
+                found.push((line.to_owned(), String::new()));
+                break;
+            };
+            section = name.split([' ', '"', '.', '\t']).next().unwrap_or_default().to_ascii_lowercase();
             line = after.trim();
         }
-        if line.is_empty() || line.starts_with(['#', ';']) {
+        if line.is_empty() || line.starts_with(['#', ';', '[']) {
             continue;
         }
         let (name, value) = line.split_once('=').unwrap_or((line, "true"));
         let (name, value) = (format!("{section}.{}", name.trim().to_ascii_lowercase()), value.trim());
-        let is_known = |known: &&str| match known.strip_suffix('*') {
-            Some(start) => name.starts_with(start),
-            None => *known == name,
-        };
-        // A value that goes on in the next line, or is quoted, could hide another one.
-        let is_plain =
-            !value.ends_with('\\') && !value.contains("::") && !value.trim_matches('"').starts_with('-');
-        if !is_plain || !HARMLESS_REPOSITORY_SETTINGS.iter().chain(also_harmless).any(is_known) {
-            return Some(name);
+        let mut known = HARMLESS_REPOSITORY_SETTINGS.split_whitespace().chain(also_harmless.iter().copied());
+        // A value that goes on in the next line could hide another one; quotes may stand anywhere in it.
+        let plain: String = value.chars().filter(|letter| *letter != '"').collect();
+        let is_plain = !plain.contains('\\') && !plain.contains("::") && !plain.starts_with('-');
+        if !is_plain || !known.any(|known| known == name) {
+            found.push((name, value.to_owned()));
         }
     }
-    None
+    found
 }
 
-/// Whether something in a git folder that decides what git does decides nothing: it is as git makes it.
-pub(crate) fn is_harmless(path: &Path) -> bool {
-    match path.file_name().and_then(|name| name.to_str()) {
-        Some(".git") if is_folder(path) => is_harmless_repository(path),
-        Some(".git") => leads_to_harmless(path),
-        Some("config" | "config.worktree") => harmful_setting(path, &[]).is_none(),
-        Some("hooks") => has_only_samples(path),
-        Some("info") => is_folder(path) && !path.join("attributes").exists(),
-        // Only a work tree that git has made has one, and it leads to the repository around it.
-        Some("commondir") => {
-            let is_of_worktree = path.ancestors().nth(2).is_some_and(|around| around.ends_with("worktrees"));
-            is_of_worktree && said(path).as_deref() == Some("../..")
+/// Names in a git folder that must be what git makes of them, and no links that lead elsewhere.
+const UNLINKED_GIT_ENTRIES: [&str; 5] = ["objects", "refs", "logs", "modules", "worktrees"];
+/// Folders in which git once kept where its servers are.
+const OLD_REMOTE_FOLDERS: [&str; 2] = ["remotes", "branches"];
+
+/// Says of repositories, and of what is in them, whether it could run something or lead git elsewhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RepositoryJudge<'a> {
+    /// The project, and the folders that were added to it. None if they are not known.
+    pub(crate) roots: &'a [PathBuf],
+}
+
+impl RepositoryJudge<'_> {
+    /// Whether all of a repository is as git makes it: a git folder, by whatever name, or a file that leads to one.
+    pub(crate) fn is_harmless(&self, repository: &Path) -> bool {
+        match is_folder(repository) {
+            true => self.is_harmless_folder(repository),
+            false => self.leads_to_harmless(repository),
         }
-        _ => is_harmless_repository(path),
     }
+
+    fn is_harmless_folder(&self, git: &Path) -> bool {
+        let names = ["config", "config.worktree", "hooks", "commondir", "info"];
+        let mut there =
+            names.iter().map(|name| git.join(name)).filter(|path| path.symlink_metadata().is_ok());
+        let is_link = |name: &str| git.join(name).symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let has_any =
+            |name: &str| fs::read_dir(git.join(name)).is_ok_and(|mut entries| entries.next().is_some());
+        there.all(|path| self.is_harmless_entry(&path))
+            && !UNLINKED_GIT_ENTRIES.iter().any(|name| is_link(name))
+            && !OLD_REMOTE_FOLDERS.iter().any(|name| is_link(name) || has_any(name))
+            && self.has_harmless_alternates(git)
+    }
+
+    /// Whether something in a git folder that decides what git does decides nothing: it is as git makes it.
+    fn is_harmless_entry(&self, path: &Path) -> bool {
+        let git = path.parent().unwrap_or(path);
+        match path.file_name().and_then(|name| name.to_str()) {
+            Some("config" | "config.worktree") => {
+                let also_harmless: &[&str] = if is_module(git) { &HARMLESS_IN_MODULES } else { &[] };
+                harmful_setting(path, also_harmless).is_none() && self.has_harmless_work_tree(path)
+            }
+            Some("hooks") => has_only_samples(path),
+            Some("info") => is_folder(path) && path.join("attributes").symlink_metadata().is_err(),
+            // Only a work tree that git has made has one, and it leads to the repository around it.
+            Some("commondir") => {
+                let around =
+                    git.parent().filter(|folder| folder.ends_with("worktrees")).and_then(Path::parent);
+                around.is_some_and(is_git_folder) && read_git_file(path).as_deref() == Some("../..")
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a module says that its files are in the project.
+    fn has_harmless_work_tree(&self, config: &Path) -> bool {
+        let (Some(git), Some(text)) = (config.parent(), read_git_file(config)) else { return true };
+        let mut named = harmful_settings(&text, &[]).into_iter().filter(|(name, _)| name == "core.worktree");
+        let is_inside = |to: &str| {
+            let to = git.join(to.trim_matches('"'));
+            let to = to.canonicalize().unwrap_or(to);
+            !to.components().any(|part| part == Component::ParentDir || part.as_os_str() == ".git")
+                && (self.roots.is_empty() || self.roots.iter().any(|root| to.starts_with(root)))
+        };
+        named.all(|(_, to)| is_inside(&to))
+    }
+
+    /// Whether objects that a repository takes from others are in the project.
+    fn has_harmless_alternates(&self, git: &Path) -> bool {
+        let file = git.join("objects/info/alternates");
+        if file.symlink_metadata().is_err() {
+            return true;
+        }
+        let is_inside = |line: &str| {
+            let to = git.join("objects").join(line).canonicalize();
+            to.is_ok_and(|to| self.roots.iter().any(|root| to.starts_with(root)))
+        };
+        read_git_file(&file).is_some_and(|text| text.lines().all(is_inside))
+    }
+
+    /// Where a `.git` that is a file leads: only to a part of a repository that lies around it.
+    fn leads_to_harmless(&self, file: &Path) -> bool {
+        let Some((to, around)) = git_link_target(file).zip(file.parent().and_then(|f| f.canonicalize().ok()))
+        else {
+            return false;
+        };
+        let is_part = around.ancestors().any(|folder| {
+            let git = folder.join(".git");
+            // The project itself may be a work tree whose repository is elsewhere.
+            let elsewhere = GitElsewhere::of(folder).map(|elsewhere| [elsewhere.own, elsewhere.common]);
+            let folders = elsewhere.into_iter().flatten().chain([git]);
+            folders.into_iter().any(|git| {
+                to != git && ["modules", "worktrees"].iter().any(|part| to.starts_with(git.join(part)))
+            })
+        });
+        is_part && self.is_harmless_folder(&to)
+    }
+}
+
+/// Whether something that came in the place of what decides what git does decides nothing: a `.git`, or a part of one.
+pub(crate) fn is_harmless(path: &Path) -> bool {
+    let judge = RepositoryJudge::default();
+    if path.ends_with(".git") { judge.is_harmless(path) } else { judge.is_harmless_entry(path) }
+}
+
+/// Whether a git folder is that of a module, which has its files elsewhere and says where.
+fn is_module(git: &Path) -> bool {
+    let mut around = git.ancestors().skip(1);
+    around.any(|folder| folder.ends_with("modules") && folder.parent().is_some_and(is_git_folder))
 }
 
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|facts| facts.is_dir())
 }
 
-fn is_harmless_repository(git: &Path) -> bool {
-    let names = ["config", "config.worktree", "hooks", "commondir", "info"];
-    let mut there = names.iter().map(|name| git.join(name)).filter(|path| path.symlink_metadata().is_ok());
-    there.all(|path| is_harmless(&path))
-}
-
-/// Where a `.git` that is a file leads: only to a part of a repository that lies around it.
-fn leads_to_harmless(file: &Path) -> bool {
-    let to = || -> Option<PathBuf> {
-        let text = said(file)?;
-        let to = file.parent()?.join(text.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
-        let around = file.parent()?.canonicalize().ok()?;
-        let is_part = around.ancestors().any(|folder| {
-            ["modules", "worktrees"].iter().any(|part| to.starts_with(folder.join(".git").join(part)))
-        });
-        is_part.then_some(to)
-    };
-    to().is_some_and(|git| is_harmless_repository_of(&git))
-}
-
-/// The folder of a module says where its files are.
-fn is_harmless_repository_of(git: &Path) -> bool {
-    let config = git.join("config");
-    let is_settled =
-        config.symlink_metadata().is_err() || harmful_setting(&config, &HARMLESS_IN_MODULES).is_none();
-    is_settled
-        && !git.join("commondir").exists() | is_harmless(&git.join("commondir"))
-        && has_only_samples(&git.join("hooks"))
-}
-
-fn said(path: &Path) -> Option<String> {
-    Some(String::from_utf8(read_up_to(path, MAX_GIT_SETTINGS_BYTES).ok()?).ok()?.trim().to_owned())
-}
-
-fn has_only_samples(hooks: &Path) -> bool {
+pub(crate) fn has_only_samples(hooks: &Path) -> bool {
     if hooks.symlink_metadata().is_err() {
         return true;
     }
     if !is_folder(hooks) {
         return false;
     }
-    let Ok(entries) = fs::read_dir(hooks) else { return false };
-    entries.take(MAX_CHECKED_HOOKS).flatten().all(|entry| {
+    let Ok(mut entries) = fs::read_dir(hooks) else { return false };
+    entries.all(|entry| {
+        let Ok(entry) = entry else { return false };
         let name = entry.file_name();
         let is_program =
             entry.metadata().is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0 && facts.is_file());

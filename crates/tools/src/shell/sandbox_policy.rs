@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use helve_exec::{Confinement, ConfinementLevel, NetworkAccess};
 use helve_protocol::CallPermissions;
 
-use crate::ToolContext;
 use crate::shell::bounded_read::read_up_to;
-use crate::shell::git_folders::{MAX_GIT_FILE_BYTES, absent_in_git, git_elsewhere, git_folder, in_git};
+use crate::shell::git_folders::{
+    GitElsewhere, MAX_GIT_FILE_BYTES, absent_in_git, git_folder, in_git, with_real_git_paths,
+};
 use crate::shell::project_storage::{ProjectStorage, is_sent_elsewhere};
-use crate::shell::survey::{PathMasks, ProjectSurvey, SecretCriteria};
+use crate::shell::survey::{GuardedElsewhere, PathMasks, ProjectSurvey, SecretCriteria};
+use crate::{DeniedPaths, ToolContext};
 
 /// How commands are confined. The model has no say in it.
 #[derive(Clone, Debug)]
@@ -90,12 +92,13 @@ impl SandboxPolicy {
         let readable = granted_reads(granted, credential);
         // Below the full level nothing inside a writable folder can be covered.
         let masks = match is_full {
-            true => survey.masks(&folders.roots, &self.measure(context)),
+            true => survey.masks(&folders.roots, &self.measure(&context.denied)),
             false => PathMasks::default(),
         };
+        let granted_writes = with_real_git_paths(&granted.writes, &folders.roots);
         let mut writable = folders.writable(own, granted);
         let protected = match is_full {
-            true => self.protected_paths(&writable, &masks, &granted.writes),
+            true => self.protected_paths(&writable, &masks, &granted_writes),
             false => Vec::new(),
         };
         writable.extend(self.writable_beyond(&writable, granted, credential));
@@ -106,7 +109,7 @@ impl SandboxPolicy {
         // Whoever may use the user's credentials in git, or change its settings, gets them as they are.
         let is_gits = credential.is_some_and(|credential| credential.program == "git");
         let replaced = match is_full && !is_gits {
-            true => self.replaced(&folders.git_folders(&masks), &granted.writes),
+            true => self.replaced(&folders.git_folders(&masks), &granted_writes),
             false => Vec::new(),
         };
         let layers = self.home.as_deref().filter(|_| is_full);
@@ -214,8 +217,14 @@ impl SandboxPolicy {
         self.credentials.iter().find(|credential| credential.program == wanted)
     }
 
-    pub(crate) fn measure<'a>(&self, context: &'a ToolContext) -> SecretCriteria<'a> {
-        SecretCriteria { is_secret: self.is_secret, denied: &context.denied }
+    pub(crate) fn measure<'a>(&'a self, denied: &'a DeniedPaths) -> SecretCriteria<'a> {
+        let elsewhere = GuardedElsewhere {
+            in_git: self.protected_in_git,
+            in_project: &self.protected,
+            hidden: &self.hidden,
+            home: self.home.as_deref(),
+        };
+        SecretCriteria { is_secret: self.is_secret, denied, elsewhere }
     }
 
     /// The variables that confined commands have instead of the user's.
@@ -238,7 +247,9 @@ impl SandboxPolicy {
             own.chain([folder.join(".git")]).collect::<Vec<PathBuf>>()
         };
         let of_roots = folders.clone().map(|folder| folder.join(".git"));
-        let repositories: BTreeSet<PathBuf> = of_roots.chain(survey.repositories()).collect();
+        let elsewhere = folders.clone().filter_map(|folder| GitElsewhere::of(folder)).map(|git| git.common);
+        let repositories: BTreeSet<PathBuf> =
+            of_roots.chain(survey.repositories()).chain(elsewhere).collect();
         let in_git = repositories.iter().flat_map(|git| absent_in_git(git, self.protected_in_git));
         folders.flat_map(of_folder).chain(in_git).collect()
     }
@@ -255,7 +266,8 @@ struct ProjectFolders {
 impl ProjectFolders {
     fn of(context: &ToolContext) -> ProjectFolders {
         let roots: Vec<PathBuf> = std::iter::once(&context.root).chain(&context.added).cloned().collect();
-        let git_elsewhere = roots.iter().filter_map(|folder| git_elsewhere(folder)).collect();
+        let git_elsewhere =
+            roots.iter().filter_map(|folder| GitElsewhere::of(folder)).map(|git| git.common).collect();
         ProjectFolders { roots, git_elsewhere }
     }
 

@@ -16,6 +16,7 @@ use sha1::{Digest, Sha1};
 
 use crate::shell::bounded_read::read_up_to;
 use crate::shell::folder_watch::{FolderChanges, FolderWatch, is_local};
+use crate::shell::git_folders::{in_git, is_git_folder};
 use crate::{DeniedPaths, PathTest};
 
 /// An index of git's is not read beyond this, nor a file that says where it is.
@@ -43,6 +44,23 @@ pub(crate) struct PathMasks {
     pub(crate) protected: Vec<PathBuf>,
     /// The repositories: each a `.git`, or a folder that is one itself.
     pub(crate) repositories: Vec<PathBuf>,
+}
+
+/// What came since the last look.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SurveyNews {
+    /// Repositories that were not there.
+    pub(crate) repositories: Vec<FoundRepository>,
+    /// What was not there, and what a rule denies to be written.
+    pub(crate) denied_writes: Vec<PathBuf>,
+}
+
+/// A repository that was not there at the last look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FoundRepository {
+    pub(crate) path: PathBuf,
+    /// Whether there was a folder before, which has become one.
+    pub(crate) was_folder: bool,
 }
 
 /// What is known of the files of a session.
@@ -106,18 +124,35 @@ impl FolderTimes {
 pub(crate) struct SecretCriteria<'a> {
     pub(crate) is_secret: fn(&str) -> bool,
     pub(crate) denied: &'a DeniedPaths,
+    pub(crate) elsewhere: GuardedElsewhere<'a>,
+}
+
+/// What must not be read, or changed, by another name either, besides what is found in the project.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct GuardedElsewhere<'a> {
+    /// What can't be written in a git folder.
+    pub(crate) in_git: &'a [&'a str],
+    /// What can't be written in the project.
+    pub(crate) in_project: &'a [PathBuf],
+    /// What is hidden.
+    pub(crate) hidden: &'a [PathBuf],
+    pub(crate) home: Option<&'a Path>,
 }
 
 impl ProjectSurvey {
     /// What commands must not see or change now.
     pub(crate) fn masks(&self, roots: &[PathBuf], measure: &SecretCriteria<'_>) -> PathMasks {
+        self.before(roots, measure);
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.as_ref().map(SurveyState::masks).unwrap_or_default()
+    }
+
+    /// Looks at what was changed between two commands, which is not the work of a command, but maybe that of a job.
+    pub(crate) fn before(&self, roots: &[PathBuf], measure: &SecretCriteria<'_>) -> SurveyNews {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |state: &&mut SurveyState| state.key == measure.denied.key && state.roots == roots;
         match state.as_mut().filter(is_same) {
-            Some(state) => {
-                // What came since the last command is not a command's work.
-                state.refresh(measure);
-            }
+            Some(state) => state.news(measure),
             None => {
                 let before = state.take();
                 let mut first = SurveyState {
@@ -135,9 +170,9 @@ impl ProjectSurvey {
                 }
                 first.begin(measure);
                 *state = Some(first);
+                SurveyNews::default()
             }
         }
-        state.as_ref().map(SurveyState::masks).unwrap_or_default()
     }
 
     /// The repositories that are known.
@@ -146,19 +181,19 @@ impl ProjectSurvey {
         state.iter().flat_map(|state| state.found.repositories.iter().cloned()).collect()
     }
 
-    /// Looks at what a command changed. Gives the repositories that were not there before.
-    pub(crate) fn after(&self, measure: &SecretCriteria<'_>, is_alone: bool) -> Vec<PathBuf> {
+    /// Looks at what a command changed.
+    pub(crate) fn after(&self, measure: &SecretCriteria<'_>, is_alone: bool) -> SurveyNews {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(state) = state.as_mut() else { return Vec::new() };
-        let (secrets, repositories) = (state.found.secrets.clone(), state.found.repositories.clone());
-        state.refresh(measure);
+        let Some(state) = state.as_mut() else { return SurveyNews::default() };
+        let secrets = state.found.secrets.clone();
+        let news = state.news(measure);
         if is_alone {
             // A file that the command itself made holds nothing that it does not know.
             let made: Vec<PathBuf> = state.found.secrets.difference(&secrets).cloned().collect();
             state.found.secrets.retain(|path| !made.contains(path));
             state.made.extend(made);
         }
-        state.found.repositories.difference(&repositories).cloned().collect()
+        news
     }
 }
 
@@ -191,23 +226,38 @@ impl SurveyState {
                 self.found.denied_reads.insert(folder);
             }
         }
-        self.find_other_names();
+        self.find_other_names(measure);
+    }
+
+    /// Looks again at what was changed, and tells what is new.
+    fn news(&mut self, measure: &SecretCriteria<'_>) -> SurveyNews {
+        let changed = self.changed();
+        if changed.is_empty() {
+            return SurveyNews::default();
+        }
+        let (repositories, denied_writes) =
+            (self.found.repositories.clone(), self.found.denied_writes.clone());
+        let known: HashSet<PathBuf> = changed.iter().cloned().collect();
+        self.refresh(changed, measure);
+        let new = self.found.repositories.difference(&repositories);
+        SurveyNews {
+            repositories: new
+                .map(|path| FoundRepository { path: path.clone(), was_folder: known.contains(path) })
+                .collect(),
+            denied_writes: self.found.denied_writes.difference(&denied_writes).cloned().collect(),
+        }
     }
 
     /// Reads the folders again that were changed, and drops what is gone.
-    fn refresh(&mut self, measure: &SecretCriteria<'_>) {
-        let changed = self.changed();
-        if changed.is_empty() {
-            return;
-        }
+    fn refresh(&mut self, changed: Vec<PathBuf>, measure: &SecretCriteria<'_>) {
         for folder in &changed {
             self.folders.remove(folder);
         }
         let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
         let SurveyFindings { secrets, denied_reads, denied_writes, repositories } = &mut self.found;
-        [secrets, denied_reads, denied_writes, repositories]
-            .into_iter()
-            .for_each(|paths| paths.retain(is_there));
+        [secrets, denied_reads, denied_writes].into_iter().for_each(|paths| paths.retain(is_there));
+        // What has lost its `HEAD` is a folder like any other.
+        repositories.retain(|path| path.ends_with(".git") && is_there(path) || is_git_folder(path));
         for folder in changed.into_iter().filter(|folder| folder.is_dir()) {
             self.read(folder, measure, usize::MAX);
         }
@@ -241,13 +291,14 @@ impl SurveyState {
             let is_watched = self.local.contains(&times.device)
                 && self.watch.as_mut().is_some_and(|watch| watch.add(&folder));
             let is_of_others = self.is_of_others(&folder);
-            let (mut has_head, mut has_objects) = (false, false);
+            let (mut has_head, mut has_rest) = (false, false);
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let Some(rest) = left.checked_sub(1) else { return 0 };
                 left = rest;
                 let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
                 has_head |= name == "HEAD";
-                has_objects |= name == "objects";
+                // Git takes a folder for its own that says where the rest of it is, too.
+                has_rest |= name == "objects" || name == "commondir";
                 let path = folder.join(&name);
                 if name == ".git" {
                     self.found.repositories.insert(path);
@@ -264,7 +315,7 @@ impl SurveyState {
                     open.push(path);
                 }
             }
-            if has_head && has_objects && !self.roots.contains(&folder) {
+            if has_head && has_rest && !self.roots.contains(&folder) {
                 self.found.repositories.insert(folder.clone());
             }
             self.folders.insert(folder, KnownFolder { times, is_watched });
@@ -304,12 +355,19 @@ impl SurveyState {
     }
 
     /// A file that must not be read, or changed, may have another name: then that is under the same rule.
-    fn find_other_names(&mut self) {
-        let hidden: Vec<&PathBuf> = self.found.secrets.union(&self.found.denied_reads).collect();
-        let hidden: HashSet<FileIdentity> =
-            hidden.into_iter().flat_map(|path| self.identities(path)).collect();
-        let kept: HashSet<FileIdentity> =
-            self.found.denied_writes.iter().filter_map(|path| identity(path)).collect();
+    fn find_other_names(&mut self, measure: &SecretCriteria<'_>) {
+        let GuardedElsewhere { in_git: names, in_project, hidden: elsewhere, home } = measure.elsewhere;
+        let secret = self.found.secrets.union(&self.found.denied_reads).chain(elsewhere);
+        let hidden: HashSet<FileIdentity> = secret.flat_map(|path| self.identities(path)).collect();
+        let own = self.roots.iter().flat_map(|root| in_project.iter().map(|name| root.join(name)));
+        let repositories = self.found.repositories.iter().flat_map(|git| match git.is_dir() {
+            true => in_git(git, names),
+            false => vec![git.clone()],
+        });
+        let dotfiles = home.map(dotfiles_in).unwrap_or_default();
+        let guarded = own.chain(repositories).chain(dotfiles).flat_map(|path| self.identities(&path));
+        let denied = self.found.denied_writes.iter().filter_map(|path| identity(path));
+        let kept: HashSet<FileIdentity> = denied.chain(guarded).collect();
         if hidden.is_empty() && kept.is_empty() {
             return;
         }
@@ -347,6 +405,16 @@ impl SurveyState {
         }
         found
     }
+}
+
+/// The files of the user's that other programs obey, at the top of the home folder.
+fn dotfiles_in(home: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(home).into_iter().flatten().flatten();
+    let is_dotfile = |entry: &fs::DirEntry| {
+        entry.file_name().as_encoded_bytes().starts_with(b".")
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    };
+    entries.filter(is_dotfile).map(|entry| entry.path()).collect()
 }
 
 /// What a file is, whatever it is called.
@@ -443,7 +511,7 @@ mod tests {
     }
 
     fn measure(denied: &DeniedPaths) -> SecretCriteria<'_> {
-        SecretCriteria { is_secret: is_env, denied }
+        SecretCriteria { is_secret: is_env, denied, elsewhere: GuardedElsewhere::default() }
     }
 
     fn write(root: &Path, names: &[&str]) {
@@ -452,6 +520,10 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "x").unwrap();
         }
+    }
+
+    fn paths(news: &SurveyNews) -> Vec<PathBuf> {
+        news.repositories.iter().map(|repository| repository.path.clone()).collect()
     }
 
     fn below(root: &Path, paths: &[PathBuf]) -> Vec<String> {
@@ -668,6 +740,85 @@ mod tests {
     }
 
     #[test]
+    fn other_names_of_what_decides_can_not_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        let home = folder.path().join("home");
+        write(
+            &root,
+            &[".git/config", ".git/HEAD", "sub/.git/hooks/pre-commit", ".helve/config.toml", "other"],
+        );
+        write(&home, &[".bashrc", ".ssh/id_rsa", "notes"]);
+        for (from, to) in [
+            (root.join(".git/config"), "notes.txt"),
+            (root.join("sub/.git/hooks/pre-commit"), "sub/script"),
+            (root.join(".helve/config.toml"), "rules"),
+            (home.join(".bashrc"), "shell"),
+            (home.join(".ssh/id_rsa"), "key"),
+            (home.join("notes"), "shared"),
+        ] {
+            fs::hard_link(from, root.join(to)).unwrap();
+        }
+        let denied = DeniedPaths::default();
+        let elsewhere = GuardedElsewhere {
+            in_git: &["config", "hooks"],
+            in_project: &[".helve".into()],
+            hidden: &[home.join(".ssh")],
+            home: Some(&home),
+        };
+        let measure = SecretCriteria { elsewhere, ..measure(&denied) };
+        let masks = ProjectSurvey::default().masks(std::slice::from_ref(&root), &measure);
+        assert_eq!(below(&root, &masks.hidden), ["key"]);
+        let mut protected = below(&root, &masks.protected);
+        protected.retain(|path| !path.starts_with(".helve"));
+        assert_eq!(protected, ["key", "notes.txt", "rules", "shell", "sub/script"]);
+    }
+
+    #[test]
+    fn folders_of_git_are_known_by_their_shape_and_what_was_a_folder_before_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        write(root, &["docs/a", "src/a"]);
+        let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());
+        let roots = [root.to_owned()];
+        survey.masks(&roots, &measure(&denied));
+        write(
+            root,
+            &["docs/HEAD", "docs/commondir", "new/HEAD", "new/objects/x", "lib/objects/x", "src/HEAD"],
+        );
+        let news = survey.after(&measure(&denied), true);
+        assert_eq!(below(root, &paths(&news)), ["docs", "new"]);
+        let old: Vec<bool> = news.repositories.iter().map(|repository| repository.was_folder).collect();
+        assert_eq!(old, [true, false]);
+        // One that is none any more is told again when it is back.
+        fs::rename(root.join("docs/HEAD"), root.join("docs/was")).unwrap();
+        assert!(paths(&survey.before(&roots, &measure(&denied))).is_empty());
+        fs::rename(root.join("docs/was"), root.join("docs/HEAD")).unwrap();
+        assert_eq!(below(root, &paths(&survey.before(&roots, &measure(&denied)))), ["docs"]);
+    }
+
+    #[test]
+    fn what_is_made_although_a_rule_denies_it_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        write(&root, &["keep/a"]);
+        let base = root.clone();
+        let denied = DeniedPaths {
+            writes: Some(Arc::new(move |path| {
+                path == base.join("later.txt")
+                    || path.starts_with(base.join("new")) && path != base.join("new")
+                    || path.starts_with(base.join("keep"))
+            })),
+            ..DeniedPaths::default()
+        };
+        let survey = ProjectSurvey::default();
+        survey.masks(std::slice::from_ref(&root), &measure(&denied));
+        write(&root, &["later.txt", "new/a/x", "free"]);
+        let news = survey.after(&measure(&denied), true);
+        assert_eq!(below(&root, &news.denied_writes), ["later.txt", "new", "new/a", "new/a/x"]);
+    }
+
+    #[test]
     fn new_repositories_are_told_and_what_a_command_made_is_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
@@ -676,7 +827,7 @@ mod tests {
         let roots = [root.to_owned()];
         assert_eq!(below(root, &survey.masks(&roots, &measure(&denied)).repositories), [".git"]);
         write(root, &["sub/deep/.git/config", ".env", "bare/HEAD", "bare/objects/x"]);
-        let new = survey.after(&measure(&denied), true);
+        let new = paths(&survey.after(&measure(&denied), true));
         assert_eq!(below(root, &new), ["bare", "sub/deep/.git"]);
         assert!(survey.masks(&roots, &measure(&denied)).hidden.is_empty());
         // What the user makes between commands is a secret.
