@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use helve_permissions::{
-    AgentRights, CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer, effects,
+    AgentRights, ConfinementLevel, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer, effects,
 };
 use helve_protocol::{
     ApprovalAnswer, ApprovalId, ApprovalRequested, ApprovalResolved, CallId, CallPermissions, ErrorRaised,
@@ -62,7 +62,7 @@ impl Default for RuleSet {
 pub struct JudgeContext {
     pub places: ProjectContext,
     /// How well commands are confined.
-    pub level: CommandIsolation,
+    pub level: ConfinementLevel,
 }
 
 struct RuleGate {
@@ -477,7 +477,7 @@ impl RuleGate {
             Some((_, JudgeContext { places, level })) => (places.clone(), *level),
             None => (
                 ProjectContext { added: added.to_owned(), ..ProjectContext::of(root) },
-                CommandIsolation::None,
+                ConfinementLevel::None,
             ),
         };
         AgentRights::new(rules, state.mode.min(loosest), places, level)

@@ -128,7 +128,7 @@ pub(crate) fn with_settings_rules(
     level: ConfinementLevel,
 ) -> Result<PermissionGate, CliFailure> {
     let book = SettingsRulebook::new(setup)?;
-    Ok(gate.with_rules(Arc::new(book), judge_context(setup, sandbox_policy::level(level))))
+    Ok(gate.with_rules(Arc::new(book), judge_context(setup, level)))
 }
 
 /// The project as its files are watched.

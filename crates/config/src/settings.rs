@@ -16,7 +16,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use helve_protocol::{PermissionMode, ReasoningEffort};
+use helve_protocol::{
+    KeyPlacement, PermissionMode, PermissionVerdict, ReasoningEffort, StatusBarItem, WireProtocol,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -199,7 +201,7 @@ pub struct ModelFactSettings {
 pub struct ProviderSettings {
     /// The protocol that the server speaks; needed for a name that Helve does not know.
     #[serde(default)]
-    pub wire: Option<WireSetting>,
+    pub wire: Option<WireProtocol>,
     /// The address that requests go to.
     #[serde(default)]
     #[schemars(length(min = 1))]
@@ -210,43 +212,11 @@ pub struct ProviderSettings {
     pub key_env: Option<String>,
     /// How the key is shown to the server.
     #[serde(default)]
-    pub auth: Option<AuthSetting>,
+    pub auth: Option<KeyPlacement>,
     /// Headers that are added to each request.
     #[serde(default)]
     #[schemars(extend("x-secret" = true))]
     pub headers: BTreeMap<String, String>,
-}
-
-/// A protocol between Helve and a model's server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WireSetting {
-    /// Anthropic Messages
-    Messages,
-    /// OpenAI Chat Completions, and the many servers compatible with it
-    Chat,
-    /// OpenAI Responses
-    Responses,
-    /// Gemini
-    Gemini,
-}
-
-/// How a key is shown to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AuthSetting {
-    /// as Authorization: Bearer KEY
-    Bearer,
-    /// in the header x-api-key
-    XApiKey,
-    /// in the header api-key
-    ApiKey,
-    /// in the header x-goog-api-key
-    XGoogApiKey,
-    /// in the address, as ?key=KEY
-    Query,
-    /// not at all
-    None,
 }
 
 /// Where a turn stops by itself.
@@ -351,19 +321,7 @@ pub struct PermissionRule {
     #[serde(default)]
     pub pattern: Option<String>,
     /// What happens then.
-    pub action: RuleAction,
-}
-
-/// What a rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RuleAction {
-    /// it is done
-    Allow,
-    /// it is refused
-    Deny,
-    /// a person is asked
-    Ask,
+    pub action: PermissionVerdict,
 }
 
 /// Commands that are run when something happens.
@@ -509,36 +467,13 @@ pub struct UiSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct InterfaceSettings {
     /// What the line below the input tells, in this order. What has nothing to tell is left out.
-    pub status: Vec<StatusItemSetting>,
+    pub status: Vec<StatusBarItem>,
 }
 
 impl Default for InterfaceSettings {
     fn default() -> InterfaceSettings {
-        use StatusItemSetting::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
-        InterfaceSettings { status: vec![Model, Agent, Mode, Context, Cost, Branch, Sandbox, Queue] }
+        InterfaceSettings { status: StatusBarItem::ALL.to_vec() }
     }
-}
-
-/// Something that the status line can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StatusItemSetting {
-    /// which model answers
-    Model,
-    /// which agent answers, if it is not the usual one
-    Agent,
-    /// how freely it may act
-    Mode,
-    /// how full the model's memory is
-    Context,
-    /// what the session cost
-    Cost,
-    /// the branch, with a star if something is not committed
-    Branch,
-    /// how commands are confined
-    Sandbox,
-    /// how many messages wait
-    Queue,
 }
 
 /// Strings; a single one need not stand in a list.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::WireProtocol;
 use crate::sse::{EventStreamParser, StreamRemainder};
 use crate::surrogates::SurrogateJoiner;
-use crate::wire::{AnswerProgress, WireDecoder, error_of};
+use crate::wire::{AnswerProgress, WireDecoder, WireFormat, error_of};
 
 /// Something that a model's response says. Blocks are numbered in the provider's order.
 #[derive(Clone, Debug, PartialEq)]

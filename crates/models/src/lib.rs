@@ -35,6 +35,8 @@ mod transport;
 mod vendor;
 mod wire;
 
+pub use helve_protocol::{KeyPlacement, WireProtocol};
+
 pub use answer::{AnswerBlock, AnswerCall, ModelAnswer};
 pub use catalogue::{
     DEFAULT_CONTEXT_TOKENS, DEFAULT_OUTPUT_TOKENS, ModelAbilities, ModelCatalogue, ModelFacts,
@@ -64,5 +66,4 @@ pub use scripted::ScriptedModel;
 pub use secret::Secret;
 pub use target::{ModelTarget, RecordedAnswers, RecordedModel, TargetRoute};
 pub use transport::RequestTimeouts;
-pub use vendor::{BaseUrlVariable, KeyPlacement, ServerLocation, VENDORS, Vendor, VendorModels};
-pub use wire::WireProtocol;
+pub use vendor::{BaseUrlVariable, ServerLocation, VENDORS, Vendor, VendorModels};

@@ -4,10 +4,11 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use helve_protocol::{KeyPlacement, WireProtocol};
 use reqwest::Url;
 
-use crate::vendor::{KeyPlacement, ServerLocation, Vendor};
-use crate::{Quirks, RouteError, Secret, WireProtocol};
+use crate::vendor::{ServerLocation, Vendor};
+use crate::{Quirks, RouteError, Secret};
 
 /// A service that can be spoken to.
 #[derive(Clone)]
@@ -159,9 +160,11 @@ impl ModelProvider {
                         Secret::new(format!("Bearer {}", secret.reveal().trim())),
                     ));
                 }
-                KeyPlacement::Header(name) => headers.push((name.to_owned(), secret.clone())),
-                KeyPlacement::Query(name) => {
-                    url.query_pairs_mut().append_pair(name, secret.reveal().trim());
+                KeyPlacement::XApiKey => headers.push(("x-api-key".to_owned(), secret.clone())),
+                KeyPlacement::ApiKey => headers.push(("api-key".to_owned(), secret.clone())),
+                KeyPlacement::XGoogApiKey => headers.push(("x-goog-api-key".to_owned(), secret.clone())),
+                KeyPlacement::Query => {
+                    url.query_pairs_mut().append_pair("key", secret.reveal().trim());
                 }
                 KeyPlacement::None => {}
             }

@@ -2,17 +2,17 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
+use helve_protocol::{CallPermissions, ConfinementLevel, PermissionMode, PermissionVerdict, ToolAction};
 
 use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
-use crate::decide::{CommandIsolation, ContainmentKind, PermissionPolicy};
+use crate::decide::{ContainmentKind, PermissionPolicy};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
     is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
     writes_settings_of_git,
 };
 use crate::pattern::{RuleSubject, host};
-use crate::rule::{PermissionVerdict, Rule};
+use crate::rule::Rule;
 use crate::rules::{RuleJudgement, RuleOrigin};
 use crate::secrets::{GuardReason, guard_reason, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
@@ -313,7 +313,7 @@ impl<'a> ActionJudge<'a> {
             (ShellWord::Home(rest), Some(home)) => {
                 normalize_path(Path::new(&format!("{}{rest}", home.display())))
             }
-            _ if self.policy.level < CommandIsolation::Full => {
+            _ if self.policy.level < ConfinementLevel::Full => {
                 return self.push(DecisionPoint::ask("it can't be known which folder it goes to").look());
             }
             _ => return,
@@ -329,7 +329,7 @@ impl<'a> ActionJudge<'a> {
     /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
     fn credentials(&mut self, command: &str, reading: &CommandAnalysis, is_wanted: bool) {
         // Where nothing confines commands, they have them anyway.
-        if self.policy.level == CommandIsolation::None
+        if self.policy.level == ConfinementLevel::None
             || self.policy.mode == PermissionMode::Bypass
             || self.judged.needs.unconfined
         {
@@ -473,7 +473,7 @@ impl<'a> ActionJudge<'a> {
     ) {
         let what = format!("`{}`", shown(words));
         // Commands that are a world of their own have a loopback of their own, and nothing else.
-        let is_out = uses_network(words) && !(self.policy.level == CommandIsolation::Full && is_local(words));
+        let is_out = uses_network(words) && !(self.policy.level == ConfinementLevel::Full && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= cannot_be_confined(words);
         if let Some(how) = writes_settings_of_git(words) {
@@ -579,7 +579,7 @@ impl<'a> ActionJudge<'a> {
 
     /// Whether commands can't reach what a rule denies, however they go about it.
     fn is_masked(&self) -> bool {
-        self.policy.level == CommandIsolation::Full && !self.judged.needs.unconfined
+        self.policy.level == ConfinementLevel::Full && !self.judged.needs.unconfined
     }
 
     /// What a rule that allows a program allows of this: not a program of the same name elsewhere, not options that make it
@@ -609,7 +609,7 @@ impl<'a> ActionJudge<'a> {
             return DecisionPoint::ask(why).contained(ContainmentKind::ByConfinement);
         }
         let is_exact = rule.ends_with(&format!("({what})")) || rule == self.tool;
-        if self.policy.level == CommandIsolation::None && !is_look && !is_exact {
+        if self.policy.level == ConfinementLevel::None && !is_look && !is_exact {
             return DecisionPoint::ask(format!(
                 "nothing confines `{what}`, and {rule} does not say all of it"
             ))
@@ -681,7 +681,7 @@ impl<'a> ActionJudge<'a> {
 
     fn look_at_one(&mut self, argument: &str, reading: &CommandAnalysis, folder: &Path) {
         // Where commands are a world of their own, secrets look empty to them.
-        if self.policy.level < CommandIsolation::Full && may_mean_secrets(argument) {
+        if self.policy.level < ConfinementLevel::Full && may_mean_secrets(argument) {
             self.push(DecisionPoint::ask(format!("{argument} may mean files with secrets")).look());
         }
         for path in self.places_of(argument, reading, folder) {
@@ -754,7 +754,7 @@ impl<'a> ActionJudge<'a> {
     /// Where only the command itself and its like write, as they are confined.
     fn is_scratch(&self, path: &Path, contained: ContainmentKind) -> bool {
         let is_own =
-            contained == ContainmentKind::ByConfinement && self.policy.level == CommandIsolation::Full;
+            contained == ContainmentKind::ByConfinement && self.policy.level == ConfinementLevel::Full;
         // A project can be in a folder that the commands have for themselves otherwise.
         is_own
             && !self.policy.places.is_inside(path)

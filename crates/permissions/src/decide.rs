@@ -16,22 +16,12 @@
 
 use std::path::PathBuf;
 
-use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
+use helve_protocol::{CallPermissions, ConfinementLevel, PermissionMode, PermissionVerdict, ToolAction};
 
 use crate::action_judge::{ActionFindings, ActionJudge, DecisionPoint};
 use crate::pattern::ProjectContext;
-use crate::rule::{PermissionVerdict, Rule};
+use crate::rule::Rule;
 use crate::rules::{LayeredRules, RuleLayer, RuleOrigin};
-
-/// How well commands are confined here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CommandIsolation {
-    None,
-    /// Files and sockets.
-    Partial,
-    /// A world of their own.
-    Full,
-}
 
 /// What a decision is made by.
 #[derive(Clone, Copy, Debug)]
@@ -39,15 +29,15 @@ pub struct PermissionPolicy<'a> {
     pub rules: &'a LayeredRules,
     pub places: &'a ProjectContext,
     pub mode: PermissionMode,
-    pub level: CommandIsolation,
+    pub level: ConfinementLevel,
 }
 
 impl PermissionPolicy<'_> {
     /// Whether commands run unasked as long as they are confined. Where less confines them, more is asked.
     pub(crate) fn trusts_confinement(&self) -> bool {
         match self.mode {
-            PermissionMode::Auto => self.level > CommandIsolation::None,
-            PermissionMode::AcceptEdits => self.level == CommandIsolation::Full,
+            PermissionMode::Auto => self.level > ConfinementLevel::None,
+            PermissionMode::AcceptEdits => self.level == ConfinementLevel::Full,
             _ => false,
         }
     }

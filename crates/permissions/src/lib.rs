@@ -22,12 +22,14 @@ mod secrets;
 pub mod shell;
 pub mod tool_aliases;
 
+pub use helve_protocol::{ConfinementLevel, PermissionVerdict};
+
 pub use action_judge::normalize_path;
-pub use decide::{CommandIsolation, PermissionPolicy, PolicyDecision, decide};
+pub use decide::{PermissionPolicy, PolicyDecision, decide};
 pub use effects::effects;
 pub use pattern::{ProjectContext, RuleSubject, matches_name};
 pub use rights::AgentRights;
-pub use rule::{PermissionVerdict, Rule, RuleParseError};
+pub use rule::{Rule, RuleParseError};
 pub use rules::{LayeredRules, RuleJudgement, RuleLayer, RuleOrigin};
 pub use secret_variables::is_secret_variable;
 pub use secrets::{

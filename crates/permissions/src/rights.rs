@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_protocol::{PermissionMode, ToolAction};
+use helve_protocol::{ConfinementLevel, PermissionMode, ToolAction};
 
-use crate::decide::{CommandIsolation, PermissionPolicy, PolicyDecision, decide};
+use crate::decide::{PermissionPolicy, PolicyDecision, decide};
 use crate::pattern::ProjectContext;
 use crate::rule::Rule;
 use crate::rules::LayeredRules;
@@ -18,7 +18,7 @@ pub struct AgentRights {
     /// Of those that work for it, the nearest first.
     others: Vec<(Arc<LayeredRules>, PermissionMode)>,
     places: Arc<ProjectContext>,
-    level: CommandIsolation,
+    level: ConfinementLevel,
 }
 
 impl AgentRights {
@@ -26,7 +26,7 @@ impl AgentRights {
         rules: LayeredRules,
         mode: PermissionMode,
         places: ProjectContext,
-        level: CommandIsolation,
+        level: ConfinementLevel,
     ) -> AgentRights {
         AgentRights { first: (Arc::new(rules), mode), others: Vec::new(), places: Arc::new(places), level }
     }

@@ -1,5 +1,7 @@
 //! Small closed sets that several parts speak of.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,4 +119,133 @@ pub enum LimitKind {
     Time,
     Cost,
     Tokens,
+}
+
+/// What happens to an action, from free to strict: a rule's word, and the decision over all rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionVerdict {
+    /// it is done
+    Allow,
+    /// a person is asked
+    Ask,
+    /// it is refused
+    Deny,
+}
+
+impl fmt::Display for PermissionVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PermissionVerdict::Allow => "allow",
+            PermissionVerdict::Ask => "ask",
+            PermissionVerdict::Deny => "deny",
+        })
+    }
+}
+
+/// How well commands can be confined here, from not at all to completely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConfinementLevel {
+    /// Not at all.
+    None,
+    /// By Landlock and a filter of system calls. The command sees all processes, and may change the permissions and
+    /// times of the user's files anywhere, but not their contents. It makes no Unix sockets, since those of other
+    /// programs could not be told apart.
+    Landlock,
+    /// Also in namespaces of its own: users, mounts, processes, IPC and, without network, that.
+    Full,
+}
+
+/// A protocol between Helve and a model's server. A vendor is data; a wire is code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireProtocol {
+    /// Anthropic Messages
+    Messages,
+    /// OpenAI Chat Completions, and the many servers compatible with it
+    Chat,
+    /// OpenAI Responses
+    Responses,
+    /// Gemini
+    Gemini,
+}
+
+impl WireProtocol {
+    /// Every protocol.
+    pub const ALL: [WireProtocol; 4] =
+        [WireProtocol::Messages, WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Gemini];
+
+    /// The name in settings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            WireProtocol::Messages => "messages",
+            WireProtocol::Chat => "chat",
+            WireProtocol::Responses => "responses",
+            WireProtocol::Gemini => "gemini",
+        }
+    }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            WireProtocol::Messages => "Anthropic Messages",
+            WireProtocol::Chat => "OpenAI Chat Completions, and servers that are compatible with it",
+            WireProtocol::Responses => "OpenAI Responses",
+            WireProtocol::Gemini => "Gemini generateContent",
+        }
+    }
+}
+
+/// How a key is shown to a model's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyPlacement {
+    /// as Authorization: Bearer KEY
+    Bearer,
+    /// in the header x-api-key
+    XApiKey,
+    /// in the header api-key
+    ApiKey,
+    /// in the header x-goog-api-key
+    XGoogApiKey,
+    /// in the address, as ?key=KEY
+    Query,
+    /// not at all
+    None,
+}
+
+/// Something that the status line of the terminal interface can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StatusBarItem {
+    /// which model answers
+    Model,
+    /// which agent answers, if it is not the usual one
+    Agent,
+    /// how freely it may act
+    Mode,
+    /// how full the model's memory is
+    Context,
+    /// what the session cost
+    Cost,
+    /// the branch, with a star if something is not committed
+    Branch,
+    /// how commands are confined
+    Sandbox,
+    /// how many messages wait
+    Queue,
+}
+
+impl StatusBarItem {
+    /// Every item, in the usual order.
+    pub const ALL: [StatusBarItem; 8] = [
+        StatusBarItem::Model,
+        StatusBarItem::Agent,
+        StatusBarItem::Mode,
+        StatusBarItem::Context,
+        StatusBarItem::Cost,
+        StatusBarItem::Branch,
+        StatusBarItem::Sandbox,
+        StatusBarItem::Queue,
+    ];
 }

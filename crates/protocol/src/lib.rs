@@ -27,7 +27,8 @@ pub use activity::{ActivityKind, SessionActivity};
 pub use command::{PromptDelivery, RewindScope, SessionCommand, UserPrompt};
 pub use contracts::{BlobError, BlobStore, Clock, IdSource, Timestamp};
 pub use enums::{
-    LimitKind, PermissionMode, ReasoningEffort, SessionStatus, StopReason, ToolClass, TurnOutcome,
+    ConfinementLevel, KeyPlacement, LimitKind, PermissionMode, PermissionVerdict, ReasoningEffort,
+    SessionStatus, StatusBarItem, StopReason, ToolClass, TurnOutcome, WireProtocol,
 };
 pub use event::*;
 pub use history::ConversationHistory;

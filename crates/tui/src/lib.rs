@@ -52,5 +52,4 @@ pub use link::{
 };
 pub use plain::run_plain;
 pub use run::{TerminalDevice, run};
-pub use status::StatusBarItem;
 pub use terminal::{KeyboardReader, RawMode, repair_terminal, restore_on_panic};

@@ -7,13 +7,12 @@ use std::time::Instant;
 
 use helve_protocol::{
     AgentName, BlobId, Cost, FilePart, Message, ModelName, PermissionMode, PlanTask, QueryReply,
-    QueuedMessage, Seq, SessionCommand, SessionEvent, SessionId, SessionQuery,
+    QueuedMessage, Seq, SessionCommand, SessionEvent, SessionId, SessionQuery, StatusBarItem,
 };
 use helve_widgets::Theme;
 use tokio::sync::mpsc;
 
 use crate::keymap::KeyMap;
-use crate::status::StatusBarItem;
 
 /// The way to a session and back.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use helve_protocol::{
     AgentName, Cost, EventBody, MessagePart, ModelName, PermissionMode, PlanTask, PlanTaskState,
-    QueuedMessage, ReasoningEffort, SessionEvent, SessionState, SessionStatus as Doing, TokenUsage,
-    ToolClass,
+    QueuedMessage, ReasoningEffort, SessionEvent, SessionState, SessionStatus as Doing, StatusBarItem,
+    TokenUsage, ToolClass,
 };
 use helve_widgets::{Theme, width};
 use ratatui::text::{Line, Span};
@@ -21,32 +21,6 @@ const MAX_SHOWN_TASKS: usize = 6;
 const MAX_SHOWN_QUEUED: usize = 3;
 /// Whoever waits so long for a command is told how not to.
 const LONG_COMMAND_DURATION: Duration = Duration::from_secs(3);
-
-/// Something that the status line can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatusBarItem {
-    Model,
-    Agent,
-    Mode,
-    Context,
-    Cost,
-    Branch,
-    Sandbox,
-    Queue,
-}
-
-impl StatusBarItem {
-    pub const ALL: [StatusBarItem; 8] = [
-        StatusBarItem::Model,
-        StatusBarItem::Agent,
-        StatusBarItem::Mode,
-        StatusBarItem::Context,
-        StatusBarItem::Cost,
-        StatusBarItem::Branch,
-        StatusBarItem::Sandbox,
-        StatusBarItem::Queue,
-    ];
-}
 
 #[derive(Debug)]
 pub(crate) struct StatusBar {

@@ -12,7 +12,7 @@ use helve_config::{ColorSetting, LoadedConfig, NoticeReason};
 use helve_protocol::{SessionCommand, SessionId};
 use helve_tui::{
     App, AppContext, AppExitReason, AppOptions, BindingProblem, KeyMap, KeyboardReader, RawMode,
-    RefusedBinding, SessionLink, SessionMessage, SessionOverview, StatusBarItem, TerminalDevice, UiRequest,
+    RefusedBinding, SessionLink, SessionMessage, SessionOverview, TerminalDevice, UiRequest,
 };
 use helve_widgets::{
     Background, ColorDepth, KeyboardProtocol, ReflowMode, ScreenOptions, TerminalScreen, Theme,
@@ -332,7 +332,7 @@ fn app_options(setup: &CliSetup) -> Result<(AppOptions, Vec<String>), CliFailure
         matches!(notice.reason, NoticeReason::UserOnly | NoticeReason::Fixed | NoticeReason::AboveBound(_))
     });
     warnings.extend(not_counting.map(|notice| notice.to_string()));
-    let status = config.settings.interface.status.iter().map(|item| status_item(*item)).collect();
+    let status = config.settings.interface.status.clone();
     Ok((AppOptions { theme: Theme::new(colours, detect_background()), keys, status }, warnings))
 }
 
@@ -351,19 +351,6 @@ fn keys(config: &LoadedConfig) -> (KeyMap, Vec<String>) {
         format!("{}: {}; {hint}", problem.place, problem.message)
     });
     (keys, told.collect())
-}
-
-fn status_item(item: helve_config::StatusItemSetting) -> StatusBarItem {
-    match item {
-        helve_config::StatusItemSetting::Model => StatusBarItem::Model,
-        helve_config::StatusItemSetting::Agent => StatusBarItem::Agent,
-        helve_config::StatusItemSetting::Mode => StatusBarItem::Mode,
-        helve_config::StatusItemSetting::Context => StatusBarItem::Context,
-        helve_config::StatusItemSetting::Cost => StatusBarItem::Cost,
-        helve_config::StatusItemSetting::Branch => StatusBarItem::Branch,
-        helve_config::StatusItemSetting::Sandbox => StatusBarItem::Sandbox,
-        helve_config::StatusItemSetting::Queue => StatusBarItem::Queue,
-    }
 }
 
 /// As the environment tells what the terminal can show.

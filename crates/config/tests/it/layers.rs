@@ -1,9 +1,9 @@
 //! Which value wins, and whose it is (R-BOOT-4).
 
 use helve_config::{
-    ColorSetting, ConfigLayer, ConfigLocation, ConfigPosition, HookEvent, RuleAction, SettingOrigin,
-    Settings, StatusItemSetting, TimeSpan,
+    ColorSetting, ConfigLayer, ConfigLocation, ConfigPosition, HookEvent, SettingOrigin, Settings, TimeSpan,
 };
+use helve_protocol::{PermissionVerdict, StatusBarItem};
 use serde_json::json;
 
 use crate::setup::{Setup, entry};
@@ -187,7 +187,7 @@ fn lists_of_rules_add_up_with_the_strongest_layer_first() {
     user user.toml:1:1 u1
     user user.toml:4:1 u2
     ");
-    assert_eq!(config.settings.permission[2].action, RuleAction::Allow);
+    assert_eq!(config.settings.permission[2].action, PermissionVerdict::Allow);
     assert_eq!(setup.tidy(config.origin("permission[1]").unwrap()), "administrator.toml:4:1");
     assert_eq!(config.origin("permission[8]").unwrap().layer, ConfigLayer::User);
 }
@@ -288,7 +288,7 @@ fn one_key_or_several_and_a_status_line_of_ones_own() {
         (vec!["ctrl-p".to_owned()], vec!["ctrl-enter".into(), "f9".into()])
     );
     assert!(keys("undo").is_empty());
-    assert_eq!(config.settings.interface.status, [StatusItemSetting::Cost, StatusItemSetting::Model]);
+    assert_eq!(config.settings.interface.status, [StatusBarItem::Cost, StatusBarItem::Model]);
     let problem = config.problem("keys.send", "no", "do this");
     assert!(problem.place.to_string().ends_with(":3:1"), "{problem}");
 }

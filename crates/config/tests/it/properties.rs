@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use helve_config::{
-    AuthSetting, ColorSetting, ConfigLayer, ConfigLocation, Dollars, FeatureSettings, HookCommand, HookEvent,
+    ColorSetting, ConfigLayer, ConfigLocation, Dollars, FeatureSettings, HookCommand, HookEvent,
     HookSettings, InterfaceSettings, LimitSettings, LogLevel, LogSettings, McpServerSettings,
     ModelFactSettings, ModelSettings, OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings,
-    RetrySetting, RuleAction, Settings, ShellSettings, StatusItemSetting, TimeSpan, TimeoutSettings,
-    ToolSettings, UiSettings, WebSettings, WireSetting,
+    RetrySetting, Settings, ShellSettings, TimeSpan, TimeoutSettings, ToolSettings, UiSettings, WebSettings,
 };
-use helve_protocol::{PermissionMode, ReasoningEffort};
+use helve_protocol::{
+    KeyPlacement, PermissionMode, PermissionVerdict, ReasoningEffort, StatusBarItem, WireProtocol,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -39,10 +40,14 @@ fn models() -> impl Strategy<Value = ModelSettings> {
 }
 
 fn provider() -> impl Strategy<Value = ProviderSettings> {
-    let wires =
-        select(vec![WireSetting::Messages, WireSetting::Chat, WireSetting::Responses, WireSetting::Gemini]);
+    let wires = select(vec![
+        WireProtocol::Messages,
+        WireProtocol::Chat,
+        WireProtocol::Responses,
+        WireProtocol::Gemini,
+    ]);
     let auths =
-        select(vec![AuthSetting::Bearer, AuthSetting::XApiKey, AuthSetting::Query, AuthSetting::None]);
+        select(vec![KeyPlacement::Bearer, KeyPlacement::XApiKey, KeyPlacement::Query, KeyPlacement::None]);
     (wires, option::of(text()), option::of(text()), option::of(auths), pairs()).prop_map(
         |(wire, base_url, key_env, auth, headers)| ProviderSettings {
             wire: Some(wire),
@@ -86,7 +91,11 @@ fn limits() -> impl Strategy<Value = LimitSettings> {
 }
 
 fn rule() -> impl Strategy<Value = PermissionRule> {
-    (text(), option::of(".{0,8}"), select(vec![RuleAction::Allow, RuleAction::Deny, RuleAction::Ask]))
+    (
+        text(),
+        option::of(".{0,8}"),
+        select(vec![PermissionVerdict::Allow, PermissionVerdict::Deny, PermissionVerdict::Ask]),
+    )
         .prop_map(|(tool, pattern, action)| PermissionRule { tool, pattern, action })
 }
 
@@ -138,7 +147,7 @@ fn settings() -> impl Strategy<Value = Settings> {
         vec(name(), 0..3),
         (option::of(name()), option::of(name())),
     );
-    let item = select(vec![StatusItemSetting::Model, StatusItemSetting::Cost, StatusItemSetting::Queue]);
+    let item = select(vec![StatusBarItem::Model, StatusBarItem::Cost, StatusBarItem::Queue]);
     let interface =
         (vec(item, 0..4), btree_map(name(), vec(".{0,8}", 0..3).prop_map(OneOrMoreStrings), 0..3));
     let plain = (
@@ -289,7 +298,7 @@ proptest! {
         }
         prop_assert!(config.settings.limits.max_steps <= 50);
         prop_assert!(config.settings.permissions.mode <= PermissionMode::Ask);
-        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != RuleAction::Allow));
+        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != PermissionVerdict::Allow));
 
         setup.trust();
         // Not even trust lets a project choose the user's keys.

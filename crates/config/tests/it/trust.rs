@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use helve_config::{ConfigLayer, ProjectTrust, TrustStore, TrustStoreError};
+use helve_protocol::PermissionVerdict;
 
 use crate::setup::{Setup, entry};
 
@@ -256,11 +257,11 @@ fn no_project_chooses_the_keys_trusted_or_not() {
 /// Rules that a person adds by an answer are trusted with what was read before, and with nothing that came meanwhile.
 #[test]
 fn an_added_rule_brings_nothing_else_with_it() {
-    use helve_config::{PermissionRule, RuleAction, add_rules};
+    use helve_config::{PermissionRule, add_rules};
     let rule = |pattern: &str| PermissionRule {
         tool: "shell".to_owned(),
         pattern: Some(pattern.to_owned()),
-        action: RuleAction::Allow,
+        action: PermissionVerdict::Allow,
     };
     let rules = [rule("npm test:*"), PermissionRule { pattern: None, ..rule("") }];
     for before in ["", "model = 'a/b'\n", "[[permission]]\ntool = 'read'\naction = 'deny'\n"] {
