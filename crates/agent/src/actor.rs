@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    BlobId, CommandRefused, EventBody, MessagePart, ModeSwitched, PermissionMode, QueryReply, QueueChanged,
-    QueuedMessage, RewindScope, Rewound, SessionCommand, SessionId, SessionQuery, SessionRenamed,
-    SessionState, SessionStatus, StatusChanged, TurnOutcome, UserPrompt,
+    BlobId, CommandRefused, EventBody, MessagePart, ModeSwitched, ModelSwitchReason, PermissionMode,
+    QueryReply, QueueChanged, QueuedMessage, RewindScope, Rewound, SessionCommand, SessionId, SessionQuery,
+    SessionRenamed, SessionState, SessionStatus, StatusChanged, TurnOutcome, UserPrompt,
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -196,7 +196,7 @@ impl SessionActor {
             SessionCommand::GoOn => return Ok(Some(TurnTask::ContinueTurn)),
             SessionCommand::ShutDown => self.leaving = true,
             SessionCommand::SetModel { ref model } => match (self.session.house.models)(model) {
-                Ok(target) => self.session.switch(target, "chosen")?,
+                Ok(target) => self.session.switch(target, ModelSwitchReason::Chosen)?,
                 Err(why) => desk.refuse(&command, &why)?,
             },
             SessionCommand::SetMode { mode } => desk.set_mode(mode)?,

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use helve_protocol::{
-    BlobStore, CallId, Clock, EventBody, FileChange, FilesChanged, IrreversibleChange, Timestamp,
+    BlobStore, CallId, Clock, EventBody, FileChange, FilesChanged, IrreversibleChange, NoteTopic, Timestamp,
 };
 use helve_tools::{ChangeScope, HiddenPathTest, SharedWorkspace, WorkspaceGuard};
 use helve_workspace::{
@@ -20,10 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::replay::ReplayTape;
 
 /// The topics of the notes about the world outside: what others changed, and which folders there are.
-pub(crate) const OUTSIDE_NOTE_TOPICS: [&str; 3] = [CHANGED_OUTSIDE_TOPIC, FOLDERS_TOPIC, RESUMED_TOPIC];
-const CHANGED_OUTSIDE_TOPIC: &str = "changed_outside";
-const FOLDERS_TOPIC: &str = "folders";
-const RESUMED_TOPIC: &str = "resumed";
+pub(crate) const OUTSIDE_NOTE_TOPICS: [NoteTopic; 3] =
+    [NoteTopic::ChangedOutside, NoteTopic::Folders, NoteTopic::Resumed];
 
 const RESUMED_NOTE: &str = "The session goes on in a new process: commands begin in the project's folder again, jobs have \
                                ended, and a file has to be read again before it is replaced.";
@@ -108,7 +106,7 @@ pub(crate) struct CallEffects {
 pub(crate) struct OutsideChanges {
     pub(crate) events: Vec<EventBody>,
     /// By their topics.
-    pub(crate) notes: Vec<(&'static str, String)>,
+    pub(crate) notes: Vec<(NoteTopic, String)>,
 }
 
 impl ChangeTracker {
@@ -240,10 +238,10 @@ impl ChangeTracker {
             ChangeTracker::Workspace(eyes) => {
                 let mut outlook = eyes.outside(stop, hides).await;
                 if eyes.is_resumed.swap(false, Ordering::Relaxed) {
-                    outlook.notes.insert(0, (RESUMED_TOPIC, RESUMED_NOTE.to_owned()));
+                    outlook.notes.insert(0, (NoteTopic::Resumed, RESUMED_NOTE.to_owned()));
                 }
                 if eyes.must_introduce.swap(false, Ordering::Relaxed) {
-                    outlook.notes.insert(0, (FOLDERS_TOPIC, eyes.introduction()));
+                    outlook.notes.insert(0, (NoteTopic::Folders, eyes.introduction()));
                 }
                 outlook
             }
@@ -360,8 +358,11 @@ impl WorkspaceWatch {
                 text.push_str(&outside.to_string());
             }
             let events = outside_change_events(workspaces);
-            let notes =
-                if text.is_empty() { Vec::new() } else { vec![(CHANGED_OUTSIDE_TOPIC, for_model(&text))] };
+            let notes = if text.is_empty() {
+                Vec::new()
+            } else {
+                vec![(NoteTopic::ChangedOutside, for_model(&text))]
+            };
             Ok(OutsideChanges { events, notes })
         });
         outside.await.unwrap_or_else(|error| {
@@ -430,9 +431,7 @@ fn to_call_effects(
             changes.push(FileChange { path: name(&change.path), ..change });
         }
         let lost = effects.not_recoverable.iter();
-        not_kept.extend(
-            lost.map(|lost| IrreversibleChange { path: name(&lost.path), why: lost.why.to_string() }),
-        );
+        not_kept.extend(lost.map(|lost| IrreversibleChange { path: name(&lost.path), why: lost.why }));
     }
     let changed = changes.iter().map(|change| change.path.clone()).collect();
     let mut diff = diff.text();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_protocol::{
-    BlobStore, CallId, CallPermissions, Interruption, NoteAdded, ToolAction, ToolClass, ToolEnded,
+    BlobStore, CallId, CallPermissions, Interruption, NoteAdded, NoteTopic, ToolAction, ToolClass, ToolEnded,
     ToolOutput, ToolOutputDelta, ToolPart, ToolStarted, ToolState,
 };
 use helve_tools::{
@@ -364,7 +364,7 @@ impl CallDispatcher {
         let text = format!(
             "You have only read for {bearable} steps. If you know enough, act on it now; if not, say what you are looking for."
         );
-        work.record.tell(NoteAdded { message: work.record.draw(), topic: "read_loop".to_owned(), text })
+        work.record.tell(NoteAdded { message: work.record.draw(), topic: NoteTopic::ReadLoop, text })
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use helve_journal::Journal;
 use helve_models::{Dialogue, ModelPrompt, ModelTarget};
 use helve_protocol::{
-    Clock, Cost, EventBody, IdKind, IdSource, MessageId, MessagePart, ModeSwitched, ModelName, ModelSwitched,
-    NoteAdded, PermissionMode, QueueChanged, ReasoningEffort, SessionCreated, SessionId, SessionOpened,
-    SessionState, TurnEnded, TurnLimits, TurnOutcome, TurnStarted, UserMessage,
+    Clock, Cost, EventBody, IdKind, IdSource, MessageId, MessagePart, ModeSwitched, ModelName,
+    ModelSwitchReason, NoteAdded, NoteTopic, PermissionMode, QueueChanged, ReasoningEffort, SessionCreated,
+    SessionId, SessionOpened, SessionState, TurnEnded, TurnLimits, TurnOutcome, TurnStarted, UserMessage,
 };
 use helve_tools::Tool;
 use tokio::sync::Notify;
@@ -196,7 +196,7 @@ impl Session {
             }
             // The model has had the last word, so that it can only go on if it is asked to.
             TurnTask::ContinueTurn if record.state(|state| state.history.is_answered()) => {
-                let (topic, text) = ("go_on".to_owned(), "Go on.".to_owned());
+                let (topic, text) = (NoteTopic::GoOn, "Go on.".to_owned());
                 events.push(NoteAdded { message: record.draw(), topic, text }.into());
             }
             TurnTask::ContinueTurn => {}
@@ -225,9 +225,8 @@ impl Session {
     }
 
     /// From here on another model answers.
-    pub(crate) fn switch(&mut self, to: ModelTarget, reason: &str) -> Result<(), SessionError> {
-        let switch = self.dialogue.switch(to, reason);
-        let switched = ModelSwitched { from: switch.from, to: switch.to, reason: switch.reason };
+    pub(crate) fn switch(&mut self, to: ModelTarget, reason: ModelSwitchReason) -> Result<(), SessionError> {
+        let switched = self.dialogue.switch(to, reason);
         self.record.emit_all(vec![switched.into(), dialogue_began(&self.dialogue).into()])
     }
 }

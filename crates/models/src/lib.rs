@@ -45,7 +45,7 @@ pub use catalogue::{
 pub use client::{JitterSource, ModelClient, OnStream, StreamEvent};
 pub use conversation::{Conversation, ModelRequest, PrefixChange};
 pub use decode::{ModelEvent, ResponseDecoder, StreamError, parse_error_body};
-pub use dialogue::{ConversationView, Dialogue, ModelSwitch};
+pub use dialogue::{ConversationView, Dialogue};
 pub use failure::{FailureKind, RequestFailure};
 pub use prefix::{PrefixBreak, RequestDifference, first_difference};
 pub use profile::EncodingProfile;

@@ -344,9 +344,24 @@ pub struct UserMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoteAdded {
     pub message: MessageId,
-    /// What it is about, such as `date` or `read_loop`.
-    pub topic: String,
+    pub topic: NoteTopic,
     pub text: String,
+}
+
+/// What a note to the model is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteTopic {
+    /// The turn is continued although the model had the last word.
+    GoOn,
+    /// The model has only read for many steps.
+    ReadLoop,
+    /// Somebody else changed files.
+    ChangedOutside,
+    /// Which folders there are.
+    Folders,
+    /// The session goes on in a new process.
+    Resumed,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -594,7 +609,29 @@ pub struct StepEnded {
 pub struct ModelSwitched {
     pub from: ModelName,
     pub to: ModelName,
-    pub reason: String,
+    pub reason: ModelSwitchReason,
+}
+
+/// Why another model answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ModelSwitchReason {
+    /// A person chose it.
+    Chosen,
+    /// The one before could not be reached.
+    Fallback {
+        /// What its request failed with.
+        failure: String,
+    },
+}
+
+impl fmt::Display for ModelSwitchReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelSwitchReason::Chosen => f.write_str("chosen"),
+            ModelSwitchReason::Fallback { failure } => f.write_str(failure),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -39,7 +39,7 @@ pub use ids::{
 pub use message::{
     FileChange, FileChangeKind, FilePart, Interruption, InvalidTransition, IrreversibleChange, Message,
     MessagePart, MessageRole, PatchPart, ReasoningPart, TextKind, TextPart, ToolOutput, ToolPart,
-    ToolResultText, ToolState,
+    ToolResultText, ToolState, UnkeptReason,
 };
 pub use money::{Cost, CostError, TokenUsage};
 pub use query::{ContextShare, QueryReply, SessionQuery, SessionSummary};

@@ -1,6 +1,7 @@
 //! The conversation: messages and their parts.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,7 +179,50 @@ pub struct FileChange {
 pub struct IrreversibleChange {
     /// As in [`FileChange`]; a folder's ends with `/`.
     pub path: String,
-    pub why: String,
+    pub why: UnkeptReason,
+}
+
+/// Why the content of a path is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnkeptReason {
+    /// It is too large.
+    TooLarge,
+    /// The workspace as a whole has more than is kept.
+    WorkspaceTooLarge,
+    /// Nobody wants anything to be kept.
+    KeepingDisabled,
+    /// The project's ignore rules cover it.
+    Ignored,
+    /// It could not be read.
+    Unreadable,
+    /// A pipe, a socket, a device.
+    Special,
+    /// Its name is not Unicode.
+    NotUnicode,
+    /// It changed before anything was kept.
+    NotReadBefore,
+    /// It was in git's objects, and they were removed.
+    GoneFromGit,
+    /// It is git's own.
+    GitInternal,
+}
+
+impl fmt::Display for UnkeptReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UnkeptReason::TooLarge => "it is too large to be kept",
+            UnkeptReason::WorkspaceTooLarge => "the workspace has more than can be kept",
+            UnkeptReason::KeepingDisabled => "nothing is kept outside of a session",
+            UnkeptReason::Ignored => "it is ignored",
+            UnkeptReason::Unreadable => "it could not be read",
+            UnkeptReason::Special => "it is neither a file nor a link",
+            UnkeptReason::NotUnicode => "its name is not Unicode",
+            UnkeptReason::NotReadBefore => "it had not been read before",
+            UnkeptReason::GitInternal => "it is git's own",
+            UnkeptReason::GoneFromGit => "git does not have its content any more",
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

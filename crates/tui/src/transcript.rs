@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    CallId, ErrorRaised, EventBody, FilesChanged, Message, MessagePart, MessageRole, Seq, SessionEvent,
-    StopReason, TextKind, TurnOutcome,
+    CallId, ErrorRaised, EventBody, FilesChanged, Message, MessagePart, MessageRole, ModelSwitchReason, Seq,
+    SessionEvent, StopReason, TextKind, TurnOutcome, UnkeptReason,
 };
 use helve_widgets::Theme;
 use ratatui::text::Line;
@@ -153,11 +153,11 @@ impl Transcript {
     /// What is told in a line.
     fn tell(&mut self, body: &EventBody) {
         match body {
-            EventBody::ModelSwitched(switch) if switch.reason == "chosen" => {
+            EventBody::ModelSwitched(switch) if switch.reason == ModelSwitchReason::Chosen => {
                 self.remark(RemarkTone::Note, format!("{} answers from here on", switch.to));
             }
             EventBody::ModelSwitched(switch) => {
-                let reason = one_line(&switch.reason);
+                let reason = one_line(&switch.reason.to_string());
                 self.remark(
                     RemarkTone::Warning,
                     format!("{} takes over from {}: {reason}", switch.to, switch.from),
@@ -221,9 +221,9 @@ impl Transcript {
                 }
             }
         }
-        let lost = files.not_kept.iter().filter(|lost| !lost.why.contains("ignored"));
+        let lost = files.not_kept.iter().filter(|lost| lost.why != UnkeptReason::Ignored);
         for lost in lost.take(MAX_OUTSIDE_FILES) {
-            let (path, why) = (one_line(&lost.path), one_line(&lost.why));
+            let (path, why) = (one_line(&lost.path), lost.why);
             self.remark(RemarkTone::Warning, format!("{path} changed, and can't be undone: {why}"));
         }
     }

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use helve_protocol::UnkeptReason;
+
 use crate::contents::{ContentRequest, KeepMode};
-use crate::effects::{UnkeptPath, UnkeptReason};
+use crate::effects::UnkeptPath;
 use crate::error::WorkspaceResult;
 use crate::files::RootFiles;
 use crate::git::GitRepository;

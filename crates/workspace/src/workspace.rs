@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use helve_protocol::{BlobStore, Clock};
+use helve_protocol::{BlobStore, Clock, UnkeptReason};
 
 use crate::diff::{self, DiffSide};
-use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
+use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, WorkspaceEffects};
 use crate::error::WorkspaceResult;
 use crate::files::{RootFiles, join};
 use crate::git::{GitProgram, GitRepository};

@@ -166,7 +166,7 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
         TurnStarted { limits: TurnLimits { steps: Some(50), cost: Some(cost), time_ms: Some(60_000) } }
             .into(),
         UserMessage { message: sample_id(3), parts: vec![text("fix it"), MessagePart::File(file)] }.into(),
-        NoteAdded { message: sample_id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }
+        NoteAdded { message: sample_id(3), topic: NoteTopic::Folders, text: "Also: /srv/lib.".to_owned() }
             .into(),
         SnapshotTaken { tree: "4b825dc6".to_owned() }.into(),
         DialogueBegan { model: model.clone(), effort: None, manner: json!({"wire": "messages"}) }.into(),
@@ -231,10 +231,7 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
             call: Some(sample_id(4)),
             changes: vec![change],
             diff: "--- src/old.rs\n+++ src/main.rs\n".to_owned(),
-            not_kept: vec![IrreversibleChange {
-                path: "big.bin".to_owned(),
-                why: "it is too large to be kept".to_owned(),
-            }],
+            not_kept: vec![IrreversibleChange { path: "big.bin".to_owned(), why: UnkeptReason::TooLarge }],
         }
         .into(),
         SubagentStarted {
@@ -251,7 +248,12 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
         }
         .into(),
         StepEnded { usage, cost, stop: StopReason::ToolUse }.into(),
-        ModelSwitched { from: model.clone(), to: model, reason: "unavailable".to_owned() }.into(),
+        ModelSwitched {
+            from: model.clone(),
+            to: model,
+            reason: ModelSwitchReason::Fallback { failure: "unavailable".to_owned() },
+        }
+        .into(),
         AgentSwitched { from: AgentName::new("plan"), to: AgentName::new("build") }.into(),
         ModeSwitched { from: PermissionMode::Plan, to: PermissionMode::AcceptEdits }.into(),
         ToolsRefreshed { reason: "the MCP server docs came back".to_owned() }.into(),

@@ -12,8 +12,8 @@ use helve_models::{
     Dialogue, EncodingProfile, ModelClient, ModelPrompt, RequestDifference, RequestTimeouts, RetryStrategy,
 };
 use helve_protocol::{
-    Clock, EventBody, IdSource, ModelName, PermissionMode, Seq, SessionEvent, SessionId, SessionState,
-    TurnLimits, TurnOutcome,
+    Clock, EventBody, IdSource, ModelName, ModelSwitchReason, PermissionMode, Seq, SessionEvent, SessionId,
+    SessionState, TurnLimits, TurnOutcome,
 };
 use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
@@ -146,7 +146,7 @@ impl SessionReplayer<'_> {
                 let target = manner.target(began.model.clone(), Box::new(TapedAnswers(tape)));
                 match &mut self.dialogue {
                     Some(dialogue) => {
-                        dialogue.switch(target, "");
+                        dialogue.switch(target, ModelSwitchReason::Chosen);
                         dialogue.set_prompt(manner.prompt(self.prompt.clone()));
                     }
                     None => {

@@ -10,9 +10,9 @@ use helve_models::{
 };
 use helve_protocol::{
     BlobError, BlobId, BlobStore, CallId, CallPermissions, Clock, EventBody, GeneratedId, IdKind, IdSource,
-    Interruption, MessageId, MessagePart, PromptDelivery, QueueChanged, QueuedMessage, RequestId, Seq,
-    SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolClass, ToolState,
-    TurnOutcome,
+    Interruption, MessageId, MessagePart, NoteTopic, PromptDelivery, QueueChanged, QueuedMessage, RequestId,
+    Seq, SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolClass,
+    ToolState, TurnOutcome,
 };
 use helve_tools::{ChangeScope, Tool, ToolContext, ToolFailure, ToolFuture};
 use serde_json::Value;
@@ -66,7 +66,7 @@ struct TapedStep {
     /// What a person said before the next one.
     steering: Vec<QueuedMessage>,
     /// What was told before it of the world outside.
-    outside: Vec<(&'static str, String)>,
+    outside: Vec<(NoteTopic, String)>,
 }
 
 enum TapedStepEnd {
@@ -136,8 +136,9 @@ impl ReplayTape {
                     reel.steps.push_back(TapedStep { request, end, usage, steering, outside });
                 }
                 EventBody::NoteAdded(note) => {
-                    let topic = OUTSIDE_NOTE_TOPICS.iter().find(|topic| **topic == note.topic);
-                    outside.extend(topic.map(|topic| (*topic, note.text.clone())));
+                    if OUTSIDE_NOTE_TOPICS.contains(&note.topic) {
+                        outside.push((note.topic, note.text.clone()));
+                    }
                 }
                 EventBody::ResponseEnded(response) => {
                     if let Some(step) = reel.steps.back_mut() {
@@ -151,7 +152,7 @@ impl ReplayTape {
                 }
                 EventBody::ModelSwitched(switch) => {
                     if let Some(step) = reel.steps.back_mut() {
-                        step.end = TapedStepEnd::Failed(FailureKind::Server, switch.reason.clone());
+                        step.end = TapedStepEnd::Failed(FailureKind::Server, switch.reason.to_string());
                     }
                 }
                 EventBody::ErrorRaised(error) => {
@@ -197,7 +198,7 @@ impl ReplayTape {
     }
 
     /// What is told before the next step of the world outside.
-    pub(crate) fn outside(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn outside(&self) -> Vec<(NoteTopic, String)> {
         self.reel().steps.front_mut().map(|step| std::mem::take(&mut step.outside)).unwrap_or_default()
     }
 

@@ -392,7 +392,7 @@ fn the_next_model_takes_over_and_stays() {
             (switch.from.to_string(), switch.to.to_string()),
             ("test/model".to_owned(), "test/other".to_owned())
         );
-        assert!(switch.reason.contains("529"), "{}", switch.reason);
+        assert!(switch.reason.to_string().contains("529"), "{}", switch.reason);
         let request = dialogue.prepare(&messages, &NoBlobs);
         assert_eq!(request.broken, None, "the switch explains it");
         assert_is_the_answer(&dialogue.send(&request, &mut |_| {}, &stop).await.unwrap(), "the other model");

@@ -253,7 +253,7 @@ fn play(moves: &[Move]) -> Vec<SessionEvent> {
                 let message = session.draw();
                 events.push(session.event(NoteAdded {
                     message,
-                    topic: "date".to_owned(),
+                    topic: NoteTopic::Folders,
                     text: "1 May".to_owned(),
                 }));
             }

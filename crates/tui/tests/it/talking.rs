@@ -235,7 +235,7 @@ fn the_status_line_has_every_part_that_has_something_to_tell() {
     desk.tell(ModelSwitched {
         from: ModelName::new("small/model"),
         to: ModelName::new("big/model"),
-        reason: String::new(),
+        reason: ModelSwitchReason::Fallback { failure: String::new() },
     });
     desk.tell(AgentSwitched { from: usual.clone(), to: other.clone() });
     desk.tell(ModeSwitched { from: PermissionMode::Ask, to: PermissionMode::Bypass });

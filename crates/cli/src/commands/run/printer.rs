@@ -8,7 +8,7 @@ use helve_agent::Session;
 use helve_protocol::{
     CallId, Cost, ErrorRaised, EventBody, FileChange, FileChangeKind, MessagePart, MessageRole,
     PlanTaskState, QueryReply, SessionEvent, StopReason, TokenUsage, ToolPart, ToolState, TurnMetrics,
-    TurnOutcome,
+    TurnOutcome, UnkeptReason,
 };
 use serde_json::{Value, json};
 
@@ -239,7 +239,7 @@ impl RunPrinter {
             }
             EventBody::StepEnded(_) => self.end_text(screen)?,
             EventBody::ModelSwitched(switch) => {
-                let reason = one_line(&switch.reason);
+                let reason = one_line(&switch.reason.to_string());
                 self.remark(&format!(
                     "{WARN}{} takes over from {}: {reason}{WARN:#}",
                     switch.to, switch.from
@@ -299,10 +299,10 @@ impl RunPrinter {
                 for lost in files
                     .not_kept
                     .iter()
-                    .filter(|lost| !lost.why.contains("ignored"))
+                    .filter(|lost| lost.why != UnkeptReason::Ignored)
                     .take(MAX_LISTED_CHANGES)
                 {
-                    let (path, why) = (one_line(&lost.path), one_line(&lost.why));
+                    let (path, why) = (one_line(&lost.path), lost.why);
                     self.remark(&format!("{WARN}  {path} changed, and can't be undone: {why}{WARN:#}"));
                 }
             }
