@@ -8,7 +8,7 @@ use std::time::Duration;
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
     BlobId, CommandRefused, EventBody, MessagePart, ModeSwitched, ModelSwitchReason, PermissionMode,
-    QueryReply, QueueChanged, QueuedMessage, RewindScope, Rewound, SessionCommand, SessionId, SessionQuery,
+    QueryReply, QueueChanged, QueuedMessage, Rewound, SessionCommand, SessionId, SessionQuery,
     SessionRenamed, SessionState, SessionStatus, StatusChanged, TurnOutcome, UserPrompt,
 };
 use serde_json::Value;
@@ -201,8 +201,8 @@ impl SessionActor {
             },
             SessionCommand::SetMode { mode } => desk.set_mode(mode)?,
             SessionCommand::SetEffort { effort } => self.session.set_effort(effort)?,
-            SessionCommand::Rewind { to, scope: RewindScope::Messages } => {
-                desk.record.tell(Rewound { to, scope: RewindScope::Messages })?;
+            SessionCommand::Rewind { to, scope } => {
+                desk.record.tell(Rewound { to, scope })?;
                 self.session.dialogue.renew();
             }
             // Nothing runs that they could be about.
@@ -380,9 +380,6 @@ fn answer(query: SessionQuery, record: &Recorder, journal: &dyn Journal) -> Quer
                 Ok(_) => QueryReply::Changes { changes },
                 Err(error) => QueryReply::Failed { why: error.to_string() },
             }
-        }
-        SessionQuery::Models | SessionQuery::Agents | SessionQuery::Context => {
-            QueryReply::Failed { why: "this version can't tell".to_owned() }
         }
     }
 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use helve_config::{ConfigLayer, Dollars, KeyStore, ModelFactSettings, Settings};
 use helve_models::script::ModelScript;
 use helve_models::{
-    FailureKind, KeyPlacement, MAX_JITTER, ModelCatalogue, ModelClient, ModelOverrides, ModelPreferences,
-    ModelProvider, ModelPurpose, ModelRouter, ModelTarget, ProviderOverrides, RequestTimeouts, RetryStrategy,
-    RouteError, Secret, Vendor, WireProtocol, per_token,
+    FailureKind, MAX_JITTER, ModelCatalogue, ModelClient, ModelOverrides, ModelPreferences, ModelProvider,
+    ModelPurpose, ModelRouter, ModelTarget, ProviderOverrides, RequestTimeouts, RetryStrategy, RouteError,
+    Secret, Vendor, per_token,
 };
 use helve_protocol::ReasoningEffort;
 

@@ -20,10 +20,11 @@ use uuid::Uuid;
 use crate::failure::CliFailure;
 use crate::programs::ProgramFinder;
 use crate::rulebook::{SettingsRulebook, judge_context};
-use crate::sandbox_policy::{self, own_program, probe_sandbox, sandbox_policy_for};
+use crate::sandbox_policy::{own_program, probe_sandbox, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
 use crate::user_folders::project_memory;
+use crate::text::{fit, one_line};
 use crate::user_models::UserModels;
 
 const SYSTEM_PROMPT: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \

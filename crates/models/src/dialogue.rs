@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 
 use helve_protocol::{
-    BlobStore, ConversationHistory, Cost, Message, ModelName, ModelSwitchReason, ModelSwitched, TokenUsage,
+    BlobStore, ConversationHistory, Cost, Message, ModelSwitchReason, ModelSwitched, TokenUsage,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -17,16 +17,12 @@ pub enum TurnOutcome {
     MaxTurns,
     /// The limit of time was reached.
     Timeout,
-    /// The limit of money or tokens was reached.
+    /// The limit of money was reached.
     Budget,
     /// It could not go on.
     Error,
     /// Something had to be asked and nobody could answer.
     Denied,
-    /// A sub-agent handed in its result.
-    Goal,
-    /// A sub-agent stopped without handing in a result.
-    NoCompletion,
 }
 
 /// What a session is doing.
@@ -118,7 +114,6 @@ pub enum LimitKind {
     Steps,
     Time,
     Cost,
-    Tokens,
 }
 
 /// What happens to an action, from free to strict: a rule's word, and the decision over all rules.

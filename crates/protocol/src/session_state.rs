@@ -111,7 +111,6 @@ impl SessionState {
             EventBody::ToolEnded(ended) => drop(self.running.remove(&ended.call)),
             EventBody::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
             EventBody::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
-            EventBody::AgentSwitched(switch) => self.agent = switch.to.clone(),
             EventBody::ModeSwitched(switch) => self.mode = switch.to,
             EventBody::TurnEnded(ended) => {
                 self.turn = None;

@@ -166,18 +166,6 @@ impl Transcript {
             EventBody::SessionRenamed(renamed) => {
                 self.remark(RemarkTone::Note, format!("the session is called {}", one_line(&renamed.title)));
             }
-            EventBody::CompactionStarted(_) => self.remark(RemarkTone::Note, "summing the conversation up"),
-            EventBody::CompactionEnded(ended) if ended.summary.is_some() => {
-                let (before, after) = (ended.tokens_before, ended.tokens_after);
-                let text = format!("the conversation was summed up: {before} tokens are {after} now");
-                self.remark(RemarkTone::Note, text);
-            }
-            EventBody::CompactionEnded(_) => {
-                self.remark(RemarkTone::Warning, "the conversation could not be summed up")
-            }
-            EventBody::OutputsPruned(pruned) => {
-                self.remark(RemarkTone::Note, format!("{} old outputs were cleared", pruned.calls.len()));
-            }
             EventBody::CommandRefused(refused) => {
                 let command = refused.command.replace('_', " ");
                 self.remark(RemarkTone::Warning, format!("{command}: {}", one_line(&refused.why)));

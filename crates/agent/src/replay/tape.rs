@@ -135,10 +135,8 @@ impl ReplayTape {
                     let outside = std::mem::take(&mut outside);
                     reel.steps.push_back(TapedStep { request, end, usage, steering, outside });
                 }
-                EventBody::NoteAdded(note) => {
-                    if OUTSIDE_NOTE_TOPICS.contains(&note.topic) {
-                        outside.push((note.topic, note.text.clone()));
-                    }
+                EventBody::NoteAdded(note) if OUTSIDE_NOTE_TOPICS.contains(&note.topic) => {
+                    outside.push((note.topic, note.text.clone()));
                 }
                 EventBody::ResponseEnded(response) => {
                     if let Some(step) = reel.steps.back_mut() {

@@ -50,16 +50,3 @@ fn a_turn_goes_through_what_people_know() {
         assert_eq!(after(body), status, "{kind}");
     }
 }
-
-#[test]
-fn a_summary_within_a_turn_does_not_end_it() {
-    let mut session = SampleSession::new(sample_id(1));
-    session.turn = Some(sample_id(2));
-    let mut activity = SessionActivity::default();
-    activity.apply(&session.event(TurnStarted::default()));
-    activity.apply(&session.compaction_ended("short", Seq(1)));
-    assert_eq!(activity.status(), SessionStatus::Thinking);
-    session.turn = None;
-    activity.apply(&session.compaction_ended("short", Seq(1)));
-    assert_eq!(activity.status(), SessionStatus::Idle);
-}

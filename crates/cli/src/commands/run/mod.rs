@@ -560,12 +560,12 @@ fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionI
 /// How the program ends after a turn.
 fn exit_of(outcome: TurnOutcome) -> ProgramExit {
     match outcome {
-        TurnOutcome::EndTurn | TurnOutcome::Goal => ProgramExit::Success,
+        TurnOutcome::EndTurn => ProgramExit::Success,
         TurnOutcome::Cancelled => ProgramExit::Interrupted,
         TurnOutcome::MaxTurns => ProgramExit::StepLimit,
         TurnOutcome::Timeout => ProgramExit::TimeLimit,
         TurnOutcome::Budget => ProgramExit::CostLimit,
         TurnOutcome::Denied => ProgramExit::Denied,
-        TurnOutcome::Error | TurnOutcome::NoCompletion => ProgramExit::Error,
+        TurnOutcome::Error => ProgramExit::Error,
     }
 }
