@@ -165,7 +165,7 @@ pub(crate) enum WorkCommand {
     /// List, show and delete sessions
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Let this project's settings do what needs your trust: hooks, MCP servers, allow rules, providers
+    /// Let this project's settings do what needs your trust: allow rules, providers, the shell's startup script
     Trust(TrustArgs),
     /// List models, try one out, and look at what their servers say
     #[command(subcommand)]
