@@ -109,6 +109,10 @@ impl Session {
     pub fn open(house: Services, dialogue: Dialogue, id: SessionId) -> Result<Session, SessionError> {
         let mut state = SessionState::default();
         let log = house.journal.open(id, &mut |event| state.apply(&event))?;
+        // Before anything is written: a build that can't read all of it could only go on with a part.
+        if !state.unreadable.is_empty() {
+            return Err(SessionError::Unreadable(state.unreadable));
+        }
         let record = Recorder::new(log, state, house.clock.clone(), house.ids.clone());
         let opened = SessionOpened { helve: house.version.clone() };
         record.emit_all(vec![opened.into(), dialogue_began(&dialogue).into()])?;

@@ -1,5 +1,6 @@
 //! From settings to a session: the house that it lives in, and what its model is told.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use helve_agent::{PermissionGate, Services, SessionError, TurnBudget, WatchConfi
 use helve_config::Settings;
 use helve_exec::{ConfinementLevel, SandboxProbe, jail_arguments};
 use helve_models::{Dialogue, ModelPrompt, ModelTarget};
-use helve_protocol::{IdKind, IdSource, ModelName, ToolClass};
+use helve_protocol::{IdKind, IdSource, ModelName, ToolClass, UnreadableEvents};
 use helve_tools::{
     ApplyPatchTool, AskUserTool, BackgroundJobs, EditTool, GlobTool, GrepTool, ListTool, NotebookEditTool,
     ReadTool, RememberTool, SessionFiles, ShellInputTool, ShellKillTool, ShellOutputTool, ShellTool,
@@ -23,8 +24,8 @@ use crate::rulebook::{SettingsRulebook, judge_context};
 use crate::sandbox_policy::{own_program, probe_sandbox, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
-use crate::user_folders::project_memory;
 use crate::text::{fit, one_line};
+use crate::user_folders::project_memory;
 use crate::user_models::UserModels;
 
 const SYSTEM_PROMPT: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
@@ -189,5 +190,32 @@ pub(crate) fn session_failure(error: &SessionError) -> CliFailure {
         SessionError::Blob(error) => {
             CliFailure::new("the session can't go on", error, "Check the disk, then `helve doctor`.")
         }
+        SessionError::Unreadable(unreadable) => unreadable_session(unreadable),
     }
 }
+
+/// Why a session that another version wrote can't be continued by this one, and what to do.
+pub(crate) fn unreadable_session(unreadable: &UnreadableEvents) -> CliFailure {
+    let list = |names: &BTreeSet<String>| {
+        let shown: Vec<String> =
+            names.iter().take(MAX_UNREADABLE_NAMED).map(|name| fit(&one_line(name), 40)).collect();
+        let more = names.len().saturating_sub(shown.len());
+        if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+    };
+    let writer = match unreadable.versions.is_empty() {
+        true => "another version of Helve".to_owned(),
+        false => format!("Helve {}", list(&unreadable.versions)),
+    };
+    let kinds = list(&unreadable.kinds);
+    let own = env!("CARGO_PKG_VERSION");
+    CliFailure::new(
+        "the session can't be continued",
+        format!("{writer} wrote events in it that Helve {own} does not know: {kinds}"),
+        format!(
+            "Continue it with {writer}, or a newer one. `helve sessions show ID` shows what can be read here."
+        ),
+    )
+}
+
+/// So many kinds and versions are named in an error.
+const MAX_UNREADABLE_NAMED: usize = 5;

@@ -42,5 +42,5 @@ pub use message::{
     ToolResultText, ToolState, UnkeptReason,
 };
 pub use money::{Cost, CostError, TokenUsage};
-pub use query::{ContextShare, QueryReply, SessionQuery, SessionSummary};
-pub use session_state::{OpenTurn, SessionState};
+pub use query::{QueryReply, SessionQuery, SessionSummary};
+pub use session_state::{OpenTurn, SessionState, UnreadableEvents};

@@ -50,3 +50,18 @@ fn a_turn_goes_through_what_people_know() {
         assert_eq!(after(body), status, "{kind}");
     }
 }
+
+#[test]
+fn what_cant_be_read_is_named_with_the_version_that_wrote_it() {
+    let mut session = SampleSession::new(sample_id(1));
+    let mut state = SessionState::default();
+    state.apply(&session.created());
+    state.apply(&session.event(SessionOpened { helve: "9.9.9".to_owned() }));
+    assert!(state.unreadable.is_empty());
+    for kind in ["telepathy_began", "turn_ended", "telepathy_began"] {
+        let data = serde_json::value::RawValue::from_string("{}".to_owned()).unwrap();
+        state.apply(&session.event(EventBody::Unknown(UnknownEvent { kind: kind.to_owned(), data })));
+    }
+    assert_eq!(Vec::from_iter(&state.unreadable.kinds), ["telepathy_began", "turn_ended"]);
+    assert_eq!(Vec::from_iter(&state.unreadable.versions), ["9.9.9"]);
+}

@@ -17,7 +17,7 @@ use helve_models::{Dialogue, ModelTarget};
 use helve_protocol::{
     ApprovalAnswer, ApprovalId, CallId, CommandRefused, EventBody, IdKind, MessagePart, ModelName,
     PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery, SessionState,
-    SessionStatus, TurnOutcome, UserPrompt,
+    SessionStatus, TurnOutcome, UnreadableEvents, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -29,7 +29,7 @@ use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::text::one_line;
 use crate::user_models::{UserModels, block_on};
-use crate::wiring::{dialogue, session_failure, session_services};
+use crate::wiring::{dialogue, session_failure, session_services, unreadable_session};
 use instruction::RunInstruction;
 use printer::RunPrinter;
 
@@ -534,8 +534,13 @@ fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionI
     let failed =
         |error: &helve_journal::JournalError| CliFailure::journal("the session can't be forked", error);
     let (mut ends, mut last) = (Vec::new(), Seq::START);
+    let (mut unreadable, mut last_readable) = (UnreadableEvents::default(), Seq::START);
     let read = journal.read(parent, Seq::START, &mut |event| {
         last = event.seq;
+        unreadable.apply(&event);
+        if unreadable.is_empty() {
+            last_readable = event.seq;
+        }
         if matches!(event.body, EventBody::TurnEnded(_)) {
             ends.push(event.seq);
         }
@@ -552,6 +557,9 @@ fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionI
             })?
         }
     };
+    if at > last_readable {
+        return Err(unreadable_session(&unreadable));
+    }
     let child: SessionId = house.ids.draw(IdKind::Session).into();
     journal.fork(parent, at, child).map_err(|error| failed(&error))?;
     Ok(child)
