@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    BlobId, CommandRefused, EventBody, MessagePart, ModeSwitched, ModelSwitchReason, PermissionMode,
+    BlobId, CallId, CommandRefused, EventBody, MessagePart, ModeSwitched, ModelSwitchReason, PermissionMode,
     QueryReply, QueueChanged, QueuedMessage, Rewound, SessionCommand, SessionId, SessionQuery,
     SessionRenamed, SessionState, SessionStatus, StatusChanged, TurnOutcome, UserPrompt,
 };
@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::gate::PermissionGate;
 use crate::recorder::{Feed, Recorder, SessionError};
-use crate::session::{Session, TurnTask};
+use crate::session::{Session, TurnStop, TurnTask};
+use crate::spec::{ParentSession, SessionSpec};
 
 /// So many letters wait for the session; who sends more waits too.
 const MAILBOX_CAPACITY: usize = 64;
@@ -32,6 +33,8 @@ pub struct SessionHandle {
     letters: mpsc::Sender<ActorMessage>,
     record: Recorder,
     journal: Arc<dyn Journal>,
+    spec: Arc<SessionSpec>,
+    turn_stop: TurnStop,
 }
 
 enum ActorMessage {
@@ -70,6 +73,12 @@ impl SessionHandle {
         Ok(self.record.blobs().put(content)?)
     }
 
+    /// The session as one that it starts for a call knows it: its rights bound the child's, and its interrupt ends the child.
+    pub fn as_parent(&self, call: CallId) -> ParentSession {
+        let stop = self.turn_stop.token();
+        ParentSession { record: self.record.clone(), spec: self.spec.clone(), call, stop }
+    }
+
     /// Asks for something to be done. Whether it was tells an event. A session that has ended does nothing any more.
     pub async fn send(&self, command: SessionCommand) {
         let _ = self.letters.send(ActorMessage::Command(command)).await;
@@ -86,22 +95,26 @@ impl Session {
     /// Gives the session an address.
     pub fn listen(self) -> (SessionHandle, SessionActor) {
         let (sender, letters) = mpsc::channel(MAILBOX_CAPACITY);
-        let (record, journal) = (self.record.clone(), self.house.journal.clone());
+        let (record, journal) = (self.record.clone(), self.services.journal.clone());
+        let (spec, turn_stop) = (self.spec.clone(), self.turn_stop.clone());
         let actor =
             SessionActor { session: self, letters, later: VecDeque::new(), goes_on: false, leaving: false };
-        (SessionHandle { letters: sender, record, journal }, actor)
+        (SessionHandle { letters: sender, record, journal, spec, turn_stop }, actor)
     }
 }
 
 impl SessionActor {
     /// Works until it is told to stop, or until nobody has its address any more. Gives the session back.
     pub async fn run(mut self) -> Result<Session, SessionError> {
+        let (hooks, id) = (self.session.services.hooks.clone(), self.session.id());
+        hooks.session_started(id).await;
         while let Some(task) = self.next_task().await? {
             let outcome = self.turn(task).await?;
             // What waits follows by itself only after a turn that went well; else a person looks first.
             self.goes_on = outcome == TurnOutcome::EndTurn;
         }
-        self.session.record.tell(StatusChanged { status: SessionStatus::Ended })?;
+        self.session.record.emit(StatusChanged { status: SessionStatus::Ended })?;
+        hooks.session_ended(id).await;
         Ok(self.session)
     }
 
@@ -123,11 +136,11 @@ impl SessionActor {
                 return Ok(Some(TurnTask::UserMessage { message: queued.message, parts: queued.parts }));
             }
             match tokio::time::timeout(IDLE_HEARTBEAT_INTERVAL, self.letters.recv()).await {
-                Err(_) => self.session.record.tell(StatusChanged { status: SessionStatus::Idle })?,
+                Err(_) => self.session.record.emit(StatusChanged { status: SessionStatus::Idle })?,
                 Ok(None) => return Ok(None),
                 Ok(Some(ActorMessage::Command(command))) => self.later.push_back(command),
                 Ok(Some(ActorMessage::Query(query, reply))) => {
-                    let _ = reply.send(answer(query, &self.session.record, &*self.session.house.journal));
+                    let _ = reply.send(answer(query, &self.session.record, &*self.session.services.journal));
                 }
             }
         }
@@ -137,10 +150,10 @@ impl SessionActor {
     async fn turn(&mut self, task: TurnTask) -> Result<TurnOutcome, SessionError> {
         let SessionActor { session, letters, later, leaving, .. } = self;
         let stop = CancellationToken::new();
-        let desk = CommandHandler { record: session.record.clone(), gate: session.house.gate.clone() };
-        let journal = session.house.journal.clone();
+        let desk = CommandHandler { record: session.record.clone(), gate: session.services.gate.clone() };
+        let journal = session.services.journal.clone();
         let background = session.background.clone();
-        let work = session.work(task, &stop);
+        let work = session.run_turn(task, &stop);
         tokio::pin!(work);
         let mut is_open = true;
         loop {
@@ -175,7 +188,7 @@ impl SessionActor {
     /// A command between two turns.
     fn handle_idle_command(&mut self, command: SessionCommand) -> Result<Option<TurnTask>, SessionError> {
         let desk =
-            CommandHandler { record: self.session.record.clone(), gate: self.session.house.gate.clone() };
+            CommandHandler { record: self.session.record.clone(), gate: self.session.services.gate.clone() };
         let Some(command) = desk.handle_anytime_command(command)? else { return Ok(None) };
         match command {
             SessionCommand::Submit(prompt) => {
@@ -195,14 +208,14 @@ impl SessionActor {
             }
             SessionCommand::GoOn => return Ok(Some(TurnTask::ContinueTurn)),
             SessionCommand::ShutDown => self.leaving = true,
-            SessionCommand::SetModel { ref model } => match (self.session.house.models)(model) {
+            SessionCommand::SetModel { ref model } => match self.session.services.models.by_name(model) {
                 Ok(target) => self.session.switch(target, ModelSwitchReason::Chosen)?,
                 Err(why) => desk.refuse(&command, &why)?,
             },
             SessionCommand::SetMode { mode } => desk.set_mode(mode)?,
             SessionCommand::SetEffort { effort } => self.session.set_effort(effort)?,
             SessionCommand::Rewind { to, scope } => {
-                desk.record.tell(Rewound { to, scope })?;
+                desk.record.emit(Rewound { to, scope })?;
                 self.session.dialogue.renew();
             }
             // Nothing runs that they could be about.
@@ -242,22 +255,22 @@ impl CommandHandler {
                 let waiting = queue.len();
                 queue.retain(|queued| queued.message != message);
                 if queue.len() < waiting {
-                    self.record.tell(QueueChanged { queue })?;
+                    self.record.emit(QueueChanged { queue })?;
                 } else {
                     self.refuse(&SessionCommand::DropQueued { message }, MESSAGE_NOT_QUEUED)?;
                 }
             }
             SessionCommand::Decide { approval, ref answer } => {
-                if let Err(why) = self.gate.answer(approval, answer.clone()) {
+                if let Err(why) = self.gate.judge().answer(approval, answer.clone()) {
                     self.refuse(&command, why)?;
                 }
             }
             SessionCommand::Answer { call, ref text } => {
-                if let Err(why) = self.gate.reply(call, text.clone()) {
+                if let Err(why) = self.gate.answer_question(call, text.clone()) {
                     self.refuse(&command, why)?;
                 }
             }
-            SessionCommand::Rename { title } => self.record.tell(SessionRenamed { title })?,
+            SessionCommand::Rename { title } => self.record.emit(SessionRenamed { title })?,
             other => return Ok(Some(other)),
         }
         Ok(None)
@@ -316,22 +329,22 @@ impl CommandHandler {
         if is_too_much(&serde_json::to_vec(&queue)) {
             return self.refuse(command, TOO_LARGE_FOR_EVENT);
         }
-        self.record.tell(QueueChanged { queue })
+        self.record.emit(QueueChanged { queue })
     }
 
     fn set_mode(&self, to: PermissionMode) -> Result<(), SessionError> {
-        if to > self.gate.loosest() {
+        if to > self.gate.judge().loosest_mode() {
             return self.refuse(
                 &SessionCommand::SetMode { mode: to },
                 "the administrator of this machine does not allow it",
             );
         }
         let from = self.record.state(|state| state.mode);
-        if from == to { Ok(()) } else { self.record.tell(ModeSwitched { from, to }) }
+        if from == to { Ok(()) } else { self.record.emit(ModeSwitched { from, to }) }
     }
 
     fn refuse(&self, command: &SessionCommand, why: &str) -> Result<(), SessionError> {
-        self.record.tell(CommandRefused { command: command.name().to_owned(), why: why.to_owned() })
+        self.record.emit(CommandRefused { command: command.name().to_owned(), why: why.to_owned() })
     }
 }
 

@@ -94,7 +94,7 @@ impl Recorder {
     }
 
     /// Records an event. A durable one is stored before anybody sees it (law 1).
-    pub(crate) fn tell(&self, body: impl Into<EventBody>) -> Result<(), SessionError> {
+    pub(crate) fn emit(&self, body: impl Into<EventBody>) -> Result<(), SessionError> {
         self.emit_all(vec![body.into()])
     }
 

@@ -5,18 +5,18 @@ use helve_protocol::{
     TurnOutcome,
 };
 
-use crate::change_tracker::{CallEffects, ChangeTracker};
+use crate::change_watcher::{CallEffects, ChangeWatcher};
 use crate::recorder::{Recorder, SessionError};
 
 /// Ends a turn that was cut off, and says how far it came. A call that may have changed something gets the result that nobody
 /// knows; the others stay open: [`settle`] ends them if the user says something else, and going on runs them.
-pub(crate) fn end_broken_turn(record: &Recorder, watching: &ChangeTracker) -> Result<(), SessionError> {
+pub(crate) fn end_broken_turn(record: &Recorder, watcher: &dyn ChangeWatcher) -> Result<(), SessionError> {
     let (turn, running) = record.state(|state| (state.turn, state.running.clone()));
     let unknown = running.iter().filter(|(_, class)| **class != ToolClass::Reads);
     let mut events: Vec<EventBody> = Vec::new();
     for (call, _) in unknown {
         // If there are several, nobody knows which of them it was.
-        let CallEffects { events: files, changed, .. } = watching.changes_since_crash(*call);
+        let CallEffects { events: files, changed, .. } = watcher.changes_since_crash(*call);
         let end = ToolState::Interrupted { how: Interruption::Unknown, changed };
         events.extend(files);
         events.push(ToolEnded { call: *call, end }.into());

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helve_permissions::normalize_path;
+use helve_permissions::{ConfinementLevel, normalize_path};
 use helve_protocol::{CallPermissions, ToolAction};
 use helve_tools::{real_path, writable_root_for};
 
@@ -48,14 +48,30 @@ fn real(path: &Path) -> PathBuf {
 }
 
 /// What a yes to a command gives beyond the paths that it names, in lines: to make something in a folder is to write the folder.
-/// Where that would be the home folder or more, the command is not confined at all.
-pub(crate) fn widen_access(needs: &mut CallPermissions, home: Option<&Path>, root: &Path) -> Vec<String> {
+/// Where that would be the home folder or more, the command leaves the sandbox, if it is one plain command; else it fails.
+pub(crate) fn widen_access(
+    needs: &mut CallPermissions,
+    plain: Option<&Vec<String>>,
+    level: ConfinementLevel,
+    (home, root): (Option<&Path>, &Path),
+) -> Vec<String> {
     let mut lines = Vec::new();
-    for path in needs.writes.iter().filter(|path| !path.exists() && !path.starts_with(root)) {
-        match writable_root_for(path, home) {
-            Some(folder) => lines.push(format!("may write all of {} meanwhile", folder.display())),
-            None => needs.unconfined = true,
+    let is_leaving = |path: &PathBuf| writable_root_for(path, home).is_none();
+    let new = needs.writes.iter().filter(|path| !path.exists() && !path.starts_with(root));
+    for path in new.clone() {
+        match (writable_root_for(path, home), plain) {
+            (Some(folder), _) => lines.push(format!("may write all of {} meanwhile", folder.display())),
+            (None, _) if plain.is_some() || level == ConfinementLevel::None => {}
+            (None, _) => lines.push(format!(
+                "can't make {} from the sandbox: only one plain command can leave it",
+                path.display()
+            )),
         }
+    }
+    let leaves = plain.filter(|_| needs.credentials.is_none() && { new }.any(is_leaving)).cloned();
+    if leaves.is_some() {
+        needs.unconfined = true;
+        needs.alone = leaves;
     }
     lines.extend(needs.unconfined.then(|| "runs without confinement".to_owned()));
     lines.dedup();

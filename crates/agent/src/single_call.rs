@@ -10,12 +10,14 @@ use helve_protocol::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::change_tracker::ChangeTracker;
 use crate::dispatch::CallDispatcher;
 use crate::recorder::{Recorder, SessionError};
-use crate::session::Services;
-use crate::toolbox::Toolbox;
-use crate::turn::TurnContext;
+use crate::services::Services;
+use crate::session::watcher_for;
+use crate::spec::SessionSpec;
+use crate::tool_runner::{DirectRunner, ToolRunner};
+use crate::tool_set::ToolSet;
+use crate::turn_context::TurnContext;
 
 /// What came of a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,20 +27,21 @@ pub struct SingleCallResult {
     pub changed: Vec<String>,
 }
 
-/// Runs a call. Its session is the journal's of the house, and as lasting as that.
+/// Runs one call in a session of its own, which is as lasting as the journal of the services.
 pub async fn run_tool_once(
-    house: &Services,
+    services: &Services,
+    spec: &SessionSpec,
     tool: &str,
     input: Value,
     stop: &CancellationToken,
 ) -> Result<SingleCallResult, SessionError> {
-    let id: SessionId = house.ids.draw(IdKind::Session).into();
-    let log = house.journal.create(id)?;
-    let record = Recorder::new(log, SessionState::default(), house.clock.clone(), house.ids.clone());
+    let id: SessionId = services.ids.draw(IdKind::Session).into();
+    let log = services.journal.create(id)?;
+    let record = Recorder::new(log, SessionState::default(), services.clock.clone(), services.ids.clone());
     let created = SessionCreated {
-        workspace: house.root.display().to_string(),
+        workspace: spec.root.display().to_string(),
         model: None,
-        helve: house.version.clone(),
+        helve: services.version.clone(),
         parent: None,
     };
     let call: CallId = record.draw();
@@ -58,17 +61,24 @@ pub async fn run_tool_once(
     };
     record.emit_all(vec![created.into(), called.into()])?;
     let from = record.state(|state| state.mode);
-    record.tell(ModeSwitched { from, to: house.mode })?;
-    house.gate.refresh(&record)?;
-    let toolbox = Toolbox::new(&house.tools);
-    let watching = ChangeTracker::new(house.watched.as_ref(), &id.to_string(), record.blobs(), &house.clock);
-    let background = &Arc::default();
-    let work =
-        TurnContext { record: &record, house, toolbox: &toolbox, watching: &watching, stop, background };
-    CallDispatcher::default().run(&[part], &work).await?;
+    record.emit(ModeSwitched { from, to: spec.mode })?;
+    services.gate.judge().refresh(&record)?;
+    let watcher = watcher_for(&record, services, spec);
+    let runner: Arc<dyn ToolRunner> = Arc::new(DirectRunner);
+    let context = TurnContext {
+        record: &record,
+        services,
+        spec,
+        tools: &ToolSet::new(services.tools.make_tools(spec)),
+        watcher: &*watcher,
+        runner: &runner,
+        stop,
+        background: &Arc::default(),
+    };
+    CallDispatcher::default().run(&[part], &context).await?;
 
     let (mut end, mut changed) = (ToolState::Pending, Vec::new());
-    house.journal.read(id, Seq::START, &mut |event| {
+    services.journal.read(id, Seq::START, &mut |event| {
         match event.body {
             EventBody::ToolEnded(ended) if ended.call == call => end = ended.end,
             EventBody::FilesChanged(files) if files.call == Some(call) => {

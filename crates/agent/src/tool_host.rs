@@ -14,18 +14,18 @@ pub(crate) struct ToolHost {
 
 impl SessionHost for ToolHost {
     fn set_plan(&self, tasks: Vec<PlanTask>) -> Result<(), ToolFailure> {
-        self.record.tell(PlanChanged { tasks }).map_err(|error| not_told(&error))
+        self.record.emit(PlanChanged { tasks }).map_err(|error| not_told(&error))
     }
 
     fn ask(&self, call: CallId, question: UserQuestion) -> UserReplyFuture<'_> {
         Box::pin(async move {
-            let answer = self.gate.question(call)?;
-            let withdrawn = QuestionGuard { desk: self, call };
+            let answer = self.gate.open_question(call)?;
+            let withdrawn = QuestionGuard { host: self, call };
             let UserQuestion { text, options } = question;
-            self.record.tell(QuestionAsked { call, text, options }).ok()?;
+            self.record.emit(QuestionAsked { call, text, options }).ok()?;
             let answer = answer.await.ok();
             std::mem::forget(withdrawn);
-            self.record.tell(QuestionAnswered { call, answer: answer.clone() }).ok()?;
+            self.record.emit(QuestionAnswered { call, answer: answer.clone() }).ok()?;
             answer
         })
     }
@@ -33,14 +33,14 @@ impl SessionHost for ToolHost {
 
 /// A question whose call was stopped: nobody waits for its answer any more.
 struct QuestionGuard<'a> {
-    desk: &'a ToolHost,
+    host: &'a ToolHost,
     call: CallId,
 }
 
 impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
-        self.desk.gate.withdraw(self.call);
-        let _ = self.desk.record.tell(QuestionAnswered { call: self.call, answer: None });
+        self.host.gate.withdraw(self.call);
+        let _ = self.host.record.emit(QuestionAnswered { call: self.call, answer: None });
     }
 }
 

@@ -6,8 +6,6 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use rustix::termios;
 
-use crate::failure::CliFailure;
-
 pub(crate) const HEADING: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
@@ -33,8 +31,9 @@ impl ConsoleOutput {
         Some(usize::from(width.0))
     }
 
-    pub(crate) fn finish(&mut self) -> Result<(), CliFailure> {
-        Ok(self.flush()?)
+    /// Writes out what is held back.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.flush()
     }
 }
 

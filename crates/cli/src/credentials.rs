@@ -10,6 +10,7 @@ use helve_permissions::credentials::{PROGRAM_CREDENTIALS, ProgramCredentials, ma
 use helve_permissions::is_secret_variable;
 use helve_tools::{ObstacleFinder, ProgramCredential};
 
+use crate::git_passwords;
 use crate::programs::{ProgramFinder, is_program};
 use crate::redacted::{holds_login, read_settings};
 use crate::registries;
@@ -81,7 +82,10 @@ fn credential(row: &ProgramCredentials, home: &Path, known: &ProgramFinder) -> O
     files.extend(moved_files(row.program));
     let mut programs = with_interpreter(&path, known);
     let store = if row.program == "git" { PasswordStore::of(home, known) } else { PasswordStore::None };
-    for helper in row.helpers.iter().filter_map(|name| known.find(name)).chain(store.program()) {
+    let asked = git_passwords::own_path().filter(|_| !matches!(store, PasswordStore::None));
+    for helper in
+        row.helpers.iter().filter_map(|name| known.find(name)).chain(store.program()).chain(asked.clone())
+    {
         programs.extend(with_interpreter(&helper, known));
     }
     if row.program == "git" || row.helpers.contains(&"git") {
@@ -98,10 +102,14 @@ fn credential(row: &ProgramCredentials, home: &Path, known: &ProgramFinder) -> O
     if let PasswordStore::Program { name, .. } = store {
         files.push(home.join(".config").join(name));
     }
+    files.extend(asked.clone());
     programs.extend(loaders());
     programs.retain(|program| program.exists());
     let mut variables = variables(row, Some(home));
-    let mut settings = settings(row.program, home, known, &store);
+    let mut settings = settings(row.program, home, known);
+    if row.program == "git" {
+        settings.extend(askpass(asked.as_deref(), &path, &store, home));
+    }
     if row.program == "pip" {
         // A file of requirements could send what a variable in capital letters holds anywhere; pip knows its own in small ones, too.
         let in_small = |name: String| {
@@ -204,15 +212,25 @@ impl PasswordStore {
         }
     }
 
-    /// As git is told to ask it.
-    fn helpers(&self, home: &Path) -> Vec<String> {
+    /// The commands that are asked for a password, one after the other.
+    fn commands(&self, git: &Path, home: &Path) -> Vec<Vec<OsString>> {
         let files = [".git-credentials", ".config/git/credentials"];
-        let file = files.iter().any(|name| home.join(name).exists()).then(|| "store".to_owned());
-        let program = self.program().map(|path| {
-            let path = path.display().to_string().replace('\'', "'\\''");
-            format!("!'{path}' auth git-credential")
-        });
+        let file = files.iter().any(|name| home.join(name).exists());
+        let file = file.then(|| vec![git.into(), "credential-store".into()]);
+        let program = self.program().map(|path| vec![path.into(), "auth".into(), "git-credential".into()]);
         file.into_iter().chain(program).collect()
+    }
+}
+
+/// Whom git asks for a password: this program, which asks the stores without a shell. Git would ask them through one, and with a
+/// shell at hand much of what a project could say to git would run.
+fn askpass(own: Option<&Path>, git: &Path, store: &PasswordStore, home: &Path) -> Vec<(OsString, OsString)> {
+    match own {
+        Some(own) => vec![
+            ("GIT_ASKPASS".into(), own.into()),
+            (git_passwords::STORES_VARIABLE.into(), git_passwords::as_variable(&store.commands(git, home))),
+        ],
+        None => vec![("GIT_ASKPASS".into(), "false".into())],
     }
 }
 
@@ -248,37 +266,38 @@ fn loaders() -> Vec<PathBuf> {
 }
 
 /// What the environment says instead of the settings of the project.
-fn settings(
-    program: &str,
-    home: &Path,
-    known: &ProgramFinder,
-    store: &PasswordStore,
-) -> Vec<(OsString, OsString)> {
+fn settings(program: &str, home: &Path, known: &ProgramFinder) -> Vec<(OsString, OsString)> {
     let plain = |pairs: &[(&str, &str)]| -> Vec<(OsString, OsString)> {
         pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
     };
     match program {
         "git" => {
-            let mut pairs = vec![
-                ("core.hooksPath", "/dev/null".to_owned()),
-                ("core.fsmonitor", "false".to_owned()),
-                ("core.pager", "cat".to_owned()),
-                ("protocol.ext.allow", "never".to_owned()),
-                ("submodule.recurse", "false".to_owned()),
-                ("fetch.recurseSubmodules", "false".to_owned()),
-                ("push.recurseSubmodules", "no".to_owned()),
-                ("gc.auto", "0".to_owned()),
-                ("maintenance.auto", "false".to_owned()),
-                // All others are forgotten; then come those that can be asked.
-                ("credential.helper", String::new()),
+            let pairs = [
+                ("core.hooksPath", "/dev/null"),
+                ("core.fsmonitor", "false"),
+                ("core.pager", "cat"),
+                ("submodule.recurse", "false"),
+                ("fetch.recurseSubmodules", "false"),
+                ("push.recurseSubmodules", "no"),
+                ("gc.auto", "0"),
+                ("maintenance.auto", "false"),
+                // All are forgotten: they would be asked through a shell.
+                ("credential.helper", ""),
             ];
-            pairs.extend(store.helpers(home).into_iter().map(|helper| ("credential.helper", helper)));
+            // A path with signs of a shell would be run by one, which is not there.
+            let is_plain = |path: &PathBuf| {
+                path.to_str().is_some_and(|path| {
+                    path.chars().all(|sign| sign.is_alphanumeric() || "/._-".contains(sign))
+                })
+            };
+            let ssh = known.find("ssh").filter(is_plain).unwrap_or_else(|| PathBuf::from("ssh"));
             let mut all = plain(&[
-                ("GIT_SSH_COMMAND", "ssh"),
                 ("GIT_TERMINAL_PROMPT", "0"),
-                ("GIT_ASKPASS", "false"),
                 ("GIT_PAGER", "cat"),
+                // Whatever the settings say: other machines, no folders and no programs.
+                ("GIT_ALLOW_PROTOCOL", "https:http:ssh:git"),
             ]);
+            all.push(("GIT_SSH_COMMAND".into(), ssh.into()));
             all.push(("GIT_CONFIG_COUNT".into(), pairs.len().to_string().into()));
             for (number, (name, value)) in pairs.into_iter().enumerate() {
                 all.push((format!("GIT_CONFIG_KEY_{number}").into(), name.into()));

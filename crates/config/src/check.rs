@@ -7,9 +7,10 @@ use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
 use crate::dollars::Dollars;
+use crate::escaping::escape_and_shorten;
 use crate::nearest::{is_same_word, nearest};
 use crate::origin::SettingOrigin;
-use crate::problem::{ConfigProblem, escape_and_shorten};
+use crate::problem::ConfigProblem;
 use crate::setting_key::{SettingKey, is_model, is_name};
 use crate::settings_text::SettingsText;
 use crate::shape::{MapKeyKind, SettingChoice, SettingKind, SettingShape, TableShape, settings_shape};

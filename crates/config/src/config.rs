@@ -15,44 +15,12 @@ use crate::setting_key::SettingKey;
 use crate::settings::{PermissionRule, Settings};
 use crate::shape::{SettingKind, SettingShape, settings_shape};
 use crate::source_values::SourceValues;
-use crate::trust_store::TrustStore;
-
-/// Where to look. Files need not exist.
-#[derive(Clone, Debug)]
-pub struct ConfigSources<'a> {
-    pub administrator: Option<PathBuf>,
-    pub user: PathBuf,
-    pub project: Option<ProjectConfigFiles>,
-    /// All variables; those that set nothing are left alone.
-    pub environment: Vec<(String, String)>,
-    /// In the order of the command line: the later one wins.
-    pub flags: Vec<ConfigFlag>,
-    pub trust: &'a TrustStore,
-}
-
-#[derive(Clone, Debug)]
-pub struct ProjectConfigFiles {
-    /// The canonical path that trust is given to.
-    pub root: PathBuf,
-    /// The file that the project brings along.
-    pub config: PathBuf,
-    /// The user's own file in this project.
-    pub local: PathBuf,
-}
-
-/// A setting given on the command line.
-#[derive(Clone, Debug)]
-pub struct ConfigFlag {
-    /// Dotted, as in a file.
-    pub key: String,
-    pub value: String,
-    /// What the user typed: `--model`, `--set limits.max_steps`.
-    pub shown_as: String,
-}
+use crate::sources::ConfigSources;
 
 /// The settings that count, and how they came about.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
+    /// The settings themselves.
     pub settings: Settings,
     entries: Vec<ConfigEntry>,
     /// Of the items of each list that all layers add to.
@@ -71,6 +39,7 @@ pub struct ConfigEntry {
     pub key: String,
     /// `None` if nobody has set it and there is no default.
     pub value: Option<Value>,
+    /// Who set the value that counts, and where.
     pub origin: SettingOrigin,
     /// The weaker sources that set it too, from the weakest; the built-in default is not counted.
     pub overridden: Vec<SettingOrigin>,
@@ -190,6 +159,7 @@ impl LoadedConfig {
         &self.notices
     }
 
+    /// How things stand between the user and this project.
     pub fn trust(&self) -> ProjectTrust {
         self.trust
     }
@@ -199,12 +169,12 @@ impl LoadedConfig {
         &self.restricted
     }
 
-    /// What to hand to [`TrustStore::trust`] once the user agrees to all of [`LoadedConfig::restricted`].
+    /// What to hand to [`TrustStore::trust`](crate::TrustStore::trust) once the user agrees to all of [`LoadedConfig::restricted`].
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// What to hand to [`TrustStore::trust`] once these rules are added to the user's own file in the project: it holds for
+    /// What to hand to [`TrustStore::trust`](crate::TrustStore::trust) once these rules are added to the user's own file in the project: it holds for
     /// exactly what was read here, and for them.
     pub fn digest_with(&self, rules: &[PermissionRule]) -> String {
         let (project, local) = &self.asked;

@@ -3,12 +3,15 @@
 /// An environment variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnvironmentVariable {
+    /// Its name.
     pub name: &'static str,
+    /// What it does, in one sentence.
     pub meaning: &'static str,
     /// The setting that it stands for, if it is one.
     pub setting: Option<&'static str>,
 }
 
+/// Every variable that Helve itself listens to.
 pub const ENVIRONMENT_VARIABLES: &[EnvironmentVariable] = &[
     EnvironmentVariable {
         name: "HELVE_EFFORT",

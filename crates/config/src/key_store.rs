@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::read::read_bytes;
+use crate::bounded_file::read_bytes;
 use crate::user_file::{lock, replace};
 
 /// Keys by the names of providers.
@@ -17,16 +17,37 @@ pub struct KeyStore {
     keys: BTreeMap<String, String>,
 }
 
+/// Why stored keys can't be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyStoreError {
+    /// The file can't be opened or read.
     #[error("the stored keys can't be read: {path}: {source}")]
-    Unreadable { path: PathBuf, source: io::Error },
+    Unreadable {
+        /// The file with the keys.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The file is no list of keys. What stands in it is not told, for it may be a key.
     #[error("the stored keys can't be understood: {path}")]
-    Damaged { path: PathBuf },
+    Damaged {
+        /// The file with the keys.
+        path: PathBuf,
+    },
+    /// Others than the user may read the file.
     #[error("others on this machine can read the stored keys: {path}")]
-    Exposed { path: PathBuf },
+    Exposed {
+        /// The file with the keys.
+        path: PathBuf,
+    },
+    /// The file can't be replaced.
     #[error("the key can't be stored: {path}: {source}")]
-    Unwritable { path: PathBuf, source: io::Error },
+    Unwritable {
+        /// The file with the keys.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
 }
 
 impl KeyStoreError {
@@ -61,14 +82,17 @@ impl KeyStore {
         Ok(KeyStore { path, keys })
     }
 
+    /// The key that is stored for a provider.
     pub fn get(&self, provider: &str) -> Option<&str> {
         self.keys.get(provider).map(String::as_str)
     }
 
+    /// The providers that a key is stored for, sorted by name.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         self.keys.keys().map(String::as_str)
     }
 
+    /// The file that the keys are in.
     pub fn path(&self) -> &Path {
         &self.path
     }

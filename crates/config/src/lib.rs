@@ -1,4 +1,4 @@
-//! What the user wants: files, environment and flags, in layers, as one typed value.
+//! Loads what the user wants: files, environment and flags, in layers, as one typed value.
 //!
 //! [`Settings`] is the only list of settings there is. The JSON schema derived from it drives the rest: how
 //! files are checked, which key was probably meant, which variable sets what, how layers merge, what a
@@ -10,11 +10,45 @@
 //! once.
 //!
 //! Nothing here reads the environment, the home folder or the clock, and nothing prints.
+//!
+//! A flag counts more than a file, and every value knows where it comes from:
+//!
+//! ```
+//! use helve_config::{ConfigFlag, ConfigLayer, ConfigSources, TrustStore, load};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! let user = folder.path().join("config.toml");
+//! std::fs::write(&user, "[limits]\nmax_steps = 20\n")?;
+//!
+//! let flag = ConfigFlag {
+//!     key: "limits.max_steps".to_owned(),
+//!     value: "5".to_owned(),
+//!     shown_as: "--max-steps".to_owned(),
+//! };
+//! let config = load(&ConfigSources {
+//!     administrator: None,
+//!     user,
+//!     project: None,
+//!     environment: Vec::new(),
+//!     flags: vec![flag],
+//!     trust: &TrustStore::empty(),
+//! })?;
+//! assert_eq!(config.settings.limits.max_steps, 5);
+//! let origin = config.origin("limits.max_steps").expect("every setting has an origin");
+//! assert_eq!(origin.layer, ConfigLayer::Flags);
+//! # Ok(())
+//! # }
+//! ```
 
+#![warn(missing_docs)]
+
+mod bounded_file;
 mod check;
 mod config;
 mod dollars;
 mod environment;
+mod escaping;
 mod key_store;
 mod merge;
 mod nearest;
@@ -29,12 +63,13 @@ mod settings;
 mod settings_text;
 mod shape;
 mod source_values;
+mod sources;
 mod syntax;
 mod time_span;
 mod trust_store;
 mod user_file;
 
-pub use config::{ConfigEntry, ConfigFlag, ConfigSources, LoadedConfig, ProjectConfigFiles, load};
+pub use config::{ConfigEntry, LoadedConfig, load};
 pub use dollars::Dollars;
 pub use environment::{ENVIRONMENT_VARIABLES, EnvironmentVariable, environment_reference};
 pub use key_store::{KeyStore, KeyStoreError};
@@ -51,5 +86,6 @@ pub use settings::{
     RetrySetting, Settings, ShellSettings, TimeoutSettings, ToolSettings, UiSettings, WebSettings,
 };
 pub use shape::schema;
+pub use sources::{ConfigFlag, ConfigSources, ProjectConfigFiles};
 pub use time_span::{TimeSpan, TimeSpanError};
 pub use trust_store::{TrustStore, TrustStoreError};

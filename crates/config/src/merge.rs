@@ -17,11 +17,15 @@ use crate::source_values::{SourceValues, SourcedValue};
 /// Something that a source says and that does not count, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConfigNotice {
+    /// The dotted key.
     pub key: String,
+    /// Who set it, and where.
     pub origin: SettingOrigin,
+    /// Why it does not count.
     pub reason: NoticeReason,
 }
 
+/// Why something that a source says does not count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NoticeReason {

@@ -7,15 +7,14 @@ const MAX_WORD_CHARS: usize = 64;
 /// don't count.
 pub fn nearest<'a>(word: &str, choices: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // A key can be as long as a file, and nothing that long is a slip of the finger.
-    let word: Vec<char> = fold(word).take(MAX_WORD_CHARS + 1).collect();
-    if word.len() > MAX_WORD_CHARS {
+    let length = fold(word).take(MAX_WORD_CHARS + 1).count();
+    if length > MAX_WORD_CHARS {
         return None;
     }
-    let far = (word.len() / 3).max(1);
+    let far = (length / 3).max(1);
     choices
         .into_iter()
-        .map(|choice| (choice, fold(choice).collect::<Vec<char>>()))
-        .map(|(choice, folded)| (distance(&word, &folded), choice))
+        .map(|choice| (distance(word, choice), choice))
         .filter(|(distance, _)| *distance <= far)
         .min()
         .map(|(_, choice)| choice)
@@ -26,41 +25,19 @@ pub(crate) fn is_same_word(a: &str, b: &str) -> bool {
     fold(a).eq(fold(b))
 }
 
-fn fold(word: &str) -> impl Iterator<Item = char> {
-    word.chars().flat_map(char::to_lowercase).map(|letter| if letter == '-' { '_' } else { letter })
+/// How many letters must be added, dropped, changed or swapped with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    strsim::osa_distance(&fold(a).collect::<String>(), &fold(b).collect::<String>())
 }
 
-/// How many letters must be added, dropped, changed or swapped with their neighbour.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (row, letter) in a.iter().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, other) in b.iter().enumerate() {
-            let at = |costs: &[usize], index: usize| costs.get(index).copied().unwrap_or(usize::MAX - 1);
-            let mut best = (at(&last, column) + usize::from(letter != other))
-                .min(at(&last, column + 1) + 1)
-                .min(at(&current, column) + 1);
-            let crossed =
-                row > 0 && column > 0 && a.get(row - 1) == Some(other) && b.get(column - 1) == Some(letter);
-            if crossed {
-                best = best.min(at(&before_last, column - 1) + 1);
-            }
-            current.push(best);
-        }
-        before_last = std::mem::replace(&mut last, current);
-    }
-    last.last().copied().unwrap_or(0)
+fn fold(word: &str) -> impl Iterator<Item = char> {
+    word.chars().flat_map(char::to_lowercase).map(|letter| if letter == '-' { '_' } else { letter })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn between(a: &str, b: &str) -> usize {
-        distance(&fold(a).collect::<Vec<_>>(), &fold(b).collect::<Vec<_>>())
-    }
 
     #[test]
     fn each_kind_of_slip_costs_one() {
@@ -74,7 +51,7 @@ mod tests {
             ("mdoel", "model", 1),
             ("kitten", "sitting", 3),
         ] {
-            assert_eq!(between(a, b), cost, "{a} {b}");
+            assert_eq!(distance(a, b), cost, "{a} {b}");
         }
     }
 
@@ -98,7 +75,7 @@ mod tests {
 
         #[test]
         fn distance_is_symmetric(a in ".{0,8}", b in ".{0,8}") {
-            prop_assert_eq!(between(&a, &b), between(&b, &a));
+            prop_assert_eq!(distance(&a, &b), distance(&b, &a));
         }
     }
 }

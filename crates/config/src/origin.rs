@@ -3,9 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use helve_protocol::one_line;
 use serde::{Serialize, Serializer};
-
-use crate::problem::escaped;
 
 /// Who sets a value, from the weakest to the strongest. What the administrator sets can't be loosened by
 /// anybody.
@@ -42,10 +41,12 @@ impl fmt::Display for ConfigLayer {
     }
 }
 
-/// Line and column, both from 1. Columns count characters, as editors do.
+/// A place in a file. Columns count characters, as editors do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ConfigPosition {
+    /// The line, from 1.
     pub line: usize,
+    /// The column, from 1.
     pub column: usize,
 }
 
@@ -53,8 +54,11 @@ pub struct ConfigPosition {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConfigLocation {
+    /// Nowhere: it is a default of the program.
     BuiltIn,
+    /// A settings file, or a place in it.
     File {
+        /// The path of the file.
         #[serde(serialize_with = "as_text")]
         path: PathBuf,
         /// `None` when the whole file is meant.
@@ -77,10 +81,10 @@ impl fmt::Display for ConfigLocation {
             ConfigLocation::BuiltIn => f.write_str("built-in"),
             // Whoever made the folder chose its name.
             ConfigLocation::File { path, at } => {
-                f.write_str(&escaped(&path.display().to_string()))?;
+                f.write_str(&one_line(&path.display().to_string()))?;
                 at.map_or(Ok(()), |at| write!(f, ":{}:{}", at.line, at.column))
             }
-            ConfigLocation::Variable(name) | ConfigLocation::Flag(name) => f.write_str(&escaped(name)),
+            ConfigLocation::Variable(name) | ConfigLocation::Flag(name) => f.write_str(&one_line(name)),
         }
     }
 }
@@ -88,11 +92,14 @@ impl fmt::Display for ConfigLocation {
 /// Who set a value, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SettingOrigin {
+    /// Who set it.
     pub layer: ConfigLayer,
+    /// Where it is set.
     pub place: ConfigLocation,
 }
 
 impl SettingOrigin {
+    /// A default of the program.
     pub const BUILT_IN: SettingOrigin =
         SettingOrigin { layer: ConfigLayer::BuiltIn, place: ConfigLocation::BuiltIn };
 }

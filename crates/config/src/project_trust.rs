@@ -32,8 +32,11 @@ pub enum ProjectTrust {
 /// Something that a project asks for and that needs trust.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RestrictedSetting {
+    /// The dotted key.
     pub key: String,
+    /// What the project sets it to.
     pub value: Value,
+    /// Where the project sets it.
     pub origin: SettingOrigin,
 }
 

@@ -1,25 +1,22 @@
 //! From files, variables and flags to what they say.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::bounded_file::read_bytes;
 use crate::check::{CheckedSource, check_table, expected};
-use crate::config::ConfigFlag;
 use crate::origin::{ConfigLayer, ConfigLocation, SettingOrigin};
 use crate::problem::ConfigProblem;
 use crate::setting_key::SettingKey;
 use crate::settings_text::SettingsText;
 use crate::shape::{SettingKind, settings_shape};
 use crate::source_values::SourceValues;
+use crate::sources::ConfigFlag;
 use crate::syntax::blank_broken_lines;
-
-/// No settings file is longer than this.
-const MAX_SETTINGS_FILE_BYTES: u64 = 1024 * 1024;
 
 pub(crate) fn read_file(layer: ConfigLayer, path: &Path, problems: &mut Vec<ConfigProblem>) -> SourceValues {
     match read_text(layer, path) {
@@ -54,19 +51,6 @@ fn read_text(layer: ConfigLayer, path: &Path) -> Result<Option<SettingsText>, Bo
                 .hint("save it again as UTF-8")
                 .into())
         }
-    }
-}
-
-pub(crate) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    // Asked before opening, because opening a pipe would wait for a writer.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a file"));
-    }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_SETTINGS_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    match u64::try_from(bytes.len()) {
-        Ok(length) if length <= MAX_SETTINGS_FILE_BYTES => Ok(bytes),
-        _ => Err(std::io::Error::other("it is larger than 1 MiB")),
     }
 }
 

@@ -18,14 +18,17 @@ pub struct TimeSpan(u64);
 const TIME_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
 impl TimeSpan {
+    /// So many milliseconds.
     pub const fn from_millis(millis: u64) -> TimeSpan {
         TimeSpan(millis)
     }
 
+    /// So many seconds.
     pub const fn from_secs(seconds: u64) -> TimeSpan {
         TimeSpan(seconds.saturating_mul(1_000))
     }
 
+    /// Its length in milliseconds.
     pub const fn millis(self) -> u64 {
         self.0
     }
@@ -53,12 +56,16 @@ impl fmt::Display for TimeSpan {
     }
 }
 
+/// Why a text is no time span. Each holds the text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimeSpanError {
+    /// Only a number.
     #[error("{0:?} has no unit: write a unit, such as \"30m\"")]
     NoUnit(String),
+    /// No numbers with units, or in a wrong order.
     #[error("{0:?} is not a time span such as \"90s\", \"30m\" or \"1h30m\"")]
     Malformed(String),
+    /// More milliseconds than fit in 64 bits.
     #[error("{0:?} is longer than can be counted")]
     TooLong(String),
 }

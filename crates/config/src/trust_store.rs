@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::read::read_bytes;
+use crate::bounded_file::read_bytes;
+use crate::escaping::escape_and_shorten;
 use crate::user_file::{lock, replace};
 
 /// The trusted projects: the root of each, and the digest of what it asked for when it was trusted.
@@ -16,16 +17,39 @@ pub struct TrustStore {
     digests: BTreeMap<PathBuf, String>,
 }
 
+/// Why the list of trusted projects can't be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustStoreError {
+    /// The file can't be opened or read.
     #[error("the list of trusted projects can't be read: {path}: {source}")]
-    Unreadable { path: PathBuf, source: io::Error },
+    Unreadable {
+        /// The file with the list.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The file is no such list.
     #[error("the list of trusted projects is damaged: {path}: {message}")]
-    Damaged { path: PathBuf, message: String },
+    Damaged {
+        /// The file with the list.
+        path: PathBuf,
+        /// What is wrong with it, safe to show in a terminal.
+        message: String,
+    },
+    /// The file can't be replaced.
     #[error("the list of trusted projects can't be saved: {path}: {source}")]
-    Unwritable { path: PathBuf, source: io::Error },
+    Unwritable {
+        /// The file with the list.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// A project whose path can't be written to the file.
     #[error("{root:?} can't be trusted: its path is not absolute, or not Unicode")]
-    Root { root: PathBuf },
+    Root {
+        /// The root of the project.
+        root: PathBuf,
+    },
 }
 
 impl TrustStoreError {
@@ -125,7 +149,7 @@ fn read_digests(path: &Path) -> Result<BTreeMap<PathBuf, String>, TrustStoreErro
 }
 
 fn damaged(path: &Path, message: &str) -> TrustStoreError {
-    TrustStoreError::Damaged { path: path.to_owned(), message: crate::problem::escape_and_shorten(message) }
+    TrustStoreError::Damaged { path: path.to_owned(), message: escape_and_shorten(message) }
 }
 
 fn document(digests: &BTreeMap<PathBuf, String>) -> TrustFileDocument {

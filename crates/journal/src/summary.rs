@@ -2,7 +2,7 @@
 
 use helve_protocol::{
     EventBody, MessagePart, Seq, SessionEvent, SessionId, SessionStatus, SessionSummary, Timestamp,
-    UserMessage,
+    UserMessage, split_words,
 };
 
 use crate::owner::OwnerStatus;
@@ -95,7 +95,7 @@ impl SummaryBuilder {
 
     fn name(&mut self, title: &str, source: TitleSource) {
         self.title_source = source;
-        self.summary.title = one_line(title);
+        self.summary.title = title_line(title);
     }
 
     fn set_title_from_message(&mut self, message: &UserMessage) {
@@ -112,11 +112,10 @@ impl SummaryBuilder {
 }
 
 /// The beginning of a text, on one line, with nothing in it that a terminal would obey.
-fn one_line(text: &str) -> String {
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+fn title_line(text: &str) -> String {
     let mut line = String::new();
     let mut room = MAX_TITLE_CHARS;
-    for word in words {
+    for word in split_words(text) {
         let length = word.chars().count() + usize::from(!line.is_empty());
         if length > room {
             if line.is_empty() {
@@ -173,7 +172,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_title_is_one_short_printable_line(text: String) {
-            let line = one_line(&text);
+            let line = title_line(&text);
             prop_assert!(line.chars().count() <= MAX_TITLE_CHARS + 1);
             prop_assert!(!line.contains(|c: char| c.is_control()));
         }

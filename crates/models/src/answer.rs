@@ -13,20 +13,30 @@ use crate::{ModelEvent, ToolSpec, repair, text_calls};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelAnswer {
     blocks: BTreeMap<u32, AnswerBlock>,
+    /// The tokens that it took, as the provider counted them.
     pub usage: TokenUsage,
+    /// Why the model stopped; none while the answer is not complete.
     pub stop: Option<StopReason>,
 }
 
+/// One part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerBlock {
+    /// What the model says to the user.
     Text {
+        /// The text so far.
         text: String,
+        /// What the provider wants back with it, exactly as it came; null for nothing.
         sealed: Value,
     },
+    /// What the model thinks before it goes on.
     Thinking {
+        /// The text so far, as far as the provider shows it.
         text: String,
+        /// What the provider wants back with it, exactly as it came; null for nothing.
         sealed: Value,
     },
+    /// A tool that the model calls.
     Call(AnswerCall),
     /// Read from a recording: it is as it was written down.
     Recorded(MessagePart),
@@ -35,9 +45,13 @@ pub enum AnswerBlock {
 /// A call as the model wrote it. Its arguments may be no JSON.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnswerCall {
+    /// The id that the provider gave to the call, if it gave one.
     pub id: Option<String>,
+    /// The name of the tool.
     pub name: String,
+    /// The arguments as the model wrote them.
     pub arguments: String,
+    /// What the provider wants back with the call, exactly as it came; null for nothing.
     pub sealed: Value,
 }
 
@@ -48,6 +62,7 @@ impl ModelAnswer {
         ModelAnswer { blocks, usage, stop: Some(stop) }
     }
 
+    /// Adds what the next event says.
     pub fn apply(&mut self, event: ModelEvent) {
         match event {
             ModelEvent::Text { block, text } => {
@@ -133,10 +148,12 @@ impl ModelAnswer {
         self.blocks().enumerate().map(part).collect()
     }
 
+    /// All parts, in the provider's order.
     pub fn blocks(&self) -> impl Iterator<Item = &AnswerBlock> {
         self.blocks.values()
     }
 
+    /// The text of all parts that are said to the user.
     pub fn text(&self) -> String {
         self.joined(|block| match block {
             AnswerBlock::Text { text, .. } => Some(text),
@@ -144,6 +161,7 @@ impl ModelAnswer {
         })
     }
 
+    /// The text of all parts that are thinking.
     pub fn thinking(&self) -> String {
         self.joined(|block| match block {
             AnswerBlock::Thinking { text, .. } => Some(text),
@@ -155,6 +173,7 @@ impl ModelAnswer {
         self.blocks().filter_map(text).map(String::as_str).collect()
     }
 
+    /// All calls, in the provider's order.
     pub fn calls(&self) -> impl Iterator<Item = &AnswerCall> {
         self.blocks().filter_map(|block| match block {
             AnswerBlock::Call(call) => Some(call),

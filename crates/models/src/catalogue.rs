@@ -32,12 +32,15 @@ pub struct ModelFacts {
     pub output: Option<u64>,
     /// `None` when they are not known, which is not the same as free.
     pub prices: Option<ModelPrices>,
+    /// What it can do.
     pub abilities: ModelAbilities,
     /// Until when it knows the world: a date, or a part of one.
     pub knowledge: Option<String>,
+    /// When it was released: a date, or a part of one.
     pub released: Option<String>,
     /// Such as `deprecated` or `beta`.
     pub status: Option<String>,
+    /// Where these facts come from.
     pub origin: ModelFactsOrigin,
 }
 
@@ -45,6 +48,7 @@ pub struct ModelFacts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelFactsOrigin {
+    /// All of them are built in.
     BuiltIn,
     /// At least one of them is from the user's settings.
     Settings,
@@ -52,11 +56,16 @@ pub enum ModelFactsOrigin {
     Unknown,
 }
 
+/// What a model can do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelAbilities {
+    /// It can call tools.
     pub tools: bool,
+    /// It can think before it answers.
     pub thinking: bool,
+    /// It can look at images.
     pub images: bool,
+    /// It can read PDF documents.
     pub pdf: bool,
     /// Answers that follow a JSON schema.
     pub structured: bool,
@@ -64,8 +73,10 @@ pub struct ModelAbilities {
     pub temperature: bool,
 }
 
+/// What a model costs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelPrices {
+    /// The rates that hold where no tier does.
     pub base: TokenRates,
     /// In any order.
     pub tiers: Vec<PriceTier>,
@@ -76,13 +87,16 @@ pub struct ModelPrices {
 pub struct PriceTier {
     /// They hold for the whole of a request whose input, cached or not, is more tokens than this.
     pub above: u64,
+    /// The rates of such a request.
     pub rates: TokenRates,
 }
 
 /// What one token costs. See [`per_token`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRates {
+    /// The price of one token of input that is not cached.
     pub input: Cost,
+    /// The price of one token of output, thinking included.
     pub output: Cost,
     /// `None`: as much as input.
     pub cache_read: Option<Cost>,
@@ -93,25 +107,42 @@ pub struct TokenRates {
 /// Facts that the user gives. What is `None` stays as it is built in.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelOverrides {
+    /// What people call it.
     pub title: Option<String>,
+    /// How many tokens it holds, input and output together.
     pub context: Option<u64>,
+    /// How many of them may be input, where that is less.
     pub input_limit: Option<u64>,
+    /// How many tokens it writes at most in one answer.
     pub output: Option<u64>,
     /// For one token, as are all prices here: see [`per_token`]. A model whose prices are not built in needs this one
     /// and `output_price`; one without the other says nothing.
     pub input_price: Option<Cost>,
+    /// The price of output.
     pub output_price: Option<Cost>,
+    /// The price of input that is read from the cache.
     pub cache_read_price: Option<Cost>,
+    /// The price of input that is written to the cache.
     pub cache_write_price: Option<Cost>,
+    /// Other rates for large requests.
     pub tiers: Option<Vec<PriceTier>>,
+    /// It can call tools.
     pub tools: Option<bool>,
+    /// It can think before it answers.
     pub thinking: Option<bool>,
+    /// It can look at images.
     pub images: Option<bool>,
+    /// It can read PDF documents.
     pub pdf: Option<bool>,
+    /// It can answer in the form of a JSON schema.
     pub structured: Option<bool>,
+    /// It takes a temperature.
     pub temperature: Option<bool>,
+    /// Until when it knows the world: a date, or a part of one.
     pub knowledge: Option<String>,
+    /// When it was released: a date, or a part of one.
     pub released: Option<String>,
+    /// Such as `deprecated` or `beta`.
     pub status: Option<String>,
 }
 

@@ -36,11 +36,15 @@ pub type JitterSource = Box<dyn Fn() -> Duration + Send + Sync>;
 pub enum StreamEvent<'a> {
     /// The response has begun.
     Started,
+    /// The next thing that the model said.
     Received(&'a ModelEvent),
     /// The try failed, and what was said in it does not count. The next one follows after the wait.
     Retrying {
+        /// How many tries have failed so far.
         attempt: u32,
+        /// How long the wait is.
         delay: Duration,
+        /// Why the try failed.
         failure: &'a RequestFailure,
     },
 }
@@ -49,6 +53,7 @@ pub enum StreamEvent<'a> {
 pub type OnStream<'a> = &'a mut (dyn FnMut(StreamEvent<'_>) + Send);
 
 impl ModelClient {
+    /// A client that makes its connections when they are first needed. `jitter` draws what is added to each wait before a retry.
     pub fn new(
         clock: Arc<dyn Clock>,
         jitter: JitterSource,

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::WireProtocol;
 use crate::prefix::{self, PrefixBreak};
-use crate::prompt::{ModelDialect, ModelPrompt};
+use crate::prompt::ModelPrompt;
 use crate::wire::WireFormat;
+use crate::wire::dialect::ModelDialect;
 use crate::wire::wire_message::{PrecedingItem, WirePart, to_wire};
 
 /// What is said to one model, as bytes.
@@ -84,6 +85,7 @@ struct AssembledBody {
 /// A request, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct ModelRequest {
+    /// The JSON that is sent, in the form of the model's wire.
     pub body: Bytes,
     /// How many segments it shares with the request before: what stands before the messages is one, each message is one.
     pub kept: usize,
@@ -124,6 +126,7 @@ const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const BODY_END: &[u8] = b"]}";
 
 impl Conversation {
+    /// A conversation without messages.
     pub fn new(dialect: ModelDialect, prompt: &ModelPrompt) -> Conversation {
         let mut conversation = Conversation {
             dialect,
@@ -156,6 +159,7 @@ impl Conversation {
         self.places.len()
     }
 
+    /// Whether no message is encoded yet.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -2,99 +2,12 @@
 
 use std::collections::HashSet;
 
-use helve_protocol::{StopReason, TokenUsage};
-use serde_json::Value;
-
 use crate::WireProtocol;
+use crate::model_event::ModelEvent;
 use crate::sse::{EventStreamParser, StreamRemainder};
+use crate::stream_error::{MAX_ANSWER_BLOCKS, MAX_ANSWER_BYTES, StreamError};
 use crate::surrogates::SurrogateJoiner;
 use crate::wire::{AnswerProgress, WireDecoder, WireFormat, error_of};
-
-/// Something that a model's response says. Blocks are numbered in the provider's order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ModelEvent {
-    Text {
-        block: u32,
-        text: String,
-    },
-    Thinking {
-        block: u32,
-        text: String,
-    },
-    /// What the provider wants back with the thinking, or with the call, exactly as it came.
-    Sealed {
-        block: u32,
-        sealed: Value,
-    },
-    CallStarted {
-        block: u32,
-        id: Option<String>,
-        name: String,
-    },
-    /// A piece of the call's arguments, which are JSON when they are whole.
-    CallArguments {
-        block: u32,
-        json: String,
-    },
-    /// The counts so far. Later ones replace earlier ones.
-    Usage(TokenUsage),
-    Stopped(StopReason),
-}
-
-impl ModelEvent {
-    /// The block that it adds text to, and the text.
-    pub(crate) fn text_mut(&mut self) -> Option<(u32, &mut String)> {
-        match self {
-            ModelEvent::Text { block, text } | ModelEvent::Thinking { block, text } => Some((*block, text)),
-            ModelEvent::CallArguments { block, json } => Some((*block, json)),
-            _ => None,
-        }
-    }
-
-    /// How much space it takes in JSON.
-    fn json_bytes(&self) -> usize {
-        let text = |text: &str| serde_json::to_string(text).map_or(0, |json| json.len());
-        match self {
-            ModelEvent::Text { text: said, .. } | ModelEvent::Thinking { text: said, .. } => text(said),
-            ModelEvent::CallArguments { json, .. } => text(json),
-            ModelEvent::CallStarted { id, name, .. } => text(name) + id.as_deref().map_or(0, text),
-            ModelEvent::Sealed { sealed, .. } => sealed.to_string().len(),
-            ModelEvent::Usage(_) | ModelEvent::Stopped(_) => 0,
-        }
-    }
-
-    /// The block that it is about.
-    fn block(&self) -> Option<u32> {
-        match self {
-            ModelEvent::Text { block, .. }
-            | ModelEvent::Thinking { block, .. }
-            | ModelEvent::Sealed { block, .. }
-            | ModelEvent::CallStarted { block, .. }
-            | ModelEvent::CallArguments { block, .. } => Some(*block),
-            ModelEvent::Usage(_) | ModelEvent::Stopped(_) => None,
-        }
-    }
-}
-
-/// Why a response is no answer.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum StreamError {
-    #[error("the response ended before the answer did")]
-    CutOff,
-    #[error("the server reports an error: {message}")]
-    Server { kind: Option<String>, message: String },
-    #[error("the server sent something that is not JSON: {0}")]
-    NotJson(String),
-    #[error("the server sent something that is not text")]
-    NotText,
-    #[error("the answer is too large: no answer may have more than {} MB or {} parts", MAX_ANSWER_BYTES >> 20, MAX_ANSWER_BLOCKS)]
-    TooLarge,
-    /// Joining the two would run calls twice that the model made once.
-    #[error("the server began another answer within the same response: {0}")]
-    Restarted(&'static str),
-    #[error("what came is no stream of events, but begins with {0:?}")]
-    NotAStream(String),
-}
 
 /// Reads one response.
 #[derive(Debug)]
@@ -110,14 +23,11 @@ pub struct ResponseDecoder {
     joiner: SurrogateJoiner,
 }
 
-/// No answer has more parts.
-const MAX_ANSWER_BLOCKS: u32 = 10_000;
-/// No answer has more to say, written as JSON. It leaves room in the journal, where a whole answer is one event.
-const MAX_ANSWER_BYTES: usize = 6 << 20;
 /// So much is kept of what may turn out to be no stream.
 const MAX_OPENING_BYTES: usize = 64 << 10;
 
 impl ResponseDecoder {
+    /// A decoder for the next response of a server that speaks this wire.
     pub fn new(wire: WireProtocol) -> ResponseDecoder {
         let (events, wire) = (EventStreamParser::default(), wire.decoder());
         ResponseDecoder {

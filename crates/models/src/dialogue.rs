@@ -58,6 +58,7 @@ impl<M: Borrow<Message>> ConversationView for Vec<M> {
 }
 
 impl Dialogue {
+    /// A dialogue in which nothing was said yet. The fallbacks take over in their order.
     pub fn new(
         client: Arc<ModelClient>,
         target: ModelTarget,
@@ -79,10 +80,12 @@ impl Dialogue {
         self
     }
 
+    /// The model that is spoken to now.
     pub fn target(&self) -> &ModelTarget {
         &self.target
     }
 
+    /// What stands before the conversation in each request.
     pub fn prompt(&self) -> &ModelPrompt {
         &self.prompt
     }

@@ -10,9 +10,11 @@ use crate::StreamError;
 /// A request that got no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestFailure {
+    /// What kind of failure it is.
     pub kind: FailureKind,
     /// What happened, in words. Never holds a key.
     pub text: String,
+    /// The HTTP status, if the server answered with one.
     pub status: Option<u16>,
     /// How long the server wants us to wait.
     pub wait: Option<Duration>,
@@ -22,6 +24,7 @@ pub struct RequestFailure {
     pub spent: TokenUsage,
 }
 
+/// What kind of failure a request met, which decides whether it is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     /// The key is missing, wrong or not allowed to do this.
@@ -36,7 +39,9 @@ pub enum FailureKind {
     NoStep,
     /// The conversation is longer than the model can read.
     TooLong,
+    /// The user has sent too much in too short a time.
     RateLimited,
+    /// The server has too much to do.
     Overloaded,
     /// The server broke.
     Server,
@@ -109,6 +114,7 @@ impl FailureKind {
 }
 
 impl RequestFailure {
+    /// A failure of which no more is known than its kind and what happened.
     pub fn new(kind: FailureKind, text: impl Into<String>) -> RequestFailure {
         RequestFailure {
             kind,

@@ -93,7 +93,9 @@ fn forget_marks(value: &mut Value) {
 pub struct RequestDifference {
     /// The first field that differs, such as `/messages/3/content/0/text`; empty if only the form does.
     pub path: String,
+    /// What stands there in the first one; none if nothing does.
     pub old: Option<String>,
+    /// What stands there in the second one; none if nothing does.
     pub new: Option<String>,
 }
 

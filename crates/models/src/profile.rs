@@ -9,17 +9,24 @@ use serde::{Deserialize, Serialize};
 use crate::target::{ModelTarget, RecordedAnswers, RecordedModel, TargetRoute};
 use crate::{ModelFacts, ModelPrompt, Quirks, WireProtocol};
 
+/// How the requests to one model are written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EncodingProfile {
+    /// The protocol of its server.
     pub wire: WireProtocol,
+    /// What is peculiar about its server.
     pub quirks: Quirks,
     /// The model as its server calls it.
     pub model: String,
+    /// What was known of the model.
     pub facts: ModelFacts,
+    /// How much it was asked to think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
+    /// How many tokens it could answer with at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
+    /// What requests with the same beginning had in common.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_key: Option<String>,
     /// The tools that were offered.

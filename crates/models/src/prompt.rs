@@ -1,15 +1,16 @@
 //! What is asked of a model, apart from the conversation.
 
-use helve_protocol::{ModelName, ReasoningEffort};
+use helve_protocol::ReasoningEffort;
 use serde_json::Value;
-
-use crate::{Quirks, WireProtocol};
 
 /// What stands before the conversation in each request. While it stays the same, requests grow only at their end.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelPrompt {
+    /// The system prompt; empty for none.
     pub system: String,
+    /// The tools that are offered.
     pub tools: Vec<ToolSpec>,
+    /// Whether the model calls tools.
     pub tool_choice: ToolChoice,
     /// How much to think; none for what the provider does by itself.
     pub effort: Option<ReasoningEffort>,
@@ -24,7 +25,9 @@ pub struct ModelPrompt {
 /// A tool as a model is told of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolSpec {
+    /// What the model calls it by.
     pub name: String,
+    /// What it does, in words for the model.
     pub description: String,
     /// The JSON schema of its input: an object.
     pub schema: Value,
@@ -50,9 +53,12 @@ impl ToolChoice {
     }
 }
 
+/// The form that an answer must have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputSchema {
+    /// A name for the form, which some servers want.
     pub name: String,
+    /// The JSON schema that the answer must fit.
     pub schema: Value,
 }
 
@@ -79,34 +85,4 @@ fn is_strict(schema: &Value) -> bool {
         _ => Vec::new(),
     };
     (!is_object || has_all()) && parts.into_iter().all(is_strict)
-}
-
-/// How one model is written to: its wire, its vendor's peculiarities, and what it can take.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ModelDialect {
-    pub wire: WireProtocol,
-    pub quirks: Quirks,
-    /// As we call it: `provider/model`.
-    pub name: ModelName,
-    /// As its server calls it.
-    pub model: String,
-    pub images: MediaSupport,
-    pub documents: MediaSupport,
-    pub thinking: ThinkingSupport,
-    /// The most tokens that it can answer with.
-    pub output: Option<u64>,
-}
-
-/// Whether a model can look at something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MediaSupport {
-    Yes,
-    No,
-}
-
-/// Whether a model can think before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThinkingSupport {
-    Yes,
-    No,
 }

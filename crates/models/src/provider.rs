@@ -7,16 +7,22 @@ use base64::engine::general_purpose::STANDARD;
 use helve_protocol::{KeyPlacement, WireProtocol};
 use reqwest::Url;
 
+use crate::route_error::RouteError;
 use crate::vendor::{ServerLocation, Vendor};
-use crate::{Quirks, RouteError, Secret};
+use crate::{Quirks, Secret};
 
 /// A service that can be spoken to.
 #[derive(Clone)]
 pub struct ModelProvider {
+    /// The first part of `provider/model`.
     pub name: String,
+    /// The protocol that its server speaks.
     pub wire: WireProtocol,
+    /// What the addresses of all requests begin with.
     pub base_url: Url,
+    /// How the key is shown to the server.
     pub auth: KeyPlacement,
+    /// The key, if there is one.
     pub key: Option<ProviderKey>,
     /// The variables that may hold the key.
     pub key_names: Vec<String>,
@@ -24,7 +30,9 @@ pub struct ModelProvider {
     pub fault: Option<RouteError>,
     /// Sent with each request.
     pub headers: Vec<(String, Secret)>,
+    /// What is peculiar about its server.
     pub quirks: Quirks,
+    /// Where its server runs.
     pub place: ServerLocation,
     /// What is known of it without being told, if it is.
     pub vendor: Option<&'static Vendor>,
@@ -33,10 +41,13 @@ pub struct ModelProvider {
 /// A key, and where it was found.
 #[derive(Clone, Debug)]
 pub struct ProviderKey {
+    /// The key itself.
     pub secret: Secret,
+    /// Where it was found.
     pub origin: KeyOrigin,
 }
 
+/// Where a key was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOrigin {
     /// This environment variable.

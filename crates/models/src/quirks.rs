@@ -5,14 +5,23 @@ use serde::{Deserialize, Serialize};
 /// What is peculiar about a server. Each field names one difference; the default is what the wire's inventor does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quirks {
+    /// How thinking of earlier steps goes back.
     pub thinking_back: ReturnedThinking,
+    /// How it is told how much to think.
     pub effort: EffortField,
+    /// How it is told how long an answer may be.
     pub max_tokens: MaxTokensField,
+    /// How it is told that a tool must be called.
     pub forced_choice: ForcedChoice,
+    /// What the id of a call may look like.
     pub call_ids: CallIdFormat,
+    /// What may stand after the results of calls.
     pub after_results: AfterToolResults,
+    /// How it is told which requests begin alike.
     pub cache_key: CacheKeyField,
+    /// Whether it must be asked for the counts of tokens.
     pub usage: UsageOption,
+    /// How it is told that the answer must be JSON.
     pub output: OutputOption,
 }
 
@@ -35,6 +44,7 @@ impl Quirks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnedThinking {
+    /// It does not go back.
     Never,
     /// In `reasoning_content`, with messages that call tools: the model goes on with the thought.
     ReasoningContent,
@@ -58,10 +68,13 @@ pub enum EffortField {
     Reasoning,
 }
 
+/// The field that says how many tokens an answer may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
+    /// `max_tokens`
     MaxTokens,
+    /// `max_completion_tokens`
     MaxCompletionTokens,
 }
 
@@ -69,7 +82,9 @@ pub enum MaxTokensField {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForcedChoice {
+    /// `required`
     Required,
+    /// `any`
     Any,
 }
 
@@ -77,6 +92,7 @@ pub enum ForcedChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallIdFormat {
+    /// It does not matter.
     Any,
     /// Nine letters and digits.
     NineAlphanumeric,
@@ -86,6 +102,7 @@ pub enum CallIdFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterToolResults {
+    /// A message of anybody.
     Anything,
     /// The model must speak before the user does.
     TheModel,

@@ -31,19 +31,33 @@ pub struct ToolArguments {
 /// What was done to arguments before they could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgumentRepair {
+    /// A code fence around the arguments was removed.
     Fences,
+    /// Text around the arguments was removed.
     Prose,
+    /// Tags around the arguments were removed.
     Tags,
+    /// The object was read out of a string.
     Encoded,
+    /// `null` was read as no arguments.
     Null,
+    /// A repetition of the same object was dropped.
     Repeated,
+    /// A bracket too many at the end was dropped.
     StrayCloser,
+    /// A missing bracket was added.
     MissingCloser,
+    /// A comma before a bracket was dropped.
     TrailingComma,
+    /// Comments were dropped.
     Comment,
+    /// Control characters in a string were kept although they are not escaped.
     ControlCharacter,
+    /// `True`, `False` or `None` was read as Python means it.
     PythonLiteral,
+    /// Single quotes were read as double quotes.
     SingleQuotes,
+    /// A key without quotes was read.
     BareKey,
     /// Two or more of the others, each once.
     Several(Vec<ArgumentRepair>),
@@ -90,37 +104,50 @@ impl fmt::Display for ArgumentRepair {
     "The arguments can't be read: {fault} (line {line}, column {column}).\nHere: {excerpt}\nSend the call again with valid JSON."
 )]
 pub struct ArgumentsError {
+    /// What is wrong with them.
     pub fault: ArgumentsFault,
-    /// Both count from 1, the column in characters. In an object that was wrapped in a string, they are those of the
-    /// unwrapped text.
+    /// The line of the fault, from 1. In an object that was wrapped in a string, line and column are those of the unwrapped
+    /// text.
     pub line: usize,
+    /// The column of the fault, from 1, in characters.
     pub column: usize,
     excerpt: String,
 }
 
+/// What is wrong with arguments that can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentsFault {
+    /// More text than any tool takes.
     #[error("they are larger than {} MB", MAX_ARGUMENTS_BYTES >> 20)]
     TooLarge,
+    /// Lists and objects nested too deep.
     #[error("they are nested more than {MAX_ARGUMENTS_DEPTH} levels deep")]
     TooDeep,
+    /// Some other JSON value, named here.
     #[error("a JSON object is expected, not {0}")]
     NotAnObject(&'static str),
     /// The text may be only the beginning of what was meant.
     #[error("they end {0}, so a part of them may be missing")]
     CutOff(&'static str),
+    /// Something else had to stand there, named here.
     #[error("expected {0}")]
     Expected(&'static str),
+    /// A key with two values.
     #[error("the key `{0}` stands there twice with different values")]
     DuplicateKey(String),
+    /// An escape in a string that JSON does not have.
     #[error("this escape does not exist in JSON; write `\\\\` for a backslash")]
     Escape,
+    /// Something like a number that JSON does not have.
     #[error("this is no JSON number")]
     Number,
+    /// Two objects of which nobody knows which is meant.
     #[error("a second, different object follows; a call has one object")]
     SecondObject,
+    /// A comment that may be a part of the object.
     #[error("JSON has no comments, and this one has quotes in it")]
     Comment,
+    /// Text after the object that may belong to it.
     #[error("something follows after the end of the object")]
     TrailingText,
 }

@@ -47,18 +47,22 @@ pub struct RetryState {
     doublings: u32,
 }
 
+/// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryDecision {
     /// Try again after this.
     Wait(Duration),
+    /// Do not try again.
     GiveUp,
     /// It would take longer than we wait.
     TooLong {
+        /// When it could be tried again.
         resets: Timestamp,
     },
 }
 
 impl RetryState {
+    /// No try has failed yet of a request that begins now.
     pub fn new(patience: RetryStrategy, now: Timestamp) -> RetryState {
         RetryState { patience, began: now, counted_from: None, tries: 0, doublings: 0 }
     }

@@ -7,6 +7,7 @@ use helve_protocol::{KeyPlacement, ModelName, WireProtocol};
 use reqwest::Url;
 
 use crate::provider::{KeyOrigin, ModelProvider, ProviderKey};
+use crate::route_error::RouteError;
 use crate::target::{ModelTarget, TargetRoute};
 use crate::vendor::{BaseUrlVariable, ServerLocation, VENDORS, Vendor};
 use crate::{ModelCatalogue, Quirks, Secret};
@@ -14,22 +15,32 @@ use crate::{ModelCatalogue, Quirks, Secret};
 /// What the user wants of models.
 #[derive(Clone, Debug, Default)]
 pub struct ModelPreferences {
+    /// The model that does the work.
     pub main: Option<String>,
+    /// The model for small jobs.
     pub fast: Option<String>,
+    /// The model that summarises long conversations.
     pub summary: Option<String>,
     /// Who takes over if the main model fails, in this order.
     pub fallback: Vec<String>,
+    /// Other names of models, and what each means.
     pub aliases: BTreeMap<String, String>,
     /// New providers, and changes to known ones.
     pub providers: BTreeMap<String, ProviderOverrides>,
 }
 
+/// What the user's settings say of a provider. What is `None` stays as it is built in.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderOverrides {
+    /// The protocol that its server speaks.
     pub wire: Option<WireProtocol>,
+    /// What the addresses of all requests begin with.
     pub base_url: Option<String>,
+    /// The variable that holds its key.
     pub key_env: Option<String>,
+    /// How the key is shown to the server.
     pub auth: Option<KeyPlacement>,
+    /// Sent with each request.
     pub headers: Vec<(String, Secret)>,
 }
 
@@ -50,72 +61,6 @@ pub struct ModelRouter {
     wishes: ModelPreferences,
 }
 
-/// Why no model could be found.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RouteError {
-    #[error("no model is chosen, no key is set, and {}", servers(.odd))]
-    NothingUsable {
-        /// What is odd about local servers that do run.
-        odd: Vec<String>,
-    },
-    #[error("{provider} wants a key, and there is none")]
-    NoKey { provider: String, variables: Vec<String> },
-    #[error("there is no provider {:?}", shortened(.name))]
-    NoProvider { name: String, known: Vec<String> },
-    #[error("{name:?} is no model that Helve knows, nor an alias")]
-    NoModel { name: String },
-    #[error("the alias {name:?} leads back to itself")]
-    AliasCycle { name: String },
-    #[error("the provider {name:?} needs a base URL and a wire")]
-    Incomplete { name: String },
-    #[error("the base URL of the provider {name:?} is no http or https address")]
-    InvalidBaseUrl { name: String },
-}
-
-fn servers(odd: &[String]) -> String {
-    if odd.is_empty() { "no local server is running".to_owned() } else { odd.join("; ") }
-}
-
-/// A name that somebody typed. What is longer than a name may be a key in the wrong place.
-fn shortened(name: &str) -> String {
-    if name.chars().count() <= 24 { name.to_owned() } else { name.chars().take(8).chain(['…']).collect() }
-}
-
-impl RouteError {
-    /// What to do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            RouteError::NothingUsable { .. } => {
-                "Set a key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, store one with `helve login PROVIDER`, or start a \
-                 local server such as Ollama. `helve models list` shows every provider."
-                    .to_owned()
-            }
-            RouteError::NoKey { provider, variables } if variables.is_empty() => {
-                format!("Store it with `helve login {provider}`.")
-            }
-            RouteError::NoKey { provider, variables } => {
-                format!("Set {}, or store it with `helve login {provider}`.", variables.join(" or "))
-            }
-            RouteError::NoProvider { known, .. } => {
-                format!("Known are {}; `providers.NAME` in the settings adds others.", known.join(", "))
-            }
-            RouteError::NoModel { .. } => {
-                "Write it as provider/model; `helve models list` shows the known ones.".to_owned()
-            }
-            RouteError::AliasCycle { .. } => "Mend models.aliases in the settings.".to_owned(),
-            RouteError::Incomplete { name } => {
-                format!("Set providers.{name}.base_url and providers.{name}.wire in the settings.")
-            }
-            RouteError::InvalidBaseUrl { .. } => "Write it as https://host/path or http://host:port/path.".to_owned(),
-        }
-    }
-
-    /// Whether a key is all that is missing.
-    pub fn is_about_keys(&self) -> bool {
-        matches!(self, RouteError::NothingUsable { .. } | RouteError::NoKey { .. })
-    }
-}
-
 /// Looks a variable up.
 pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// Looks up the key that is stored for a provider.
@@ -125,6 +70,7 @@ pub type StoredKeyLookup<'a> = &'a dyn Fn(&str) -> Option<Secret>;
 const MAX_ALIAS_DEPTH: usize = 8;
 
 impl ModelRouter {
+    /// Knows the built-in providers and those of the preferences, with the keys that the two look-ups find.
     pub fn new(
         wishes: ModelPreferences,
         catalogue: ModelCatalogue,
@@ -152,14 +98,17 @@ impl ModelRouter {
         self
     }
 
+    /// All providers, usable or not.
     pub fn providers(&self) -> impl Iterator<Item = &Arc<ModelProvider>> {
         self.providers.iter()
     }
 
+    /// What is known of models.
     pub fn catalogue(&self) -> &ModelCatalogue {
         &self.catalogue
     }
 
+    /// The provider of this name, or of another name that it has.
     pub fn provider(&self, name: &str) -> Result<&Arc<ModelProvider>, RouteError> {
         let name = Vendor::find(name).map_or(name, |vendor| vendor.name);
         self.providers.iter().find(|provider| provider.name == name).ok_or_else(|| self.no_provider(name))
@@ -217,6 +166,7 @@ impl ModelRouter {
         Ok(self.target(provider, model))
     }
 
+    /// A model of a provider, whether it is known or not.
     pub fn target(&self, provider: &Arc<ModelProvider>, model: &str) -> ModelTarget {
         ModelTarget {
             name: ModelName::new(format!("{}/{model}", provider.name)),

@@ -30,6 +30,7 @@ const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 pub struct SchemaViolation {
     /// A JSON pointer. Empty for the input as a whole.
     pub path: String,
+    /// What is wrong there.
     pub why: String,
 }
 
@@ -42,6 +43,7 @@ impl fmt::Display for SchemaViolation {
 /// An input after gentle fixes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoercedInput {
+    /// The input as it is now.
     pub value: Value,
     /// What was done: all of it, or the first of very much.
     pub changes: Vec<InputCoercion>,
@@ -50,7 +52,9 @@ pub struct CoercedInput {
 /// What was fixed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputCoercion {
+    /// A JSON pointer. Empty for the input as a whole.
     pub path: String,
+    /// What was done there.
     pub what: String,
 }
 

@@ -25,6 +25,7 @@ pub(crate) const SCRIPT_WIRE: WireProtocol = WireProtocol::Messages;
 pub struct ScriptedModel(Arc<Mutex<ScriptPlayer>>);
 
 impl ScriptedModel {
+    /// Plays a script from its beginning.
     pub fn new(script: ModelScript) -> ScriptedModel {
         ScriptedModel(Arc::new(Mutex::new(ScriptPlayer::new(script))))
     }

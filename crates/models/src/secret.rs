@@ -7,6 +7,7 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
+    /// Keeps a text secret from now on.
     pub fn new(secret: impl Into<String>) -> Secret {
         Secret(secret.into())
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use helve_protocol::{Cost, ModelName, TokenUsage};
 
-use crate::prompt::{MediaSupport, ModelDialect, ThinkingSupport};
 use crate::script::ModelScript;
 use crate::scripted::{self, ScriptedModel};
+use crate::wire::dialect::{MediaSupport, ModelDialect, ThinkingSupport};
 use crate::{
     ModelAbilities, ModelAnswer, ModelFacts, ModelFactsOrigin, ModelProvider, ModelRequest, Quirks,
     RequestFailure, WireProtocol,
@@ -20,14 +20,18 @@ pub struct ModelTarget {
     pub name: ModelName,
     /// As its server calls it.
     pub model: String,
+    /// How it is reached.
     pub via: TargetRoute,
+    /// What is known of it.
     pub facts: ModelFacts,
 }
 
 /// How a model is reached.
 #[derive(Clone, Debug)]
 pub enum TargetRoute {
+    /// Over the network, or on this machine.
     Provider(Arc<ModelProvider>),
+    /// A script plays it.
     Script(ScriptedModel),
     /// Not at all: what it answered is on record.
     Recorded(Arc<RecordedModel>),
@@ -35,13 +39,17 @@ pub enum TargetRoute {
 
 /// A model of which only what it answered is left.
 pub struct RecordedModel {
+    /// The protocol that its requests were written in.
     pub wire: WireProtocol,
+    /// What was peculiar about its server.
     pub quirks: Quirks,
+    /// What it answered.
     pub answers: Box<dyn RecordedAnswers>,
 }
 
 /// Gives the answers of a recording, one after the other.
 pub trait RecordedAnswers: Send + Sync {
+    /// The answer to the next request, or how it failed.
     fn answer(&self, request: &ModelRequest) -> Result<ModelAnswer, RequestFailure>;
 }
 
@@ -82,6 +90,7 @@ impl ModelTarget {
         }
     }
 
+    /// The protocol that its requests are written in.
     pub fn wire(&self) -> WireProtocol {
         match &self.via {
             TargetRoute::Provider(provider) => provider.wire,

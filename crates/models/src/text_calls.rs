@@ -65,7 +65,9 @@ pub struct TextWithCalls {
 /// A call of an offered tool, with an input that fits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TextCall {
+    /// The name of the tool.
     pub name: String,
+    /// An object that fits the schema of the tool.
     pub input: Value,
 }
 

@@ -14,16 +14,21 @@ pub struct Vendor {
     pub name: &'static str,
     /// Other names for it.
     pub also: &'static [&'static str],
+    /// What people call it.
     pub title: &'static str,
     /// The vendor under whose name the catalogue has its models, if that is another.
     pub facts: Option<&'static str>,
+    /// The protocol that it speaks.
     pub wire: WireProtocol,
+    /// What the addresses of all requests begin with.
     pub base_url: &'static str,
     /// The variables that may hold its key, and how such a key is shown to the server. Without any it needs none.
     pub keys: &'static [(&'static str, KeyPlacement)],
     /// The variables that may hold another base URL.
     pub base_url_env: &'static [BaseUrlVariable],
+    /// Where its server runs.
     pub place: ServerLocation,
+    /// What is peculiar about it.
     pub quirks: Quirks,
     /// What is used if nobody chose a model; empty where the server is asked what it has.
     pub models: VendorModels,
@@ -38,16 +43,21 @@ pub enum BaseUrlVariable {
     Host(&'static str),
 }
 
+/// Where a provider's server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerLocation {
+    /// Somewhere in the network.
     Remote,
     /// On this machine, so it may be running or not.
     Local,
 }
 
+/// The models of a vendor that are used if nobody chose one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VendorModels {
+    /// The one that does the work.
     pub main: &'static str,
+    /// The one for small jobs.
     pub fast: &'static str,
 }
 

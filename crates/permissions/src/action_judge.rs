@@ -1,19 +1,20 @@
 //! What speaks for and against a call, point by point.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use helve_protocol::{CallPermissions, ConfinementLevel, PermissionMode, PermissionVerdict, ToolAction};
 
 use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
-use crate::decide::{ContainmentKind, PermissionPolicy};
+use crate::decision_point::{ContainmentKind, DecisionPoint};
 use crate::known_programs::{
     GitSettingsWrite, acts_as_user, cannot_be_confined, deletes_untracked_files, describe_reach, is_local,
     is_read_only, is_shell_builtin, only_wraps, prints_from_git, reads_what_it_names, uses_network,
     writes_settings_of_git,
 };
+use crate::normalize::normalize_path;
 use crate::pattern::{RuleSubject, host};
+use crate::policy::PermissionPolicy;
 use crate::rule::Rule;
-use crate::rules::{RuleJudgement, RuleOrigin};
 use crate::secrets::{GuardReason, guard_reason, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
@@ -23,79 +24,31 @@ const MAX_FOLLOWED_FOLDERS: usize = 20;
 /// A rule about this name is one about the network as such.
 const NETWORK_RULE: &str = "network";
 
-/// Something about a call that speaks for or against it.
-#[derive(Clone, Debug)]
-pub(crate) struct DecisionPoint {
-    pub(crate) verdict: PermissionVerdict,
-    pub(crate) reason: String,
-    pub(crate) proof: Option<RuleOrigin>,
-    pub(crate) contained: ContainmentKind,
-    /// It changes nothing.
-    pub(crate) is_look: bool,
-    pub(crate) is_grave: bool,
-    /// Not even bypass covers it.
-    pub(crate) is_own: bool,
-    /// The smallest general rule that would have allowed it.
-    pub(crate) suggestion: Option<Rule>,
-}
-
-impl DecisionPoint {
-    fn new(verdict: PermissionVerdict, reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint {
-            verdict,
-            reason: reason.into(),
-            proof: None,
-            contained: ContainmentKind::No,
-            is_look: false,
-            is_grave: false,
-            is_own: false,
-            suggestion: None,
-        }
-    }
-
-    fn of(judgement: RuleJudgement, what: &str) -> DecisionPoint {
-        let RuleJudgement { verdict, proof } = judgement;
-        let said = match verdict {
-            PermissionVerdict::Allow => "is allowed",
-            PermissionVerdict::Ask => "is to be asked",
-            PermissionVerdict::Deny => "is denied",
-        };
-        let reason = format!("{what} {said} by {proof}");
-        DecisionPoint { proof: Some(proof), ..DecisionPoint::new(verdict, reason) }
-    }
-
-    fn allow(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Allow, reason)
-    }
-
-    fn ask(reason: impl Into<String>) -> DecisionPoint {
-        DecisionPoint::new(PermissionVerdict::Ask, reason)
-    }
-
-    fn look(self) -> DecisionPoint {
-        DecisionPoint { is_look: true, ..self }
-    }
-
-    fn grave(self) -> DecisionPoint {
-        DecisionPoint { is_grave: true, ..self }
-    }
-
-    fn contained(self, contained: ContainmentKind) -> DecisionPoint {
-        DecisionPoint { contained, ..self }
-    }
-
-    fn with_suggestion(self, rule: Rule) -> DecisionPoint {
-        DecisionPoint { suggestion: Some(rule), ..self }
-    }
-}
-
 /// What was found about a call.
 pub(crate) struct ActionFindings {
     pub(crate) points: Vec<DecisionPoint>,
     pub(crate) needs: CallPermissions,
     pub(crate) deletes: Vec<PathBuf>,
+    /// The words of a call that is one plain command, which could be run without a shell.
+    pub(crate) plain: Option<Vec<String>>,
 }
 
+/// A program that a command runs, with its words.
+#[derive(Clone, Copy)]
+struct ProgramRun<'a> {
+    simple: &'a SimpleCommand,
+    words: &'a [Option<String>],
+    reading: &'a CommandAnalysis,
+    folder: &'a Path,
+    /// How it is shown to a person.
+    what: &'a str,
+    /// It uses a network that others are in, too.
+    is_out: bool,
+    /// It changes nothing.
+    is_look: bool,
+}
+
+/// Collects what speaks for and against a call, action by action.
 pub(crate) struct ActionJudge<'a> {
     tool: &'a str,
     policy: PermissionPolicy<'a>,
@@ -104,8 +57,12 @@ pub(crate) struct ActionJudge<'a> {
 
 impl<'a> ActionJudge<'a> {
     pub(crate) fn new(tool: &'a str, policy: PermissionPolicy<'a>) -> ActionJudge<'a> {
-        let judged =
-            ActionFindings { points: Vec::new(), needs: CallPermissions::default(), deletes: Vec::new() };
+        let judged = ActionFindings {
+            points: Vec::new(),
+            needs: CallPermissions::default(),
+            deletes: Vec::new(),
+            plain: None,
+        };
         let needs = &judged.needs;
         let needs = CallPermissions { read_only: policy.mode == PermissionMode::Plan, ..needs.clone() };
         ActionJudge { tool, policy, judged: ActionFindings { needs, ..judged } }
@@ -163,8 +120,8 @@ impl<'a> ActionJudge<'a> {
                     self.push(point);
                 }
                 let reading = shell::analyze(command);
-                self.run(&reading, folder);
-                self.credentials(command, &reading, *credentials);
+                self.run(command, &reading, folder);
+                self.credentials(command, &reading, folder, *credentials);
             }
         }
     }
@@ -283,7 +240,7 @@ impl<'a> ActionJudge<'a> {
         })
     }
 
-    fn run(&mut self, reading: &CommandAnalysis, folder: &Path) {
+    fn run(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path) {
         for unknown in &reading.unknown {
             self.push(DecisionPoint::ask(format!("it can't be known what it runs: {}", unknown.reason)));
         }
@@ -296,11 +253,18 @@ impl<'a> ActionJudge<'a> {
         for target in &reading.folders {
             self.goes_to(target, folder);
         }
-        if self.judged.needs.unconfined && !is_one_program(reading) {
-            // Nothing else leaves with it. What can't work confined then fails, and is run by itself.
-            self.judged.needs.unconfined = false;
-            self.push(DecisionPoint::ask(UNCONFINED_ALONE_REASON));
+        let plain = plain_words(command, reading).filter(|_| is_one_program(reading));
+        let is_sandboxed =
+            self.policy.level > ConfinementLevel::None && self.policy.mode != PermissionMode::Bypass;
+        if self.judged.needs.unconfined && is_sandboxed {
+            // Nothing else leaves with it, not even a shell. What can't work confined then fails, and is run by itself.
+            if plain.is_none() {
+                self.judged.needs.unconfined = false;
+                self.push(DecisionPoint::ask(UNCONFINED_ALONE_REASON));
+            }
+            self.judged.needs.alone.clone_from(&plain);
         }
+        self.judged.plain = plain.filter(|_| is_sandboxed);
         if reading.commands.is_empty() && self.judged.points.is_empty() {
             self.push(DecisionPoint::allow("it runs nothing").look());
         }
@@ -327,7 +291,7 @@ impl<'a> ActionJudge<'a> {
     }
 
     /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
-    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, is_wanted: bool) {
+    fn credentials(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path, is_wanted: bool) {
         // Where nothing confines commands, they have them anyway.
         if self.policy.level == ConfinementLevel::None
             || self.policy.mode == PermissionMode::Bypass
@@ -356,7 +320,7 @@ impl<'a> ActionJudge<'a> {
         if !is_needed && !is_allowed {
             return;
         }
-        match self.alone(command, reading, row) {
+        match self.alone(command, reading, folder, row) {
             Ok(words) => {
                 let rule = Rule::new(CREDENTIALS_RULE, Some(row.program), PermissionVerdict::Allow);
                 let what = format!("`{}` gets {}", row.program, row.what);
@@ -399,22 +363,22 @@ impl<'a> ActionJudge<'a> {
         &self,
         command: &str,
         reading: &CommandAnalysis,
+        folder: &Path,
         row: &ProgramCredentials,
     ) -> Result<Vec<String>, String> {
-        let simple = match reading.commands.as_slice() {
-            [simple] if simple.assignments.is_empty() && simple.via.is_empty() => simple,
-            _ => return Err(CREDENTIALS_ALONE_REASON.to_owned()),
-        };
-        let is_plain = reading.unknown.is_empty() && !command.contains(SHELL_SYNTAX_CHARS);
-        let words: Option<Vec<String>> =
-            simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect();
-        let words = words.filter(|_| is_plain).ok_or(CREDENTIALS_ALONE_REASON)?;
-        let (program, arguments) = words.split_first().ok_or(CREDENTIALS_ALONE_REASON)?;
-        if program.contains('/') {
+        if reading.commands.iter().any(|simple| simple.program().is_some_and(|program| program.contains('/')))
+        {
             return Err("a program that is named by its path could be anybody's".to_owned());
         }
+        let words = plain_words(command, reading).filter(|_| reading.commands.len() == 1);
+        let words = words.ok_or(CREDENTIALS_ALONE_REASON)?;
+        let (_, arguments) = words.split_first().ok_or(CREDENTIALS_ALONE_REASON)?;
         if !reading.folders.is_empty() || self.policy.places.is_nested {
             return Err("it works on another repository than the project's".to_owned());
+        }
+        // Settings in folders where commands write whatever they like decide where credentials go.
+        if !folder.starts_with(&self.policy.places.root) {
+            return Err("it works in another folder than the project's; go back there first".to_owned());
         }
         row.refusal(arguments).map_or(Ok(words.clone()), Err)
     }
@@ -456,7 +420,8 @@ impl<'a> ActionJudge<'a> {
                 RunManner::Later => format!("{program} runs it later"),
             };
             self.judged.needs.unconfined = true;
-            self.push(DecisionPoint::ask(why));
+            let point = self.leaving(DecisionPoint::ask(why));
+            self.push(point);
         }
         let words = self.words(simple);
         if !words.is_empty() {
@@ -464,6 +429,15 @@ impl<'a> ActionJudge<'a> {
         }
     }
 
+    /// What is said about leaving the sandbox. Who says yes to everything beforehand means what the sandbox holds.
+    fn leaving(&self, point: DecisionPoint) -> DecisionPoint {
+        match self.policy.level {
+            ConfinementLevel::None => point,
+            ConfinementLevel::Landlock | ConfinementLevel::Full => point.grave(),
+        }
+    }
+
+    /// Judges one program with its words.
     fn program(
         &mut self,
         simple: &SimpleCommand,
@@ -476,66 +450,83 @@ impl<'a> ActionJudge<'a> {
         let is_out = uses_network(words) && !(self.policy.level == ConfinementLevel::Full && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= cannot_be_confined(words);
+        self.effects_of_git(words, &what);
+        let is_look = self.is_look(words, reading, folder);
+        self.denied_paths(words, is_look, &what);
+        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
+        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
+            self.named_secrets(simple, words, reading, folder);
+        }
+        let point = match by_rule {
+            Some(point) => Some(self.limit_allow_rule(point, words, is_look, reading, folder)),
+            None => self.without_rule(&ProgramRun {
+                simple,
+                words,
+                reading,
+                folder,
+                what: &what,
+                is_out,
+                is_look,
+            }),
+        };
+        self.judged.points.extend(point);
+    }
+
+    /// What git does to a repository that no file tells of beforehand.
+    fn effects_of_git(&mut self, words: &[Option<String>], what: &str) {
         if let Some(how) = writes_settings_of_git(words) {
             let config = self.policy.places.root.join(".git/config");
             let point = self.write("write", &config, ContainmentKind::ByConfinement);
             let is_denied = point.verdict == PermissionVerdict::Deny;
             self.push(match how {
-                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(&what)),
+                GitSettingsWrite::Implicit if !is_denied => DecisionPoint::ask(changes_settings(what)),
                 _ => point,
             });
         }
         if deletes_untracked_files(words) {
             self.push(DecisionPoint::ask(format!("{what} deletes files that git does not know")).grave());
         }
-        let is_look = self.is_look(words, reading, folder);
-        self.denied_paths(words, is_look, &what);
-        let suggestion = suggestion(self.tool, words);
-        let unless = |point: DecisionPoint| match &suggestion {
-            Some(rule) => point.with_suggestion(rule.clone()),
-            None => point,
-        };
-        let by_rule = self.rules(self.tool, &RuleSubject::Command(words.to_vec()), &what);
-        if by_rule.as_ref().is_some_and(|point| point.verdict == PermissionVerdict::Allow) {
-            self.named_secrets(simple, words, reading, folder);
+    }
+
+    /// What speaks against a program that no rule is about; none if nothing does beside what it looks at.
+    fn without_rule(&mut self, run: &ProgramRun<'_>) -> Option<DecisionPoint> {
+        let ProgramRun { simple, words, reading, folder, what, is_out, is_look } = *run;
+        if simple.only_runs_others {
+            let more = DecisionPoint::ask(format!("{what} may do more than run another program"));
+            return (!only_wraps(words)).then(|| more.contained(ContainmentKind::ByConfinement));
         }
-        let by_rule = by_rule.map(|point| self.limit_allow_rule(point, words, is_look, reading, folder));
-        let point = match (by_rule, describe_reach(words)) {
-            (Some(point), _) => point,
-            (None, _) if simple.only_runs_others => {
-                if !only_wraps(words) {
-                    self.push(
-                        DecisionPoint::ask(format!("{what} may do more than run another program"))
-                            .contained(ContainmentKind::ByConfinement),
-                    );
-                }
-                return;
+        let no_rule = || DecisionPoint::ask(format!("{what} is allowed by no rule"));
+        let point = match describe_reach(words) {
+            Some(why) => {
+                let point = DecisionPoint::ask(format!("{what} {why}"));
+                if cannot_be_confined(words) { self.leaving(point) } else { point }
             }
-            (None, Some(why)) => unless(DecisionPoint::ask(format!("{what} {why}"))),
-            (None, None) if is_out => match self.network(&what) {
+            None if is_out => match self.network(what) {
                 // That the network may be used is not yet that the program may be run.
                 point if point.verdict == PermissionVerdict::Allow => {
-                    unless(DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement))
+                    DecisionPoint::ask(point.reason).contained(ContainmentKind::ByConfinement)
                 }
-                point if !self.policy.trusts_confinement() => unless(point),
+                // Confinement is enough for the program itself, so the rule to suggest is the one about the network.
+                point if self.policy.trusts_confinement() => return Some(point),
                 point => point,
             },
-            (None, None) if is_look => {
+            None if is_look => {
                 self.look_at(words, reading, folder);
                 self.look_at_what_it_could_be(simple, reading, folder);
                 if self.policy.mode != PermissionMode::Ask || is_shell_builtin(words) {
-                    return;
+                    return None;
                 }
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).look())
+                no_rule().look()
             }
-            (None, None) => {
+            None => {
                 self.look_at_what_it_could_be(simple, reading, folder);
-                let why = format!("{what} is allowed by no rule");
-                unless(DecisionPoint::ask(why).contained(ContainmentKind::ByConfinement))
+                no_rule().contained(ContainmentKind::ByConfinement)
             }
         };
-        self.push(point);
+        Some(match suggestion(self.tool, words) {
+            Some(rule) => point.with_suggestion(rule),
+            None => point,
+        })
     }
 
     /// Whether a command only looks. Git does so only in the project's own repository: elsewhere, settings that nobody has
@@ -779,7 +770,9 @@ impl<'a> ActionJudge<'a> {
 }
 
 /// What to say of a way out of the sandbox that is not alone.
-const UNCONFINED_ALONE_REASON: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that; here it stays confined";
+const UNCONFINED_ALONE_REASON: &str = "one of its programs needs to leave the sandbox, and must be run on its own for that, by its name and without \
+                                       variables, pipes or redirections; here it stays confined";
+
 fn changes_settings(what: &str) -> String {
     format!("{what} changes the settings of the repository")
 }
@@ -790,6 +783,40 @@ const CREDENTIALS_ALONE_REASON: &str =
 /// Signs by which a command is more than words.
 const SHELL_SYNTAX_CHARS: [char; 14] =
     ['>', '<', '|', '&', ';', '`', '$', '(', ')', '{', '}', '\n', '*', '?'];
+
+/// The words of a call that is one plain command by the name of its program, so that it can be run without a shell.
+fn plain_words(command: &str, reading: &CommandAnalysis) -> Option<Vec<String>> {
+    /// What only a shell can do.
+    const OF_SHELLS: [&str; 11] =
+        ["command", "exec", "eval", "builtin", "time", ".", "source", "trap", "alias", "cd", "coproc"];
+    let mut outermost = reading.commands.iter().filter(|simple| simple.via.is_empty());
+    let simple = outermost.next().filter(|simple| simple.assignments.is_empty())?;
+    let is_plain = outermost.next().is_none() && reading.unknown.is_empty() && is_without_syntax(command);
+    let words: Vec<String> =
+        simple.argv.iter().map(|word| word.known().map(str::to_owned)).collect::<Option<_>>()?;
+    let program = words.first()?;
+    (is_plain && !program.contains('/') && !OF_SHELLS.contains(&program.as_str())).then_some(words)
+}
+
+/// Whether a text is words and nothing else. In quotes, signs are part of a word.
+fn is_without_syntax(command: &str) -> bool {
+    let mut signs = command.chars();
+    let mut quote = None;
+    while let Some(sign) = signs.next() {
+        match (quote, sign) {
+            (Some(open), sign) if sign == open => quote = None,
+            (Some('\''), _) => {}
+            (Some(_), '$' | '`' | '\\') => return false,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(sign),
+            (None, '\\') if signs.next().is_none_or(|next| next == '\n') => return false,
+            (None, '\\') => {}
+            (None, sign) if SHELL_SYNTAX_CHARS.contains(&sign) => return false,
+            (None, _) => {}
+        }
+    }
+    quote.is_none()
+}
 
 /// Whether a call runs one program, maybe through others that only wrap it.
 fn is_one_program(reading: &CommandAnalysis) -> bool {
@@ -967,17 +994,4 @@ fn may_mean_secrets(pattern: &str) -> bool {
     is_pattern
         && (may_be_hidden(name)
             || [".pem", ".key", ".p12", ".pfx", ".json", "*"].iter().any(|end| name.ends_with(end)))
-}
-
-/// The path without `.` and `..`, as far as that can be said without looking.
-pub fn normalize_path(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
-        }
-    }
-    plain
 }

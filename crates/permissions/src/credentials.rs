@@ -62,9 +62,8 @@ pub const PROGRAM_CREDENTIALS: [ProgramCredentials; 16] = [
         files: &[".ssh", ".git-credentials", ".config/git/credentials", ".netrc"],
         variables: &[],
         agent: true,
-        // It asks its store of passwords through a shell. What else could make it run one is refused before: see
-        // the settings of the repository, and hooks, which are switched off.
-        helpers: &["ssh", "sh"],
+        // No shell: it gets passwords from this program, which asks the user's stores without one.
+        helpers: &["ssh"],
         shape: SafeInvocations::Verbs(&["fetch", "push", "ls-remote", "clone", "submodule"]),
     },
     ProgramCredentials {
@@ -246,6 +245,61 @@ const CREDENTIAL_SAFE_OPTIONS: [(&str, &str); 3] = [
     ),
 ];
 
+/// The same for git, for each verb: a short option means another thing with another verb. Whatever is cut short is refused.
+const GIT_SAFE_OPTIONS: [(&str, &str); 5] = [
+    (
+        "fetch",
+        "--all --append -a --atomic --depth --deepen --shallow-since --shallow-exclude --unshallow --update-shallow --dry-run \
+         --force -f --keep -k --multiple -m --prune -p --prune-tags -P --tags -t --no-tags -n --refmap --jobs -j --quiet -q \
+         --verbose -v -vv --progress --no-progress --porcelain --filter --no-recurse-submodules --no-auto-gc \
+         --no-auto-maintenance --no-write-fetch-head --no-show-forced-updates --ipv4 -4 --ipv6 -6",
+    ),
+    (
+        "push",
+        "--all --branches --mirror --tags --follow-tags --no-follow-tags --atomic --dry-run -n --porcelain --delete -d --prune \
+         --force -f --force-with-lease --force-if-includes --set-upstream -u --verify --no-verify --quiet -q --verbose -v -vv \
+         --progress --no-progress --thin --no-thin --no-signed --push-option -o --no-recurse-submodules --ipv4 -4 --ipv6 -6",
+    ),
+    (
+        "ls-remote",
+        "--heads --branches -h -b --tags -t --refs --quiet -q --exit-code --symref --sort --get-url",
+    ),
+    (
+        "clone",
+        "--depth --branch -b --single-branch --no-single-branch --tags --no-tags --bare --mirror --no-checkout -n --quiet -q \
+         --verbose -v --progress --no-progress --shallow-since --shallow-exclude --filter --sparse --jobs -j --origin -o \
+         --ipv4 -4 --ipv6 -6",
+    ),
+    (
+        "submodule",
+        "--init --recursive --no-fetch -N --remote --force -f --checkout --depth --jobs -j --quiet -q --progress \
+         --recommend-shallow --no-recommend-shallow --single-branch --no-single-branch --filter --cached",
+    ),
+];
+/// Options of git's own, before the verb.
+const GIT_SAFE_LEADING_OPTIONS: [&str; 2] = ["--no-pager", "-P"];
+/// What `git submodule` can do without running anything: not `foreach`, which runs whatever it is told.
+const GIT_SAFE_SUBMODULE_VERBS: [&str; 4] = ["init", "update", "status", "sync"];
+
+/// Short options of the programs that speak SSH by which they run or load something else, or obey other settings.
+const REDIRECTING_SSH_LETTERS: [(&str, &str); 4] =
+    [("ssh", "FIESOm"), ("scp", "FSoD"), ("sftp", "FSoDbRs"), ("rsync", "eM")];
+/// Settings of ssh that can be given by `-o` and run or load nothing.
+const SAFE_SSH_SETTINGS: [&str; 12] = [
+    "batchmode",
+    "compression",
+    "connectionattempts",
+    "connecttimeout",
+    "identitiesonly",
+    "loglevel",
+    "port",
+    "preferredauthentications",
+    "serveralivecountmax",
+    "serveraliveinterval",
+    "stricthostkeychecking",
+    "user",
+];
+
 /// Options by which a program takes its settings, or another program, from somewhere else.
 const REDIRECTING_OPTION_PARTS: [&str; 22] = [
     "config",
@@ -314,9 +368,100 @@ impl ProgramCredentials {
         None
     }
 
+    /// Why npm can't publish this: what another `package.json` than the project's says for publishing is obeyed like settings.
+    fn refused_publishing(&self, arguments: &[String]) -> Option<String> {
+        const WITH_VALUE: [&str; 6] = ["--tag", "--access", "--otp", "--registry", "--loglevel", "--omit"];
+        let mut previous = "";
+        let mut words = Vec::new();
+        for word in arguments.iter().filter(|_| self.program == "npm") {
+            if !word.starts_with('-') && !WITH_VALUE.contains(&previous) {
+                words.push(word.as_str());
+            }
+            previous = word;
+        }
+        let is_elsewhere = |word: &&String| {
+            word.starts_with("-w") || word.starts_with("--w") || word.starts_with("--include-w")
+        };
+        let is_other = words.len() > 1 || arguments.iter().any(|word| is_elsewhere(&word));
+        (words.first() == Some(&"publish") && is_other)
+            .then(|| "a package is published from its own folder, without naming another one".to_owned())
+    }
+
+    /// Why git can't be told this: options are known for each verb, and other repositories are on other machines. (A remote by
+    /// name may be a folder all the same: git itself is told to speak with no such thing.)
+    fn refused_for_git(&self, arguments: &[String]) -> Option<String> {
+        let is_option = |word: &&String| word.starts_with('-') && *word != "-";
+        let at = arguments.iter().position(|word| !is_option(&word))?;
+        let (leading, rest) = arguments.split_at(at);
+        let (verb, rest) = rest.split_first()?;
+        let refused =
+            |option: &str| Some(format!("with {option} it could run something else, or work elsewhere"));
+        if let Some(option) = leading.iter().find(|word| !GIT_SAFE_LEADING_OPTIONS.contains(&word.as_str())) {
+            return refused(option);
+        }
+        let (_, safe) = GIT_SAFE_OPTIONS.iter().find(|(known, _)| known == verb)?;
+        let name = |word: &String| word.split('=').next().unwrap_or_default().to_owned();
+        let is_safe = |name: &String| safe.split_whitespace().any(|own| own == name);
+        if let Some(option) = rest.iter().filter(is_option).map(name).find(|name| !is_safe(name)) {
+            return refused(&option);
+        }
+        let mut others = rest.iter().filter(|word| !is_option(word));
+        if verb == "submodule" {
+            let what = others.next().map_or("status", String::as_str);
+            return (!GIT_SAFE_SUBMODULE_VERBS.contains(&what))
+                .then(|| format!("`git submodule {what}` may run what the project wrote"));
+        }
+        let is_here = |word: &&String| {
+            let is_path = word.starts_with(['.', '/', '~']) && verb != "clone";
+            is_path || word.contains("::") || word.to_lowercase().starts_with("file:")
+        };
+        others.find(is_here).map(|place| format!("{place} is no repository on another machine"))
+    }
+
+    /// Why a program that speaks SSH can't be told this.
+    fn refused_for_ssh(&self, arguments: &[String]) -> Option<String> {
+        let (_, letters) = REDIRECTING_SSH_LETTERS.iter().find(|(program, _)| *program == self.program)?;
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            // What follows the host is for the other machine.
+            if self.program == "ssh" && !word.starts_with('-') {
+                return None;
+            }
+            let Some(short) = word.strip_prefix('-').filter(|short| !short.starts_with('-')) else {
+                continue;
+            };
+            if let Some(setting) = short.strip_prefix('o').filter(|_| self.program != "rsync") {
+                let setting =
+                    if setting.is_empty() { words.next().map_or("", String::as_str) } else { setting };
+                let name = setting.split(['=', ' ']).next().unwrap_or_default().to_lowercase();
+                if SAFE_SSH_SETTINGS.contains(&name.as_str()) {
+                    continue;
+                }
+            }
+            if short.contains(|letter| letters.contains(letter))
+                || short.starts_with('o') && self.program != "rsync"
+            {
+                return Some(format!("with {word} it could run something else"));
+            }
+            // The value of an option is no host.
+            if self.program == "ssh" && short.len() == 1 && "BbcDeiJLlpQRWw".contains(short) {
+                words.next();
+            }
+        }
+        None
+    }
+
     /// Why these words can't have them; none if they can.
     pub(crate) fn refusal(&self, arguments: &[String]) -> Option<String> {
         let program = self.program;
+        let refused = match program {
+            "git" => self.refused_for_git(arguments),
+            "npm" => self.refused_publishing(arguments),
+            _ => self.refused_for_ssh(arguments),
+        };
+        if refused.is_some() {
+            return refused;
+        }
         if let Some(why) = self.refused_option(arguments).or_else(|| self.refused_package(arguments)) {
             return Some(why);
         }
@@ -325,6 +470,7 @@ impl ProgramCredentials {
             name.starts_with('-') && REDIRECTING_OPTION_PARTS.iter().any(|part| name.contains(part))
         };
         if !matches!(program, "ssh" | "gh")
+            && program != "git"
             && self.harmless_options().is_none()
             && let Some(option) = arguments.iter().find(is_elsewhere)
         {
@@ -376,6 +522,7 @@ mod tests {
             "git clone https://example.com/a.git",
             "npm ci --ignore-scripts",
             "npm view left-pad",
+            "npm publish --ignore-scripts --tag next --access=public",
             "pip download --only-binary=:all: -r requirements.txt",
             "pip install --only-binary :all: requests",
             "cargo fetch",
@@ -383,7 +530,15 @@ mod tests {
             "npm install --ignore-scripts --save-dev -w app left-pad@1 @scope/x",
             "pip download --only-binary=:all: --index-url https://example.com/simple/ --python-version 3.11 -d ./wheels a b==1",
             "ssh host uptime",
+            "ssh -p 22 -i key -o ConnectTimeout=5 me@host ls -S -F",
+            "scp -r -P 22 a host:b",
+            "rsync -avz --delete a host:b",
             "aws s3 ls",
+            "git --no-pager fetch --prune --depth=1 origin main",
+            "git push -u origin HEAD:refs/heads/x --force-with-lease",
+            "git clone --depth 1 -b main git@example.com:a/b.git ../elsewhere",
+            "git ls-remote --heads origin",
+            "git submodule update --init --recursive lib",
         ] {
             assert_eq!(refusal(text), None, "{text}");
         }
@@ -391,7 +546,51 @@ mod tests {
             "git pull",
             "git commit -m x",
             "git fetch --upload-pack=./x",
+            "git fetch --upl=./x",
             "git fetch --recurse-submodules",
+            "git --git-dir=x fetch origin",
+            "git --git-dir x fetch origin",
+            "git --work-tree=x fetch origin",
+            "git -C x fetch",
+            "git -c a.b=c fetch",
+            "git --exec-path=x fetch",
+            "git --bare fetch",
+            "git --namespace=x fetch",
+            "git fetch .",
+            "git fetch ./nested",
+            "git fetch ../other main",
+            "git fetch /srv/x",
+            "git fetch FILE:///srv/x",
+            "git fetch ext::x",
+            "git push ./nested main",
+            "git push --receive-pack=./x origin",
+            "git push --rec=./x origin",
+            "git push --exec=./x origin",
+            "git push --repo=./x",
+            "git push --signed origin main",
+            "git ls-remote --exec=./x origin",
+            "git clone -u ./x https://example.com/a",
+            "git clone -c core.fsmonitor=./x https://example.com/a",
+            "git clone --template=x https://example.com/a",
+            "git clone --recurse-submodules https://example.com/a",
+            "git clone --reference x https://example.com/a",
+            "git clone file:///srv/x",
+            "git submodule foreach ./x",
+            "git submodule --quiet foreach ./x",
+            "git submodule add https://example.com/a",
+            "git submodule update --merge",
+            "git submodule summary",
+            "ssh -o ProxyCommand=./x host",
+            "ssh -oProxyCommand=./x host",
+            "ssh -F x host",
+            "ssh -p 22 -F x host",
+            "ssh -vF x host",
+            "ssh -I ./x.so host",
+            "scp -S ./x a host:b",
+            "scp -o ProxyCommand=./x a host:b",
+            "sftp -S ./x host",
+            "rsync -e ./x a host:b",
+            "rsync -ave ./x a host:b",
             "npm install",
             "npm run build",
             "npm ci --ignore-scripts --script-shell=./x",
@@ -406,6 +605,8 @@ mod tests {
             "pip install --only-binary=:all: --no-binary x x",
             "pip install --only-binary=:all: --trusted-host example.com x",
             "npm ci --ignore-scripts --scr ./x",
+            "npm publish --ignore-scripts ./other",
+            "npm publish --ignore-scripts -w other",
             "npm ci --ignore-scripts --no-ignore-s",
             "npm ci --ignore-scripts -C elsewhere",
             "npm ci --ignore-scripts --userc ./x",

@@ -7,6 +7,7 @@
 //! | Helve's own settings are written | asked, in every mode |
 //! | bypass mode | run, unless the administrator denies it |
 //! | settings, hooks and rules that decide what may be done (`.git`, `.helve`, dotfiles, the system …) are written | asked, whatever a rule allows, and `--yes` is no answer |
+//! | it leaves the sandbox, and no rule says so | asked, and `--yes` is no answer; one plain command only |
 //! | credentials are wanted | asked by their name, and given to one plain command only |
 //! | something outside the project is deleted, or the project, or very many files of it | asked, whatever a rule allows |
 //! | rules allow all of it, or it only looks inside the project (in ask mode, programs that look are asked too) | run |
@@ -16,37 +17,15 @@
 
 use std::path::PathBuf;
 
-use helve_protocol::{CallPermissions, ConfinementLevel, PermissionMode, PermissionVerdict, ToolAction};
+use helve_protocol::{CallPermissions, PermissionMode, PermissionVerdict, ToolAction};
 
-use crate::action_judge::{ActionFindings, ActionJudge, DecisionPoint};
-use crate::pattern::ProjectContext;
+use crate::action_judge::{ActionFindings, ActionJudge};
+use crate::decision_point::{ContainmentKind, DecisionPoint};
+use crate::policy::PermissionPolicy;
 use crate::rule::Rule;
-use crate::rules::{LayeredRules, RuleLayer, RuleOrigin};
+use crate::rules::{RuleLayer, RuleOrigin};
 
-/// What a decision is made by.
-#[derive(Clone, Copy, Debug)]
-pub struct PermissionPolicy<'a> {
-    pub rules: &'a LayeredRules,
-    pub places: &'a ProjectContext,
-    pub mode: PermissionMode,
-    pub level: ConfinementLevel,
-}
-
-impl PermissionPolicy<'_> {
-    /// Whether commands run unasked as long as they are confined. Where less confines them, more is asked.
-    pub(crate) fn trusts_confinement(&self) -> bool {
-        match self.mode {
-            PermissionMode::Auto => self.level > ConfinementLevel::None,
-            PermissionMode::AcceptEdits => self.level == ConfinementLevel::Full,
-            _ => false,
-        }
-    }
-
-    fn trusts_file_tools(&self) -> bool {
-        matches!(self.mode, PermissionMode::AcceptEdits | PermissionMode::Auto)
-    }
-}
-
+/// What happens to a call, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
     pub verdict: PermissionVerdict,
@@ -64,16 +43,8 @@ pub struct PolicyDecision {
     pub needs: CallPermissions,
     /// What it deletes in the project, as far as it is known.
     pub deletes: Vec<PathBuf>,
-}
-
-/// What can contain what a point is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum ContainmentKind {
-    /// The file tools, which write nothing else.
-    ByTool,
-    /// The confinement of commands.
-    ByConfinement,
-    No,
+    /// The words of a call that is one plain command: only such a one can leave the sandbox.
+    pub plain: Option<Vec<String>>,
 }
 
 /// Decides about a call of a tool, by all that it would do.
@@ -88,7 +59,7 @@ pub fn decide(tool: &str, actions: &[ToolAction], policy: PermissionPolicy<'_>) 
 
 /// Puts the points together, by the table above.
 fn combine_points(judged: ActionFindings, policy: PermissionPolicy<'_>) -> PolicyDecision {
-    let ActionFindings { points, needs, deletes } = judged;
+    let ActionFindings { points, needs, deletes, plain } = judged;
     let mode = policy.mode;
     let decision = |verdict: PermissionVerdict, point: Option<&DecisionPoint>, reason: &str| PolicyDecision {
         verdict,
@@ -99,6 +70,7 @@ fn combine_points(judged: ActionFindings, policy: PermissionPolicy<'_>) -> Polic
         is_grave: false,
         needs: needs.clone(),
         deletes: deletes.clone(),
+        plain: plain.clone(),
     };
     let is_of_administrator = |point: &&DecisionPoint| {
         point.proof.as_ref().is_some_and(|proof| proof.layer == RuleLayer::Administrator)

@@ -457,67 +457,78 @@ pub(crate) fn cannot_be_confined(words: &[Option<String>]) -> bool {
     reaching(words).any(|(_, reach)| reach == ProgramReach::Unconfined)
 }
 
+/// Commands of git that say nothing of what is in files, whatever their options.
+const QUIET_GIT_COMMANDS: &str = "branch fetch shortlog rev-parse ls-files ls-tree rev-list push remote init describe merge-base gc help version \
+                                  count-objects symbolic-ref var check-ignore check-attr ls-remote name-rev show-ref prune rm mv";
+
+/// Commands of git that do with some options: a patch (`status -v`, `add -p`), an object by its name (`config --blob`), or a
+/// format (`tag --format=%(raw)`). The letters of those options, and how the long ones begin.
+const MOSTLY_QUIET_GIT_COMMANDS: [(&str, &str, &[&str]); 7] = [
+    ("status", "v", &["--v"]),
+    ("add", "pie", &["--p", "--int", "--e"]),
+    ("commit", "pv", &["--p", "--int", "--v"]),
+    ("config", "", &["--bl"]),
+    ("for-each-ref", "", &["--f"]),
+    ("fsck", "", &["--l"]),
+    ("tag", "", &["--f"]),
+];
+
+/// Options of `git log` by which it shows patches: their letters, and how the long ones begin.
+const GIT_LOG_PATCH_OPTIONS: (&str, &[&str]) = (
+    "puLcWGSmU",
+    &["--pa", "--un", "--cc", "--di", "--fu", "--ex", "--te", "--wo", "--co", "--re", "--pi", "--bi", "--ch"],
+);
+
+/// Settings for one command that make git say nothing more.
+const QUIET_GIT_SETTINGS: [&str; 8] =
+    ["user.", "color.", "advice.", "safe.", "init.", "gc.", "core.quotepath", "commit.gpgsign"];
+
 /// What of a command comes out of git's store of files, where no mask reaches: whether it may print or bring back files as
 /// they were committed.
 pub(crate) fn prints_from_git(words: &[Option<String>]) -> bool {
-    /// They say nothing of what is in files, whatever their options.
-    const QUIET: &str = "branch fetch shortlog rev-parse ls-files ls-tree rev-list push remote init describe merge-base gc help version \
-                         count-objects symbolic-ref var check-ignore check-attr ls-remote name-rev show-ref prune rm mv";
-    /// They do with some options: a patch (`status -v`, `add -p`), an object by its name (`config --blob`), or a format
-    /// (`tag --format=%(raw)`). The letters of those options, and how the long ones begin.
-    const MOSTLY_QUIET: [(&str, &str, &[&str]); 7] = [
-        ("status", "v", &["--v"]),
-        ("add", "pie", &["--p", "--int", "--e"]),
-        ("commit", "pv", &["--p", "--int", "--v"]),
-        ("config", "", &["--bl"]),
-        ("for-each-ref", "", &["--f"]),
-        ("fsck", "", &["--l"]),
-        ("tag", "", &["--f"]),
-    ];
-    /// Settings for one command that make none of them say more.
-    const QUIET_SETTINGS: [&str; 8] =
-        ["user.", "color.", "advice.", "safe.", "init.", "gc.", "core.quotepath", "commit.gpgsign"];
     let is_git = |words: &[Option<String>]| words.first().and_then(Option::as_deref).map(name) == Some("git");
-    /// Options of `git log` by which it shows patches.
-    const OF_LOG: (&str, &[&str]) = (
-        "puLcWGSmU",
-        &[
-            "--pa", "--un", "--cc", "--di", "--fu", "--ex", "--te", "--wo", "--co", "--re", "--pi", "--bi",
-            "--ch",
-        ],
-    );
-    let is_set = |pair: &[Option<String>]| match pair {
-        [Some(option), value] if option == "-c" => value.as_ref().is_none_or(|value| {
-            let value = value.to_lowercase();
-            !QUIET_SETTINGS.iter().any(|quiet| value.starts_with(quiet))
-        }),
-        [Some(option), _] => option.starts_with("--config-env"),
-        _ => false,
-    };
-    let has = |words: &[Option<String>], letters: &str, starts: &[&str]| {
-        words.iter().any(|word| {
-            let Some(word) = word else { return true };
-            let short = word.strip_prefix('-').filter(|short| !short.starts_with('-')).unwrap_or_default();
-            short.contains(|letter| letters.contains(letter))
-                || starts.iter().any(|start| word.starts_with(start))
-        })
-    };
     in_all_forms(words, |words| {
         if !is_git(words) {
             return false;
         }
         let before_verb = words.split(|word| word.as_ref() == verb(words)).next().unwrap_or_default();
-        if before_verb.windows(2).any(is_set) {
+        if before_verb.windows(2).any(is_telling_setting) {
             return true;
         }
         match verb(words).map(String::as_str) {
-            Some("log" | "reflog") => has(words, OF_LOG.0, OF_LOG.1),
-            Some(verb) => match MOSTLY_QUIET.iter().find(|(mostly, ..)| *mostly == verb) {
-                Some((_, letters, starts)) => has(words, letters, starts),
-                None => !QUIET.split_whitespace().any(|quiet| quiet == verb),
+            Some("log" | "reflog") => {
+                let (letters, starts) = GIT_LOG_PATCH_OPTIONS;
+                may_have_option(words, letters, starts)
+            }
+            Some(verb) => match MOSTLY_QUIET_GIT_COMMANDS.iter().find(|(mostly, ..)| *mostly == verb) {
+                Some((_, letters, starts)) => may_have_option(words, letters, starts),
+                None => !QUIET_GIT_COMMANDS.split_whitespace().any(|quiet| quiet == verb),
             },
             None => words.iter().any(Option::is_none),
         }
+    })
+}
+
+/// Whether two words before git's verb are a setting that may make it say more.
+fn is_telling_setting(pair: &[Option<String>]) -> bool {
+    match pair {
+        [Some(option), value] if option == "-c" => value.as_ref().is_none_or(|value| {
+            let value = value.to_lowercase();
+            !QUIET_GIT_SETTINGS.iter().any(|quiet| value.starts_with(quiet))
+        }),
+        [Some(option), _] => option.starts_with("--config-env"),
+        _ => false,
+    }
+}
+
+/// Whether one of the words is an option with one of these letters, or a long one that begins like these. A word that can't
+/// be known may be any.
+fn may_have_option(words: &[Option<String>], letters: &str, starts: &[&str]) -> bool {
+    words.iter().any(|word| {
+        let Some(word) = word else { return true };
+        let short = word.strip_prefix('-').filter(|short| !short.starts_with('-')).unwrap_or_default();
+        short.contains(|letter| letters.contains(letter))
+            || starts.iter().any(|start| word.starts_with(start))
     })
 }
 

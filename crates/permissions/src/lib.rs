@@ -11,9 +11,12 @@
 mod action_judge;
 pub mod credentials;
 mod decide;
+mod decision_point;
 mod effects;
 mod known_programs;
+mod normalize;
 mod pattern;
+mod policy;
 mod rights;
 mod rule;
 mod rules;
@@ -24,10 +27,11 @@ pub mod tool_aliases;
 
 pub use helve_protocol::{ConfinementLevel, PermissionVerdict};
 
-pub use action_judge::normalize_path;
-pub use decide::{PermissionPolicy, PolicyDecision, decide};
+pub use decide::{PolicyDecision, decide};
 pub use effects::effects;
+pub use normalize::normalize_path;
 pub use pattern::{ProjectContext, RuleSubject, matches_name};
+pub use policy::PermissionPolicy;
 pub use rights::AgentRights;
 pub use rule::{Rule, RuleParseError};
 pub use rules::{LayeredRules, RuleJudgement, RuleLayer, RuleOrigin};

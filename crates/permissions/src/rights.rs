@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use helve_protocol::{ConfinementLevel, PermissionMode, ToolAction};
 
-use crate::decide::{PermissionPolicy, PolicyDecision, decide};
+use crate::decide::{PolicyDecision, decide};
 use crate::pattern::ProjectContext;
+use crate::policy::PermissionPolicy;
 use crate::rule::Rule;
 use crate::rules::LayeredRules;
 

@@ -50,6 +50,11 @@ impl LayeredRules {
         self.0.push((layer, place.into(), rule));
     }
 
+    /// Adds all rules of others.
+    pub fn extend(&mut self, others: &LayeredRules) {
+        self.0.extend(others.0.iter().cloned());
+    }
+
     /// What the rules say of something; none if none of them is about it.
     pub fn judge(&self, tool: &str, subject: &RuleSubject, places: &ProjectContext) -> Option<RuleJudgement> {
         let mut verdicts: Vec<(RuleLayer, RuleJudgement)> = Vec::new();

@@ -158,6 +158,8 @@ events! {
     Durable "question_asked" QuestionAsked,
     /// The person answered, or nobody will.
     Durable "question_answered" QuestionAnswered,
+    /// A hook gave a call another input than the model did. The tool works with this one.
+    Durable "tool_input_replaced" ToolInputReplaced,
     /// A tool begins its work. If it may change anything, this is on disk before it begins.
     Durable "tool_started" ToolStarted,
     /// A piece of a tool's output.
@@ -177,6 +179,8 @@ events! {
     Durable "model_switched" ModelSwitched,
     /// From here on the agent may act more or less freely.
     Durable "mode_switched" ModeSwitched,
+    /// The list of tools is another from here on.
+    Durable "tools_refreshed" ToolsRefreshed,
     /// The conversation went back to an earlier point.
     Durable "rewound" Rewound,
 
@@ -498,6 +502,12 @@ pub struct QuestionAnswered {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolInputReplaced {
+    pub call: CallId,
+    pub input: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolStarted {
     pub call: CallId,
     pub class: ToolClass,
@@ -591,6 +601,11 @@ impl fmt::Display for ModelSwitchReason {
 pub struct ModeSwitched {
     pub from: PermissionMode,
     pub to: PermissionMode,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolsRefreshed {
+    pub reason: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

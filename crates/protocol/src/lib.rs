@@ -5,6 +5,7 @@
 //! - [`Message`] and [`MessagePart`] are the conversation. [`ConversationHistory`] makes it out of events, for people
 //!   ([`ConversationHistory::messages`]) and for the model ([`ConversationHistory::for_model`]); both are total functions.
 //! - [`BlobStore`], [`Clock`] and [`IdSource`] are the few contracts that cross crates.
+//! - [`one_line`] and [`is_hidden`] are how text from outside is shown, the same in every front end.
 //!
 //! The JSON form of everything is described in `docs/reference/events.md`, made by [`reference`].
 
@@ -16,11 +17,15 @@ mod enums;
 mod event;
 mod history;
 mod ids;
+mod line_answers;
 mod message;
 mod money;
+mod notices;
 mod query;
 pub mod reference;
 mod session_state;
+mod status_bar;
+mod visible_text;
 
 pub use action::{CallPermissions, ToolAction};
 pub use activity::{ActivityKind, SessionActivity};
@@ -28,7 +33,7 @@ pub use command::{PromptDelivery, RewindScope, SessionCommand, UserPrompt};
 pub use contracts::{BlobError, BlobStore, Clock, IdSource, Timestamp};
 pub use enums::{
     ConfinementLevel, KeyPlacement, LimitKind, PermissionMode, PermissionVerdict, ReasoningEffort,
-    SessionStatus, StatusBarItem, StopReason, ToolClass, TurnOutcome, WireProtocol,
+    SessionStatus, StopReason, ToolClass, TurnOutcome, WireProtocol,
 };
 pub use event::*;
 pub use history::ConversationHistory;
@@ -44,3 +49,5 @@ pub use message::{
 pub use money::{Cost, CostError, TokenUsage};
 pub use query::{QueryReply, SessionQuery, SessionSummary};
 pub use session_state::{OpenTurn, SessionState, UnreadableEvents};
+pub use status_bar::StatusBarItem;
+pub use visible_text::{is_bidi_control, is_hidden, mark_hidden, one_line, split_words};

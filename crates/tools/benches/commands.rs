@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use helve_exec::{ConfinementLevel, probe, supervisor_main};
 use helve_testkit::{NoBlobs, sample_id};
 use helve_tools::{
-    BackgroundJobs, CommandSettings, ProjectStorage, SandboxPolicy, ShellTool, Tool, ToolContext,
+    BackgroundJobs, CommandSettings, OutsidePrograms, ProjectStorage, SandboxPolicy, ShellTool, Tool,
+    ToolContext,
 };
 use serde_json::json;
 
@@ -97,6 +98,7 @@ impl Project {
             temporary,
             memory: None,
             fence: Some(fence),
+            outside: OutsidePrograms::default(),
         };
         Project { root, shell: ShellTool::new(commands, Arc::new(BackgroundJobs::default())) }
     }

@@ -37,7 +37,7 @@ pub use search::glob::GlobTool;
 pub use search::grep::GrepTool;
 pub use search::list::ListTool;
 pub use shell::ShellTool;
-pub use shell::commands::CommandSettings;
+pub use shell::commands::{CommandSettings, OutsidePrograms, ProgramLookup};
 pub use shell::jobs::BackgroundJobs;
 pub use shell::project_storage::ProjectStorage;
 pub use shell::sandbox_policy::{

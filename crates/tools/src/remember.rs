@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use helve_protocol::{ToolAction, ToolClass, ToolOutput};
+use helve_protocol::{ToolAction, ToolClass, ToolOutput, split_words};
 use helve_workspace::{OpenedPath, ResolvedPath, TextFile, main_ending};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -61,11 +61,11 @@ impl TypedTool for RememberTool {
             MemoryScope::Project => "this project",
             MemoryScope::User => "all projects",
         };
-        format!("remember for {whose}: {}", one_line(&input.text))
+        format!("remember for {whose}: {}", memory_line(&input.text))
     }
 
     fn actions(&self, input: &RememberInput, _: &Path) -> Vec<ToolAction> {
-        vec![ToolAction::Other { what: one_line(&input.text), is_confined: false }]
+        vec![ToolAction::Other { what: memory_line(&input.text), is_confined: false }]
     }
 
     async fn run(&self, input: RememberInput, context: &ToolContext) -> ToolOutcome {
@@ -113,7 +113,7 @@ impl RememberTool {
 
 /// What is to be remembered, as one line.
 fn memory(text: &str) -> Result<String, ToolFailure> {
-    let line = one_line(text);
+    let line = memory_line(text);
     let letters = line.chars().count();
     if line.is_empty() {
         return Err(ToolFailure::new("There is nothing to remember. Give a text."));
@@ -128,12 +128,8 @@ fn memory(text: &str) -> Result<String, ToolFailure> {
 }
 
 /// Without line breaks, control characters and a bullet of its own.
-fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text
-        .split(|letter: char| letter.is_whitespace() || letter.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let line = words.join(" ");
+fn memory_line(text: &str) -> String {
+    let line = split_words(text).collect::<Vec<_>>().join(" ");
     std::iter::successors(Some(line.as_str()), |line| bullet(line)).last().unwrap_or_default().to_owned()
 }
 
@@ -145,7 +141,7 @@ fn bullet(line: &str) -> Option<&str> {
 
 fn is_known(text: &str, line: &str) -> bool {
     let wanted = line.to_lowercase();
-    text.lines().filter_map(bullet).any(|known| one_line(known).to_lowercase() == wanted)
+    text.lines().filter_map(bullet).any(|known| memory_line(known).to_lowercase() == wanted)
 }
 
 /// The text with one bullet more at its end, whatever a person made of the rest.
@@ -255,8 +251,8 @@ mod tests {
 
     #[test]
     fn a_text_becomes_one_line() {
-        assert_eq!(one_line("  - use\n\tspaces \u{1b}[31m here "), "use spaces [31m here");
-        assert_eq!(one_line(" \n "), "");
+        assert_eq!(memory_line("  - use\n\tspaces \u{1b}[31m here "), "use spaces [31m here");
+        assert_eq!(memory_line(" \n "), "");
         assert!(memory(" \n ").is_err());
         assert!(memory(&"é".repeat(MAX_MEMORY_CHARS)).is_ok());
         assert!(memory(&"é".repeat(MAX_MEMORY_CHARS + 1)).is_err());

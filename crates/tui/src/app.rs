@@ -1,6 +1,9 @@
 //! The interface as a value: keys, events and results come in; orders for the session and errands for the machine come out; a
 //! frame is drawn from what it is then. It owns the components and passes things to them in order, nothing else.
 
+mod layout;
+mod user_command;
+
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -15,7 +18,6 @@ use ratatui::layout::Size;
 use crate::approvals::{ApprovalDialog, ApprovalDialogAction};
 use crate::composer::{Composer, ComposerAction, ComposerContext, ComposerPiece, typed_text};
 use crate::keys::KeyAction;
-use crate::layout;
 use crate::link::{AppContext, AppExitReason, AppOptions, SessionMessage, SessionOverview, UiRequest};
 use crate::machine_jobs::{MachineJob, MachineJobResult};
 use crate::pager_entries::{PagerEntry, PagerSection};
@@ -26,7 +28,7 @@ use crate::status::{self, EFFORT_DESCRIPTIONS, MODE_DESCRIPTIONS, StatusBar, nex
 use crate::text_format::one_line;
 use crate::transcript::Transcript;
 use crate::transcript_items::RemarkTone;
-use crate::user_command::RunningUserCommand;
+use user_command::RunningUserCommand;
 
 /// Two presses within this time leave.
 const QUIT_CONFIRM_TIMEOUT: Duration = Duration::from_secs(2);

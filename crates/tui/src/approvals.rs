@@ -296,20 +296,10 @@ impl ApprovalDialog {
         }
         let command = match self.waiting.front()? {
             DecisionRequest::Approval(asked) => {
-                let has_rules = !asked.rules.is_empty();
-                let answer = match line {
-                    "y" | "yes" => ApprovalAnswer::Once,
-                    "a" if has_rules => ApprovalAnswer::Session,
-                    "p" if has_rules => ApprovalAnswer::Project,
-                    "n" | "no" => ApprovalAnswer::Reject { message: None },
-                    other => ApprovalAnswer::Reject { message: Some(other.to_owned()) },
-                };
-                SessionCommand::Decide { approval: asked.approval, answer }
+                SessionCommand::Decide { approval: asked.approval, answer: asked.answer_from_line(line) }
             }
             DecisionRequest::Question(asked) => {
-                let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-                let chosen = number.and_then(|number| asked.options.get(number)).map_or(line, String::as_str);
-                SessionCommand::Answer { call: asked.call, text: Some(chosen.to_owned()) }
+                SessionCommand::Answer { call: asked.call, text: asked.answer_from_line(line) }
             }
         };
         self.is_sent = true;

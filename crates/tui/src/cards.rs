@@ -2,14 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use helve_protocol::{CallId, FilesChanged, Interruption, Timestamp, ToolPart, ToolState};
+use helve_protocol::{BlobId, CallId, FilesChanged, Interruption, Timestamp, ToolPart, ToolState};
 use helve_widgets::{Theme, diff_lines, wrap_with_prefix};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use crate::pager_entries::{PagerEntry, PagerSection};
-use crate::pager_pages;
 use crate::text_format::{duration, keep_end, one_line, strip_terminal_codes};
 
 /// So much of the output is kept while it runs.
@@ -225,7 +224,7 @@ impl ToolCard {
         let mut sections = vec![PagerSection::Text(input)];
         sections.extend(self.diff().map(|diff| PagerSection::Diff(diff.to_owned())));
         sections.push(PagerSection::Text(self.result()));
-        let whole = self.end.as_ref().and_then(pager_pages::full_output_blob);
+        let whole = self.end.as_ref().and_then(full_output_blob);
         PagerEntry {
             title: format!("{} {}", self.name, self.about()),
             sections,
@@ -272,4 +271,11 @@ fn last_lines(text: &str, most: usize, width: usize, style: Style) -> Vec<Line<'
     }
     lines.extend(all.iter().skip(hidden).map(|line| cut(line, width, style)));
     lines
+}
+/// The whole output of a call, if what is told of it is a cut.
+pub(crate) fn full_output_blob(end: &ToolState) -> Option<BlobId> {
+    match end {
+        ToolState::Completed { output } => output.whole,
+        _ => None,
+    }
 }

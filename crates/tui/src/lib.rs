@@ -22,7 +22,6 @@ mod guide_view;
 mod history;
 mod keymap;
 pub mod keys;
-mod layout;
 mod link;
 mod machine_jobs;
 mod menu;
@@ -38,7 +37,6 @@ mod terminal;
 mod text_format;
 mod transcript;
 mod transcript_items;
-mod user_command;
 
 pub use app::App;
 pub use approvals::{APPROVAL_GUARD_TIME, TYPING_GUARD_TIME};

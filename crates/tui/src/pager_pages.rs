@@ -1,7 +1,7 @@
 //! What was said and done, read back from the journal: page by page from the end, so that a long session is as good as a
 //! short one.
 
-use helve_protocol::{CallId, EventBody, MessagePart, Seq, SessionEvent, TextKind, ToolState};
+use helve_protocol::{CallId, EventBody, MessagePart, Seq, SessionEvent, TextKind};
 
 use crate::cards::ToolCard;
 use crate::link::EventHistoryReader;
@@ -120,14 +120,6 @@ fn follow(card: &mut ToolCard, call: CallId, events: &[SessionEvent]) {
             EventBody::StepEnded(_) => return,
             _ => {}
         }
-    }
-}
-
-/// The whole output of a call, if what is told of it is a cut.
-pub(crate) fn full_output_blob(end: &ToolState) -> Option<helve_protocol::BlobId> {
-    match end {
-        ToolState::Completed { output } => output.whole,
-        _ => None,
     }
 }
 

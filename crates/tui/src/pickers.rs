@@ -171,7 +171,7 @@ impl ModelPicker {
             };
             let mark = if model.is_usable { "✓" } else { "✗" };
             let about = format!("{:gap$}{:>6} {prices}  {mark} {}", "", model.context, model.why);
-            PickerChoice::new(one_line(&model.name), one_line_kept(&about))
+            PickerChoice::new(one_line(&model.name), helve_protocol::one_line(about.trim_end()))
         };
         let mut list = PickerView::new("model (price of a million tokens)", models.iter().map(row).collect());
         let place = models.iter().position(|model| Some(model.name.as_str()) == current);
@@ -190,11 +190,6 @@ impl ModelPicker {
     pub(crate) fn draw(&mut self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Option<Position> {
         self.list.draw(area, buffer, theme)
     }
-}
-
-/// The same as [`one_line`], but blanks at the beginning stay.
-fn one_line_kept(text: &str) -> String {
-    width::sanitize_text(text.trim_end()).into_owned()
 }
 
 /// The files that the session changed, and what it changed in the one that is read.

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use helve_widgets::width::sanitize_text;
-
 /// On one line, with nothing in it that a terminal would obey.
 pub(crate) fn one_line(text: &str) -> String {
-    sanitize_text(text.trim()).into_owned()
+    helve_protocol::one_line(text.trim())
 }
 
 /// `0.4 s`, `12 s`, `3 min 5 s`
@@ -39,28 +37,54 @@ pub(crate) fn keep_end(text: &mut String, most: usize) {
 
 /// What programs write for terminals, as lines for readers: colours gone, and only what is left of a line that was written over.
 pub(crate) fn strip_terminal_codes(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '\x1b' => match letters.next() {
-                Some('[') => {
-                    letters.by_ref().find(|letter| ('\x40'..='\x7e').contains(letter));
-                }
-                Some(']') => {
-                    letters.by_ref().find(|letter| *letter == '\x07' || *letter == '\x1b');
-                }
-                _ => {}
-            },
-            '\r' if letters.peek().is_some_and(|next| *next != '\n') => {
-                let line = plain.rfind('\n').map_or(0, |end| end + 1);
-                plain.truncate(line);
-            }
-            '\r' => {}
-            letter => plain.push(letter),
+    let mut plain = TerminalLines::default();
+    for line in text.split_inclusive('\n') {
+        // Each line begins anew: a title that is never ended must not hide all that comes after it.
+        vte::Parser::new().advance(&mut plain, line.as_bytes());
+    }
+    plain.text
+}
+
+/// Text as it stands on the screen when a terminal has obeyed what moves within a line.
+#[derive(Default)]
+struct TerminalLines {
+    text: String,
+    /// Whether the cursor went back to the beginning of the line, so that what comes is written over it.
+    has_returned: bool,
+}
+
+impl TerminalLines {
+    fn clear_overwritten(&mut self) {
+        if std::mem::take(&mut self.has_returned) {
+            self.text.truncate(self.text.rfind('\n').map_or(0, |end| end + 1));
         }
     }
-    plain
+}
+
+impl vte::Perform for TerminalLines {
+    fn print(&mut self, letter: char) {
+        self.clear_overwritten();
+        self.text.push(letter);
+    }
+
+    fn execute(&mut self, control: u8) {
+        match control {
+            b'\r' => self.has_returned = true,
+            b'\n' => {
+                self.has_returned = false;
+                self.text.push('\n');
+            }
+            // Whoever draws the text makes them visible.
+            _ => self.print(char::from(control)),
+        }
+    }
+
+    fn csi_dispatch(&mut self, _: &vte::Params, _: &[u8], _: bool, action: char) {
+        const ERASE_LINE: char = 'K';
+        if action == ERASE_LINE {
+            self.clear_overwritten();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -71,6 +95,15 @@ mod tests {
     fn what_was_written_for_a_terminal_can_be_read() {
         assert_eq!(strip_terminal_codes("\x1b[32mok\x1b[0m\n10%\r100%\r\ndone"), "ok\n100%\ndone");
         assert_eq!(strip_terminal_codes("\x1b]0;title\x07text\x1b"), "text");
+        assert_eq!(strip_terminal_codes("50%\r\x1b[K\nover\r"), "\nover");
+    }
+
+    #[test]
+    fn every_kind_of_sequence_goes_and_none_hides_the_next_line() {
+        assert_eq!(strip_terminal_codes("\x1b]8;;https://a.b\x1b\\link\x1b]8;;\x1b\\"), "link");
+        assert_eq!(strip_terminal_codes("\x1bP1$r0m\x1b\\a\x1b(Bb\x1b=c"), "abc");
+        assert_eq!(strip_terminal_codes("a\x1b]0;never ended\nb\x1b[31\nc"), "a\nb\nc");
+        assert_eq!(strip_terminal_codes("bell\x07 größer 日本\t\u{9b}"), "bell\x07 größer 日本\t\u{9b}");
     }
 
     #[test]

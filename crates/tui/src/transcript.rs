@@ -157,18 +157,13 @@ impl Transcript {
                 self.remark(RemarkTone::Note, format!("{} answers from here on", switch.to));
             }
             EventBody::ModelSwitched(switch) => {
-                let reason = one_line(&switch.reason.to_string());
-                self.remark(
-                    RemarkTone::Warning,
-                    format!("{} takes over from {}: {reason}", switch.to, switch.from),
-                );
+                self.remark(RemarkTone::Warning, switch.notice());
             }
             EventBody::SessionRenamed(renamed) => {
                 self.remark(RemarkTone::Note, format!("the session is called {}", one_line(&renamed.title)));
             }
             EventBody::CommandRefused(refused) => {
-                let command = refused.command.replace('_', " ");
-                self.remark(RemarkTone::Warning, format!("{command}: {}", one_line(&refused.why)));
+                self.remark(RemarkTone::Warning, refused.notice());
             }
             EventBody::LimitReached(limit) => {
                 let text = format!("{} /continue goes on.", one_line(&limit.text));
@@ -204,15 +199,13 @@ impl Transcript {
                 // What is kept there, a person has just asked for.
                 let others = files.changes.iter().filter(|change| !change.path.starts_with(".helve/"));
                 for change in others.take(MAX_OUTSIDE_FILES) {
-                    let path = one_line(&change.path);
-                    self.remark(RemarkTone::Note, format!("{path} was changed by somebody else"));
+                    self.remark(RemarkTone::Note, change.outside_notice());
                 }
             }
         }
         let lost = files.not_kept.iter().filter(|lost| lost.why != UnkeptReason::Ignored);
         for lost in lost.take(MAX_OUTSIDE_FILES) {
-            let (path, why) = (one_line(&lost.path), lost.why);
-            self.remark(RemarkTone::Warning, format!("{path} changed, and can't be undone: {why}"));
+            self.remark(RemarkTone::Warning, lost.notice());
         }
     }
 
@@ -300,12 +293,8 @@ impl Transcript {
             }
         }
         (self.last_answer, self.streamed) = (whole, String::new());
-        match stop {
-            StopReason::MaxTokens => {
-                self.remark(RemarkTone::Warning, "the answer reached its limit of tokens and was cut");
-            }
-            StopReason::Refusal => self.remark(RemarkTone::Warning, "the model refused to answer"),
-            _ => {}
+        if let Some(notice) = stop.notice() {
+            self.remark(RemarkTone::Warning, notice);
         }
     }
 

@@ -6,8 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
+use crate::styled_spans::push_styled;
 use crate::theme::Theme;
-use crate::wrap::push_styled;
 
 /// Longer lines are left plain: they are data, and grammars take long for them.
 const MAX_HIGHLIGHTED_LINE_BYTES: usize = 2_000;

@@ -1,84 +1,21 @@
 //! Characters that a reader can't see, or that a terminal obeys: each is shown as another one. So `rm` with something
 //! hidden in it does not look like `rm`.
 
-const ZERO_WIDTH_JOINER: char = '\u{200d}';
-
-/// What may stand before a joiner or a selector, as far as they care.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PrecedingChar {
-    Emoji,
-    /// An emoji of which it is said how it looks.
-    EmojiWithSelector,
-    /// Of these and a frame, keycaps are made.
-    KeycapBase,
-    Other,
-}
+use helve_protocol::mark_hidden;
 
 /// The characters of a text: as they are shown, and as they are. Joiners and selectors stay where they make one emoji of
 /// several characters.
 pub(crate) fn visible_chars(text: &str) -> impl Iterator<Item = (char, char)> {
-    let mut before = PrecedingChar::Other;
-    let mut chars = text.chars().peekable();
-    std::iter::from_fn(move || {
-        let c = chars.next()?;
-        let next = chars.peek().copied();
-        let is_part = is_part_of_emoji(before, c, next);
-        before = match (before, c) {
-            (PrecedingChar::Emoji, _) if is_part && c != ZERO_WIDTH_JOINER => {
-                PrecedingChar::EmojiWithSelector
-            }
-            _ if is_emoji(c) => PrecedingChar::Emoji,
-            (_, '0'..='9' | '#' | '*') => PrecedingChar::KeycapBase,
-            _ => PrecedingChar::Other,
-        };
-        Some((if is_part { c } else { visible(c) }, c))
-    })
+    mark_hidden(text).map(|(c, is_hidden)| (if is_hidden { visible(c) } else { c }, c))
 }
 
-fn is_part_of_emoji(before: PrecedingChar, c: char, next: Option<char>) -> bool {
-    match (before, c) {
-        (PrecedingChar::Emoji | PrecedingChar::EmojiWithSelector, ZERO_WIDTH_JOINER) => {
-            next.is_some_and(is_emoji)
-        }
-        (PrecedingChar::Emoji, '\u{fe0e}' | '\u{fe0f}') => true,
-        (PrecedingChar::KeycapBase, '\u{fe0f}') => next == Some('\u{20e3}'),
-        _ => false,
-    }
-}
-
+/// The character that is shown in the place of a hidden one.
 fn visible(c: char) -> char {
     match c {
         '\0'..='\x1f' => char::from_u32(u32::from(c) + 0x2400).unwrap_or(char::REPLACEMENT_CHARACTER),
         '\x7f' => '␡',
-        _ if is_hidden(c) => char::REPLACEMENT_CHARACTER,
-        _ => c,
+        _ => char::REPLACEMENT_CHARACTER,
     }
-}
-
-/// Whether a character is one that can't be seen, or that turns the writing around.
-pub fn is_hidden(c: char) -> bool {
-    matches!(
-        c,
-        // Controls of the second set, and the hyphen that is shown at the end of a line only.
-        '\u{80}'..='\u{9f}' | '\u{ad}'
-        // Joiners, what has no width, separators of lines, and what turns the direction of the text around.
-        | '\u{34f}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        // Letters that are blank.
-        | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
-        // Selectors, tags, notes and signs for programs.
-        | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-    )
-}
-
-/// What emoji are made of; a few other signs stand between them.
-fn is_emoji(c: char) -> bool {
-    matches!(
-        c,
-        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2194}'..='\u{21aa}'
-        | '\u{231a}'..='\u{23ff}' | '\u{24c2}' | '\u{25aa}'..='\u{27bf}' | '\u{2934}'..='\u{2935}'
-        | '\u{2b05}'..='\u{2b55}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
-    )
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use ratatui::text::{Line, Span};
 
 use crate::draw::put_line;
 use crate::fuzzy::{FuzzyPattern, letter_mask};
+use crate::styled_spans::push_styled;
 use crate::theme::Theme;
 use crate::width::{grouped, line_width, truncate};
-use crate::wrap::push_styled;
 
 /// Below this, a list has no room for a preview or a count beside its rows.
 const MIN_ROWS_FOR_DETAILS: u16 = 4;

@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::invisible;
-use crate::wrap::push_styled;
+use crate::styled_spans::push_styled;
 
 /// How far apart the tab stops are.
 pub(crate) const TAB_WIDTH: usize = 4;

@@ -6,6 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use crate::glyph_source::{GlyphPosition, GlyphSource};
+use crate::styled_spans::push_styled;
 use crate::width::{TextGlyph, line_width, truncate};
 
 /// Stands for what is wider than a whole row.
@@ -34,14 +35,6 @@ pub fn wrap_with_prefix(
 fn truncate_prefix(prefix: &Line<'_>, most: usize) -> Line<'static> {
     let fits = line_width(prefix) <= most;
     if fits { truncate(prefix, most) } else { Line::from(" ".repeat(most.min(2))) }
-}
-
-/// Adds text to the spans of a row, to the last one if the style is the same.
-pub(crate) fn push_styled(spans: &mut Vec<Span<'static>>, text: &str, style: Style) {
-    match spans.last_mut() {
-        Some(last) if last.style == style => last.content.to_mut().push_str(text),
-        _ => spans.push(Span::styled(text.to_owned(), style)),
-    }
 }
 
 /// A glyph, its style, and where it is.

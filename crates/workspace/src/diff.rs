@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use helve_protocol::one_line;
 use similar::{DiffTag, TextDiff};
 
 use crate::stat::{FileMode, PathKind};
@@ -84,7 +85,8 @@ pub(crate) fn unified(
     after: Option<DiffSide<'_>>,
     max_bytes: usize,
 ) -> String {
-    let path = &escape_control_chars(path);
+    // A name can have line breaks in it, and must not pass for more than a name.
+    let path = &one_line(path);
     let mut text = heading(path, before, after);
     let content = |side: Option<DiffSide<'_>>| side.map_or(&[][..], |side| side.content).to_vec();
     let (old, new) = (content(before), content(after));
@@ -105,13 +107,6 @@ pub(crate) fn unified(
         push_bounded(&mut text, &unified.to_string(), max_bytes);
     }
     text
-}
-
-/// A name can have line breaks in it, and must not pass for more than a name.
-pub fn escape_control_chars(name: &str) -> String {
-    name.chars()
-        .flat_map(|letter| if letter.is_control() { letter.escape_debug().collect() } else { vec![letter] })
-        .collect()
 }
 
 fn heading(path: &str, before: Option<DiffSide<'_>>, after: Option<DiffSide<'_>>) -> String {

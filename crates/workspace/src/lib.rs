@@ -42,13 +42,12 @@ mod text;
 mod walk;
 mod workspace;
 
-pub use diff::escape_control_chars;
 pub use effects::{PathEffect, PathSnapshot, UnkeptPath, WorkspaceEffects};
 pub use error::WorkspaceError;
 pub use git::GitProgram;
 pub use ignore_rules::can_read_ignore_files;
 pub use merge::{MergeConflict, MergeHunk, MergeOutcome, NumberedLines, merge};
-pub use outside::{NoDiffReason, OutsideChange, OutsideReport};
+pub use outside::{NoDiffReason, OutsideChange, OutsideEffects, OutsideReport};
 #[doc(hidden)]
 pub use resolved_path::disable_openat2;
 pub use resolved_path::{

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-use crate::diff::{escape_control_chars, is_binary};
+use helve_protocol::one_line;
+
+use crate::diff::is_binary;
 use crate::effects::{PathEffect, PathSnapshot};
 use crate::error::WorkspaceResult;
 use crate::workspace::{Workspace, is_content_known};
@@ -36,6 +38,14 @@ pub struct OutsideReport {
     pub changes: Vec<OutsideChange>,
     /// How many more there are than are named.
     pub left_out: usize,
+}
+
+/// What others changed, as it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutsideEffects {
+    pub effects: Vec<PathEffect>,
+    /// How many more there were, too many to be remembered.
+    pub forgotten: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +89,7 @@ impl fmt::Display for OutsideChange {
         };
         match &self.diff {
             Ok(diff) => f.write_str(diff),
-            Err(why) => writeln!(f, "{} was {verb} ({why})", escape_control_chars(&self.effect.path)),
+            Err(why) => writeln!(f, "{} was {verb} ({why})", one_line(&self.effect.path)),
         }
     }
 }
@@ -96,11 +106,20 @@ impl fmt::Display for OutsideReport {
 
 impl Workspace {
     /// What others changed since this was last asked, as far as somebody has looked: whatever changed between the calls that
-    /// may change something. Of what is hidden only the names are told.
-    pub fn take_outside_report(&mut self, hides: &dyn Fn(&Path) -> bool) -> OutsideReport {
+    /// may change something.
+    pub fn take_outside_changes(&mut self) -> OutsideEffects {
         self.note();
-        let changes = std::mem::take(&mut self.outside);
-        let forgotten = std::mem::take(&mut self.outside_forgotten);
+        let effects = std::mem::take(&mut self.outside);
+        OutsideEffects { effects, forgotten: std::mem::take(&mut self.outside_forgotten) }
+    }
+
+    /// Changes by others in a form that can be told. Of what is hidden only the names are told.
+    pub fn outside_report(
+        &self,
+        changes: Vec<PathEffect>,
+        forgotten: usize,
+        hides: &dyn Fn(&Path) -> bool,
+    ) -> OutsideReport {
         let left_out = changes.len().saturating_sub(MAX_OUTSIDE_CHANGES_NAMED) + forgotten;
         let mut room = MAX_OUTSIDE_DIFF_BYTES;
         let mut told = Vec::new();
@@ -114,6 +133,12 @@ impl Workspace {
             told.push(OutsideChange { effect, diff });
         }
         OutsideReport { changes: told, left_out }
+    }
+
+    /// [`take_outside_changes`](Workspace::take_outside_changes), told.
+    pub fn take_outside_report(&mut self, hides: &dyn Fn(&Path) -> bool) -> OutsideReport {
+        let OutsideEffects { effects, forgotten } = self.take_outside_changes();
+        self.outside_report(effects, forgotten, hides)
     }
 
     fn diff_to_tell(

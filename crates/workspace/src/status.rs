@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use helve_protocol::is_hidden;
 use ignore::gitignore::Gitignore;
 
 use crate::files::{FileReadOutcome, RootFiles, folders_of};
@@ -25,12 +26,6 @@ const SHORT_ID_CHARS: usize = 7;
 /// So much is compared byte by byte. With more, it is not known whether something changed.
 const MAX_STATUS_FILES: usize = 2_000;
 const MAX_STATUS_BYTES: u64 = 32 << 20;
-/// Characters that are not seen, or change how others are.
-const INVISIBLE_CHARS: [char; 14] = [
-    '\u{200b}', '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}',
-    '\u{202d}', '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
-];
-
 /// What git would tell of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GitStatus {
@@ -106,12 +101,7 @@ fn read_head(git_folder: &Path) -> Option<GitHead> {
 fn shown(reference: &str) -> Option<String> {
     let name = reference.strip_prefix("refs/")?;
     let name = name.strip_prefix("heads/").unwrap_or(name);
-    let is_bad = |letter: char| {
-        letter.is_control()
-            || letter.is_whitespace()
-            || "~^:?*[\\".contains(letter)
-            || INVISIBLE_CHARS.contains(&letter)
-    };
+    let is_bad = |letter: char| is_hidden(letter) || letter.is_whitespace() || "~^:?*[\\".contains(letter);
     let is_good_part = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock");
     if name.contains(is_bad)
         || name.contains("..")

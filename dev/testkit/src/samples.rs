@@ -224,6 +224,7 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
             answer: ApprovalAnswer::Reject { message: Some("not now".to_owned()) },
         }
         .into(),
+        ToolInputReplaced { call: sample_id(4), input: serde_json::json!({ "path": "other.txt" }) }.into(),
         ToolStarted { call: sample_id(4), class: ToolClass::Changes }.into(),
         ToolOutputDelta { call: sample_id(4), text: "Compiling".to_owned() }.into(),
         ToolEnded { call: sample_id(4), end: ToolState::Completed { output } }.into(),
@@ -246,6 +247,7 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
         }
         .into(),
         ModeSwitched { from: PermissionMode::Plan, to: PermissionMode::AcceptEdits }.into(),
+        ToolsRefreshed { reason: "the MCP server docs came back".to_owned() }.into(),
         Rewound { to: Seq(4), scope: RewindScope::Messages }.into(),
         LimitReached { limit: LimitKind::Steps, text: "50 of 50 steps were used".to_owned() }.into(),
         ErrorRaised { what: "a".to_owned(), why: "b".to_owned(), hint: "c".to_owned(), is_about_keys: true }

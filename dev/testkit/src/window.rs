@@ -14,6 +14,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
 
+/// A little longer than the interface lets keys pass unheard, when a question comes and when it comes while somebody types.
+const APPROVAL_GUARD: Duration = Duration::from_millis(500);
+const TYPING_GUARD: Duration = Duration::from_millis(1_500);
+
 /// So much that has left the window at the top can be looked at.
 const SCROLLBACK_ROWS: usize = 2_000;
 
@@ -151,8 +155,19 @@ impl TerminalWindow {
 
     /// Answers a question, after the time in which a key does not count.
     pub fn answer(&mut self, key: &str) {
-        std::thread::sleep(Duration::from_millis(500));
+        self.wait_for_guard();
         self.type_in(key);
+    }
+
+    /// Answers a question that came while somebody was typing: then keys do not count for longer.
+    pub fn answer_after_typing(&mut self, key: &str) {
+        std::thread::sleep(TYPING_GUARD);
+        self.type_in(key);
+    }
+
+    /// Waits until keys count again after a question came. Nothing on the screen tells when.
+    pub fn wait_for_guard(&self) {
+        std::thread::sleep(APPROVAL_GUARD);
     }
 
     pub fn resize(&self, rows: u16, columns: u16) {

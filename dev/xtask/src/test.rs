@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that CI runs.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,14 +28,21 @@ pub(crate) fn run(options: &[&str]) -> Result<(), String> {
     }
     check_format(&mut skipped)?;
     check_lints(&mut skipped)?;
+    check_dependencies(&mut skipped)?;
     docs::check()?;
     let skips = root().join("target").join("skipped-tests");
     let _ = fs::remove_file(&skips);
     let _ = fs::create_dir_all(root().join("target"));
     run_tests_with(cargo().env("HELVE_TEST_SKIPS", &skips), &[])?;
+    if cargo_has("nextest") {
+        // It runs no examples in the documentation.
+        show_and_run(cargo().args(["test", "--workspace", "--doc", "--quiet"]))?;
+    }
     let of_tests = fs::read_to_string(&skips).unwrap_or_default();
     skipped.extend(of_tests.lines().map(str::to_owned));
-    for line in &skipped {
+    // Several tests may miss the same thing.
+    let mut told = HashSet::new();
+    for line in skipped.iter().filter(|line| told.insert(*line)) {
         println!("skipped: {line}");
     }
     Ok(())
@@ -100,6 +108,41 @@ fn check_lints(skipped: &mut Vec<String>) -> Result<(), String> {
         "--deny",
         "warnings",
     ]))
+}
+
+/// Licences, banned crates and where crates come from need no network; the list of known vulnerabilities does.
+fn check_dependencies(skipped: &mut Vec<String>) -> Result<(), String> {
+    if !cargo_has("deny") {
+        skipped.push("licences and advisories: cargo-deny is not installed".to_owned());
+        return Ok(());
+    }
+    // It reads the sources of every crate for every target, and a machine without network may not have them all.
+    let has_all_crates =
+        is_successful(cargo().args(["metadata", "--locked", "--offline", "--format-version", "1"]));
+    if has_all_crates {
+        show_and_run(cargo().args([
+            "deny",
+            "--locked",
+            "--offline",
+            "check",
+            "licenses",
+            "bans",
+            "sources",
+        ]))?;
+    } else {
+        skipped.push("licences: not all crates are here (try `cargo fetch --locked`)".to_owned());
+    }
+    if has_all_crates && is_successful(cargo().args(["deny", "--locked", "fetch", "db"])) {
+        show_and_run(cargo().args(["deny", "--locked", "check", "advisories"]))?;
+    } else {
+        skipped.push("advisories: their database can't be fetched".to_owned());
+    }
+    Ok(())
+}
+
+/// Runs a command without showing anything of it.
+fn is_successful(command: &mut Command) -> bool {
+    command.output().is_ok_and(|output| output.status.success())
 }
 
 fn run_tests(words: &[&str]) -> Result<(), String> {

@@ -1,4 +1,5 @@
-//! The direction of knowledge between the crates, as the architecture draws it. A wrong arrow fails here.
+//! What the architecture promises of the code: the direction between crates, no circles between modules, and one name for one public
+//! type.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -10,11 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::Value;
+use xtask::source::{CrateSource, ModuleGraph, TypeDefinition, read_crates};
 
 /// Each crate of ours with those it may know. `protocol ← {config exec journal models permissions workspace} ← tools ← agent ← cli`.
 const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("helve-protocol", &[]),
-    ("helve-widgets", &[]),
+    ("helve-widgets", &["helve-protocol"]),
     ("helve-config", &["helve-protocol"]),
     ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
@@ -133,4 +135,29 @@ fn the_table_names_exactly_the_crates_that_there_are() {
     let found = dependencies();
     let found: BTreeSet<&str> = found.keys().map(String::as_str).collect();
     assert_eq!(found, names);
+}
+
+fn crates() -> Vec<CrateSource> {
+    read_crates(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates"))).unwrap()
+}
+
+#[test]
+fn no_modules_use_each_other_in_a_circle() {
+    let cycles: Vec<String> = crates()
+        .iter()
+        .flat_map(|krate| ModuleGraph::new(krate).cycles())
+        .map(|cycle| format!("{}: {}", cycle.inside, cycle.modules.join(", ")))
+        .collect();
+    assert_eq!(cycles, Vec::<String>::new());
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let types: Vec<TypeDefinition> = crates().iter().flat_map(CrateSource::types).collect();
+    for one in types.into_iter().filter(|one| one.is_public) {
+        places.entry(one.name).or_default().push(format!("{}:{}", one.file.display(), one.line));
+    }
+    places.retain(|_, places| places.len() > 1);
+    assert_eq!(places, BTreeMap::new());
 }

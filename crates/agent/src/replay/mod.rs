@@ -9,21 +9,24 @@ use std::time::Duration;
 
 use helve_journal::{Journal, JournalBlobLoader, LogReadEnd};
 use helve_models::{
-    Dialogue, EncodingProfile, ModelClient, ModelPrompt, RequestDifference, RequestTimeouts, RetryStrategy,
+    Dialogue, EncodingProfile, ModelClient, ModelPrompt, ModelTarget, RequestDifference, RequestTimeouts,
+    RetryStrategy,
 };
 use helve_protocol::{
-    Clock, EventBody, IdSource, ModelName, ModelSwitchReason, PermissionMode, Seq, SessionEvent, SessionId,
-    SessionState, TurnLimits, TurnOutcome,
+    Clock, EventBody, IdSource, ModelName, ModelSwitchReason, Seq, SessionEvent, SessionId, SessionState,
+    TurnLimits, TurnOutcome,
 };
 use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
 
-use crate::change_tracker::ChangeTracker;
+use crate::context::base_prompt;
 use crate::gate::PermissionGate;
 use crate::recorder::{Recorder, SessionError};
-use crate::session::{Services, Session, TurnBudget};
-pub(crate) use tape::ReplayTape;
-use tape::{ReplayLog, TapedAnswers, TapedRequest, TapedTool};
+use crate::services::{ModelSource, Services};
+use crate::session::{Session, SessionParts};
+use crate::spec::{SessionSpec, TurnBudget};
+use crate::tool_set::ToolSet;
+use tape::{ReplayLog, ReplayTape, TapedAnswers, TapedRequest};
 
 /// What a replay found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,18 +66,32 @@ pub enum MismatchKind {
     },
 }
 
-/// Replays a session with what this build tells models. `prompt` is without what depends on the machine: that is on record.
+/// What a build of the program tells models, without what depends on the machine: that is on record.
+pub struct ReplayBuild {
+    pub prompt: ModelPrompt,
+    tools: ToolSet,
+}
+
+impl ReplayBuild {
+    /// This build, with these tools of it.
+    pub fn current(tools: Vec<Arc<dyn Tool>>) -> ReplayBuild {
+        let tools = ToolSet::new(tools);
+        ReplayBuild { prompt: base_prompt(&tools), tools }
+    }
+}
+
+/// Replays a session with what a build tells models.
 pub async fn replay_session(
     journal: Arc<dyn Journal>,
     session: SessionId,
-    prompt: &ModelPrompt,
-    tools: &[Arc<dyn Tool>],
+    build: ReplayBuild,
 ) -> Result<ReplayReport, SessionError> {
     let mut events = Vec::new();
     let ending = journal.read(session, Seq::START, &mut |event| {
         events.push(event);
         ControlFlow::Continue(())
     })?;
+    let ReplayBuild { prompt, tools } = build;
     let payloads = Arc::new(journal.blob_loader(session)?);
     let sent = TapedRequest::new(payloads.clone());
     let mut player = SessionReplayer {
@@ -96,12 +113,12 @@ pub async fn replay_session(
     Ok(player.report)
 }
 
-struct SessionReplayer<'a> {
+struct SessionReplayer {
     journal: Arc<dyn Journal>,
     payloads: Arc<JournalBlobLoader>,
     session: SessionId,
-    prompt: &'a ModelPrompt,
-    tools: &'a [Arc<dyn Tool>],
+    prompt: ModelPrompt,
+    tools: ToolSet,
     /// Where the recorded session stands.
     state: SessionState,
     dialogue: Option<Dialogue>,
@@ -110,7 +127,7 @@ struct SessionReplayer<'a> {
     report: ReplayReport,
 }
 
-impl SessionReplayer<'_> {
+impl SessionReplayer {
     async fn play(&mut self, events: &[SessionEvent]) -> Result<(), SessionError> {
         let mut rest = events;
         while let Some((event, after)) = rest.split_first() {
@@ -190,26 +207,28 @@ impl SessionReplayer<'_> {
         let record = Recorder::new(Box::new(log), state, clock.clone(), ids.clone());
         let _ = tape.record.set(record.clone());
         let offered = dialogue.encoding_profile().tools;
-        let tools = self.tools.iter().filter(|tool| offered.iter().any(|name| name == tool.name()));
-        let house = Services {
+        let tools = self.tools.filtered(|tool| offered.iter().any(|name| name == tool.name()));
+        let services = Services {
             journal: self.journal.clone(),
             clock,
             ids,
-            tools: tools
-                .map(|tool| Arc::new(TapedTool(tool.clone(), tape.clone())) as Arc<dyn Tool>)
-                .collect(),
-            gate: PermissionGate::recorded(tape.clone()),
-            mode: PermissionMode::Ask,
-            limits: limits_of(events),
-            models: Arc::new(|_| Err("a replay asks nobody".to_owned())),
-            root: std::path::PathBuf::new(),
-            added: Vec::new(),
-            watched: None,
+            models: Arc::new(NoModels),
+            tools: Arc::new(|_: &SessionSpec| Vec::new()),
+            gate: PermissionGate::with_judge(tape.clone()),
+            workspaces: Arc::default(),
+            hooks: tape.clone(),
             version: String::new(),
         };
-        let mut session = Session::with(record, with_answers(dialogue, events, &tape, self.prompt), house);
-        session.watching = ChangeTracker::Tape(tape.clone());
-        let outcome = session.work(task, &CancellationToken::new()).await?;
+        let parts = SessionParts {
+            record,
+            dialogue: with_answers(dialogue, events, &tape, &self.prompt),
+            spec: SessionSpec { limits: limits_of(events), ..SessionSpec::default() },
+            tools,
+            watcher: tape.clone(),
+            runner: tape.clone(),
+        };
+        let mut session = Session::from_parts(services, parts);
+        let outcome = session.run_turn(task, &CancellationToken::new()).await?;
         self.dialogue = Some(session.dialogue);
         self.sent = tape.sent();
         self.judge(events, &tape, outcome);
@@ -285,4 +304,13 @@ fn idle_client() -> Arc<ModelClient> {
         RetryStrategy::Short,
         RequestTimeouts::default(),
     ))
+}
+
+/// A replay asks no model.
+struct NoModels;
+
+impl ModelSource for NoModels {
+    fn by_name(&self, _: &ModelName) -> Result<ModelTarget, String> {
+        Err("a replay asks nobody".to_owned())
+    }
 }

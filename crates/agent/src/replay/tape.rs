@@ -11,22 +11,27 @@ use helve_models::{
 use helve_protocol::{
     BlobError, BlobId, BlobStore, CallId, CallPermissions, Clock, EventBody, GeneratedId, IdKind, IdSource,
     Interruption, MessageId, MessagePart, NoteTopic, PromptDelivery, QueueChanged, QueuedMessage, RequestId,
-    Seq, SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolClass,
-    ToolState, TurnOutcome,
+    Seq, SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolState,
+    TurnOutcome,
 };
-use helve_tools::{ChangeScope, Tool, ToolContext, ToolFailure, ToolFuture};
+use helve_tools::{HiddenPathTest, Tool, ToolContext, ToolFailure, ToolFuture};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::change_tracker::OUTSIDE_NOTE_TOPICS;
-use crate::gate::CallDecision;
+use crate::boxed_future::BoxFuture;
+use crate::change_watcher::{ChangeWatcher, OutsideChanges};
+use crate::context::notes::OUTSIDE_NOTE_TOPICS;
+use crate::hooks::{CallIntervention, HookedCall, SessionHooks};
+use crate::judge::{CallDecision, CallJudge, CallJudgement, JudgedSession, PermissionQuestion};
 use crate::recorder::Recorder;
 use crate::session::TurnTask;
+use crate::tool_runner::ToolRunner;
 use crate::turn::is_steering;
 
 /// What one turn of the record holds, and what was found while it was played.
 #[derive(Default)]
-pub(crate) struct ReplayTape {
+pub(super) struct ReplayTape {
     reel: Mutex<TapeState>,
     now: Timestamp,
     /// What a person said before the first step.
@@ -39,6 +44,8 @@ pub(crate) struct ReplayTape {
 struct TapeState {
     steps: VecDeque<TapedStep>,
     ends: HashMap<CallId, ToolState>,
+    /// What hooks gave calls instead of what the model did.
+    inputs: HashMap<CallId, Value>,
     ids: HashMap<IdKind, VecDeque<Uuid>>,
     drawn: u128,
     /// Whether the turn came to its own end, so that nothing is missing.
@@ -163,6 +170,9 @@ impl ReplayTape {
                 EventBody::TurnEnded(ended) => {
                     reel.is_whole = !matches!(ended.outcome, TurnOutcome::Cancelled | TurnOutcome::Timeout);
                 }
+                EventBody::ToolInputReplaced(replaced) => {
+                    reel.inputs.insert(replaced.call, replaced.input.clone());
+                }
                 EventBody::ToolEnded(ended) => drop(reel.ends.insert(ended.call, ended.end.clone())),
                 _ => {}
             }
@@ -193,23 +203,6 @@ impl ReplayTape {
 
     fn reel(&self) -> MutexGuard<'_, TapeState> {
         self.reel.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is told before the next step of the world outside.
-    pub(crate) fn outside(&self) -> Vec<(NoteTopic, String)> {
-        self.reel().steps.front_mut().map(|step| std::mem::take(&mut step.outside)).unwrap_or_default()
-    }
-
-    pub(crate) fn decision(&self, call: CallId) -> CallDecision {
-        let mut reel = self.reel();
-        match reel.ends.get(&call) {
-            Some(ToolState::Denied { reason }) => CallDecision::Refused(reason.clone()),
-            Some(ToolState::Interrupted { how: Interruption::NotStarted, .. }) | None => {
-                reel.found.ran_out = true;
-                CallDecision::Interrupted
-            }
-            Some(_) => CallDecision::Allowed(CallPermissions::default()),
-        }
     }
 }
 
@@ -247,7 +240,7 @@ impl RecordedAnswers for TapedAnswers {
         };
         drop(reel);
         if let Some(record) = self.0.record.get().filter(|_| !step.steering.is_empty()) {
-            let said = record.tell(QueueChanged { queue: step.steering });
+            let said = record.emit(QueueChanged { queue: step.steering });
             said.map_err(|error| RequestFailure::new(FailureKind::BadRequest, error.to_string()))?;
         }
         answer
@@ -271,55 +264,62 @@ impl IdSource for ReplayTape {
     }
 }
 
-/// A tool as this build has it, with the results of the record.
-pub(super) struct TapedTool(pub(super) Arc<dyn Tool>, pub(super) Arc<ReplayTape>);
-
-impl Tool for TapedTool {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn description(&self) -> &'static str {
-        self.0.description()
-    }
-
-    fn schema(&self) -> Value {
-        self.0.schema()
-    }
-
-    fn class(&self) -> ToolClass {
-        self.0.class()
-    }
-
-    fn touches(&self) -> ChangeScope {
-        self.0.touches()
-    }
-
-    fn polls(&self) -> bool {
-        self.0.polls()
-    }
-
-    fn intent(&self, input: &Value) -> String {
-        self.0.intent(input)
-    }
-
-    fn run<'a>(&'a self, _: Value, context: &'a ToolContext) -> ToolFuture<'a> {
+/// Does the work of every tool from the record.
+impl ToolRunner for ReplayTape {
+    fn run<'a>(&'a self, _: &'a dyn Tool, _: Value, context: &'a ToolContext) -> ToolFuture<'a> {
         Box::pin(async move {
             // In which order neighbours end must not matter, so they end in another one than they did.
             for _ in 0..context.call.uuid().as_u128() % 7 {
                 tokio::task::yield_now().await;
             }
-            let end = self.1.reel().ends.get(&context.call).cloned();
+            let end = self.reel().ends.get(&context.call).cloned();
             match end {
                 Some(ToolState::Completed { output }) => Ok(output),
                 Some(ToolState::Error { message }) => Err(ToolFailure(message)),
                 _ => {
-                    self.1.reel().found.ran_out = true;
+                    self.reel().found.ran_out = true;
                     context.stop.cancel();
                     std::future::pending().await
                 }
             }
         })
+    }
+}
+
+/// Decides as it was decided then.
+impl CallJudge for ReplayTape {
+    fn judge(&self, question: &PermissionQuestion<'_>, _: &JudgedSession<'_>) -> CallJudgement {
+        let mut reel = self.reel();
+        CallJudgement::Settled(match reel.ends.get(&question.call) {
+            Some(ToolState::Denied { reason }) => CallDecision::Refused(reason.clone()),
+            Some(ToolState::Interrupted { how: Interruption::NotStarted, .. }) | None => {
+                reel.found.ran_out = true;
+                CallDecision::Interrupted
+            }
+            Some(_) => CallDecision::Allowed(CallPermissions::default()),
+        })
+    }
+}
+
+/// Tells of the world outside what was told then.
+impl ChangeWatcher for ReplayTape {
+    fn outside_changes<'a>(
+        &'a self,
+        _: &'a CancellationToken,
+        _: HiddenPathTest,
+    ) -> BoxFuture<'a, OutsideChanges> {
+        let mut reel = self.reel();
+        let notes = reel.steps.front_mut().map(|step| std::mem::take(&mut step.outside)).unwrap_or_default();
+        Box::pin(std::future::ready(OutsideChanges { notes, ..OutsideChanges::default() }))
+    }
+}
+
+/// Gives calls the inputs that hooks gave them then.
+impl SessionHooks for ReplayTape {
+    fn before_call<'a>(&'a self, call: HookedCall<'a>) -> BoxFuture<'a, CallIntervention> {
+        let replaced = self.reel().inputs.remove(&call.call);
+        let intervention = replaced.map_or(CallIntervention::None, CallIntervention::ReplaceInput);
+        Box::pin(std::future::ready(intervention))
     }
 }
 

@@ -115,14 +115,14 @@ fn talk<F: Future<Output = Talk>>(
     fs::write(folder.path().join("a.txt"), "a").unwrap();
     let journal = Arc::new(MemoryJournal::default());
     let mut house = house(&journal, folder.path(), slow_tools());
-    house.gate = gate;
-    house.models = Arc::new(|name| match name.as_str() {
+    house.services.gate = gate;
+    house.services.models = Arc::new(NamedModels(|name| match name.as_str() {
         "script:other" => Ok(ModelTarget::script(
             "script:other",
             ModelScript::parse("[[step]]\ntext = 'I am another.'\nrepeat = true").unwrap(),
         )),
         other => Err(format!("there is no model {other}")),
-    });
+    }));
     let session = session(script, house);
     let (handle, actor) = session.listen();
     let talk = Talk { feed: handle.feed(), handle, journal };
@@ -167,7 +167,7 @@ fn is_tool_start(body: &EventBody) -> bool {
 
 #[test]
 fn what_is_said_meanwhile_is_handed_over_between_steps_or_after_the_turn() {
-    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    let talk = talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
         talk.say("later", PromptDelivery::Queue).await;
@@ -188,7 +188,7 @@ fn what_is_said_meanwhile_is_handed_over_between_steps_or_after_the_turn() {
 #[test]
 fn steering_during_the_last_step_is_not_left_behind() {
     let script = "[[step]]\ntext = 'Done.'\ndelay = '100ms'\nrepeat = true";
-    let talk = talk(script, PermissionGate::open(), async |mut talk| {
+    let talk = talk(script, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         talk.until(|body| matches!(body, EventBody::StepStarted(_))).await;
         talk.say("and this", PromptDelivery::Steer).await;
@@ -200,7 +200,7 @@ fn steering_during_the_last_step_is_not_left_behind() {
 
 #[test]
 fn what_waits_can_be_changed_and_taken_back() {
-    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    let talk = talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
         talk.say("one", PromptDelivery::Queue).await;
@@ -224,7 +224,7 @@ fn what_waits_can_be_changed_and_taken_back() {
 
 #[test]
 fn after_an_interrupt_what_waits_stays_until_somebody_goes_on() {
-    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    let talk = talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
         talk.say("later", PromptDelivery::Queue).await;
@@ -245,15 +245,19 @@ fn after_an_interrupt_what_waits_stays_until_somebody_goes_on() {
 
 #[test]
 fn going_on_after_the_model_had_the_last_word_asks_it_to() {
-    let talk = talk("[[step]]\ntext = 'Hm.'\nrepeat = true", PermissionGate::open(), async |mut talk| {
-        talk.handle.send(SessionCommand::GoOn).await;
-        talk.until(|body| matches!(body, EventBody::CommandRefused(_))).await;
-        talk.say("go", PromptDelivery::Queue).await;
-        talk.turn_ends().await;
-        talk.handle.send(SessionCommand::GoOn).await;
-        talk.turn_ends().await;
-        talk
-    });
+    let talk = talk(
+        "[[step]]\ntext = 'Hm.'\nrepeat = true",
+        PermissionGate::answering_yes(None),
+        async |mut talk| {
+            talk.handle.send(SessionCommand::GoOn).await;
+            talk.until(|body| matches!(body, EventBody::CommandRefused(_))).await;
+            talk.say("go", PromptDelivery::Queue).await;
+            talk.turn_ends().await;
+            talk.handle.send(SessionCommand::GoOn).await;
+            talk.turn_ends().await;
+            talk
+        },
+    );
     assert_eq!(talk.said(), ["go", "Hm.", "Go on.", "Hm."]);
 }
 
@@ -275,7 +279,7 @@ fn each_answer_of_a_person_counts() {
         (reject(None), 2, "Denied: the user does not want this"),
         (reject(Some("not that")), 2, "Denied: not that"),
     ] {
-        let talk = talk(script, PermissionGate::asking_person(), async |mut talk| {
+        let talk = talk(script, PermissionGate::asking_person(None), async |mut talk| {
             talk.say("go", PromptDelivery::Queue).await;
             let (mut questions, mut refused, mut ended_turns) = (0, 0, 0);
             loop {
@@ -324,7 +328,7 @@ fn each_answer_of_a_person_counts() {
 fn sub_agents_run_side_by_side_if_there_is_nothing_else() {
     let most_at_once = |calls: &str| {
         let script = format!("[[step]]\ncalls = [{calls}]\n[[step]]\ntext = 'Done.'");
-        let talk = talk(&script, PermissionGate::open(), async |mut talk| {
+        let talk = talk(&script, PermissionGate::answering_yes(None), async |mut talk| {
             talk.say("go", PromptDelivery::Queue).await;
             talk.turn_ends().await;
             talk
@@ -348,7 +352,7 @@ fn sub_agents_run_side_by_side_if_there_is_nothing_else() {
 #[test]
 fn a_result_may_end_the_turn() {
     let script = "[[step]]\ncalls = [{ tool = 'enough', input = {} }, { tool = 'wait', input = {} }]";
-    talk(script, PermissionGate::open(), async |mut talk| {
+    talk(script, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
         talk
@@ -358,7 +362,7 @@ fn a_result_may_end_the_turn() {
 #[test]
 fn output_is_shown_while_a_tool_works() {
     let script = "[[step]]\ncalls = [{ tool = 'wait', input = {} }]\n[[step]]\ntext = 'Done.'";
-    talk(script, PermissionGate::open(), async |mut talk| {
+    talk(script, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         let mut shown = String::new();
         loop {
@@ -377,7 +381,7 @@ fn output_is_shown_while_a_tool_works() {
 
 #[test]
 fn another_model_is_chosen_between_turns() {
-    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    let talk = talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
         talk.handle.send(SessionCommand::SetModel { model: ModelName::new("nobody") }).await;
@@ -393,7 +397,7 @@ fn another_model_is_chosen_between_turns() {
 
 #[test]
 fn how_much_is_thought_is_chosen_between_turns() {
-    talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         talk.handle.send(SessionCommand::SetEffort { effort: Some(ReasoningEffort::High) }).await;
         let event = talk
             .until(
@@ -410,7 +414,7 @@ fn how_much_is_thought_is_chosen_between_turns() {
 
 #[test]
 fn an_idle_session_shows_that_it_lives() {
-    talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         for _ in 0..2 {
             let event = talk.until(|body| matches!(body, EventBody::StatusChanged(_))).await;
             assert_eq!(event.body, StatusChanged { status: SessionStatus::Idle }.into());
@@ -424,7 +428,7 @@ fn an_idle_session_shows_that_it_lives() {
 /// What became of a message that can't be taken. The session must go on all the same.
 fn refused(parts: Vec<MessagePart>) -> String {
     let mut why = String::new();
-    talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         let prompt = UserPrompt { parts, delivery: PromptDelivery::Steer };
         let is_refused = |body: &EventBody| matches!(body, EventBody::CommandRefused(_));
         talk.handle.send(SessionCommand::Submit(prompt.clone())).await;
@@ -460,7 +464,7 @@ fn a_message_that_cant_be_kept_or_sent_is_refused() {
 
 #[test]
 fn many_messages_that_are_too_much_together_do_not_end_the_session() {
-    let talk = talk(TWO_WAITS, PermissionGate::open(), async |mut talk| {
+    let talk = talk(TWO_WAITS, PermissionGate::answering_yes(None), async |mut talk| {
         talk.say("go", PromptDelivery::Queue).await;
         talk.until(is_tool_start).await;
         for _ in 0..3 {
@@ -479,7 +483,7 @@ fn many_messages_that_are_too_much_together_do_not_end_the_session() {
 #[test]
 fn in_plan_mode_nothing_is_changed_whoever_said_yes() {
     let script = "[[step]]\ncalls = [{ tool = 'work', input = {} }]\n[[step]]\ntext = 'Done.'";
-    let talk = talk(script, PermissionGate::open(), async |mut talk| {
+    let talk = talk(script, PermissionGate::answering_yes(None), async |mut talk| {
         talk.handle.send(SessionCommand::SetMode { mode: PermissionMode::Plan }).await;
         talk.say("go", PromptDelivery::Queue).await;
         assert_eq!(talk.turn_ends().await, TurnOutcome::EndTurn);
@@ -498,7 +502,7 @@ fn steering_that_waits_when_a_turn_goes_on_is_played_again_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let journal = Arc::new(MemoryJournal::default());
     let mut house = house(&journal, folder.path(), slow_tools());
-    house.limits.steps = 1;
+    house.spec.limits.steps = 1;
     let session = session("[[step]]\ntext = 'Done.'\ndelay = '100ms'\nrepeat = true", house);
     let (handle, actor) = session.listen();
     let mut talk = Talk { feed: handle.feed(), handle, journal };

@@ -160,11 +160,11 @@ fn crash(root: &Path, appends: i64, when: When) -> Crashed {
     let count = Arc::new(AtomicU32::new(0));
     let tools = [tools(), vec![Arc::new(Count(count.clone())) as Arc<dyn Tool>]].concat();
     let mut house = house(&journal, root, tools.clone());
-    house.journal =
+    house.services.journal =
         Arc::new(Dying { journal: journal.clone(), left: Arc::new(AtomicI64::new(appends)), when });
-    let dialogue = dialogue(SCRIPT, &house);
+    let model = model(SCRIPT, &house);
     let done = run(async {
-        let mut session = Session::create(house, dialogue)?;
+        let mut session = Session::create(house.services, house.spec, model)?;
         session.submit(said("go"), &CancellationToken::new()).await
     });
     let survived = match done {
@@ -194,11 +194,12 @@ fn after_every_crash(each: impl Fn(Crashed, &Path, String)) {
 
 fn reopen(crashed: &Crashed, root: &Path, script: &str) -> Option<Session> {
     let mut house = house(&crashed.journal, root, crashed.tools.clone());
-    house.ids = Arc::new(Ticks::from(1_000));
-    let dialogue = dialogue(script, &house);
+    house.services.ids = Arc::new(Ticks::from(1_000));
+    let model = model(script, &house);
     // Before its first event a session does not exist.
     let session = crashed.id?;
-    (!events(&crashed.journal, session).is_empty()).then(|| Session::open(house, dialogue, session).unwrap())
+    (!events(&crashed.journal, session).is_empty())
+        .then(|| Session::open(house.services, house.spec, model, session).unwrap())
 }
 
 #[test]

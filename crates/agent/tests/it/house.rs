@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use helve_agent::{PermissionGate, ReplayReport, Services, Session, TurnBudget, replay_session, specs};
+use helve_agent::{
+    ModelSource, PermissionGate, ReplayBuild, ReplayReport, Services, Session, SessionModel, SessionSpec,
+    replay_session,
+};
 use helve_journal::{Journal, MemoryJournal};
 use helve_models::script::ModelScript;
-use helve_models::{Dialogue, ModelClient, ModelPrompt, ModelTarget, RequestTimeouts, RetryStrategy};
+use helve_models::{ModelClient, ModelTarget, RequestTimeouts, RetryStrategy};
 use helve_protocol::{
-    Clock, IdKind, IdSource, MessagePart, MessageRole, PermissionMode, Seq, SessionEvent, SessionId,
-    TextPart, Timestamp, ToolState,
+    Clock, IdKind, IdSource, MessagePart, MessageRole, ModelName, Seq, SessionEvent, SessionId, TextPart,
+    Timestamp, ToolState,
 };
 use helve_tools::{ReadTool, SessionFiles, Tool, WriteTool};
 use uuid::Uuid;
@@ -46,38 +49,48 @@ pub(crate) fn tools() -> Vec<Arc<dyn Tool>> {
     vec![Arc::new(ReadTool { files: files.clone() }), Arc::new(WriteTool { files })]
 }
 
-pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dyn Tool>>) -> Services {
-    Services {
-        journal: journal.clone(),
-        clock: Arc::new(Ticks::default()),
-        ids: Arc::new(Ticks::default()),
-        tools,
-        gate: PermissionGate::open(),
-        mode: PermissionMode::Ask,
-        models: Arc::new(|name| Err(format!("there is no model {name}"))),
-        limits: TurnBudget::default(),
-        root: root.to_owned(),
-        added: Vec::new(),
-        watched: None,
-        version: "test".to_owned(),
+/// What a session of these tests is made of.
+pub(crate) struct TestHouse {
+    pub(crate) services: Services,
+    pub(crate) spec: SessionSpec,
+}
+
+/// Finds models by a function.
+pub(crate) struct NamedModels(pub(crate) fn(&ModelName) -> Result<ModelTarget, String>);
+
+impl ModelSource for NamedModels {
+    fn by_name(&self, name: &ModelName) -> Result<ModelTarget, String> {
+        (self.0)(name)
     }
 }
 
-pub(crate) fn dialogue(script: &str, house: &Services) -> Dialogue {
-    dialogue_of(vec![ModelTarget::script("script:test", ModelScript::parse(script).unwrap())], house)
+pub(crate) fn house(journal: &Arc<MemoryJournal>, root: &Path, tools: Vec<Arc<dyn Tool>>) -> TestHouse {
+    TestHouse {
+        services: Services {
+            journal: journal.clone(),
+            clock: Arc::new(Ticks::default()),
+            ids: Arc::new(Ticks::default()),
+            models: Arc::new(NamedModels(|name| Err(format!("there is no model {name}")))),
+            tools: Arc::new(move |_: &SessionSpec| tools.clone()),
+            gate: PermissionGate::answering_yes(None),
+            workspaces: Arc::default(),
+            hooks: Services::no_hooks(),
+            version: "test".to_owned(),
+        },
+        spec: SessionSpec { root: root.to_owned(), ..SessionSpec::default() },
+    }
 }
 
-pub(crate) fn dialogue_of(mut targets: Vec<ModelTarget>, house: &Services) -> Dialogue {
+pub(crate) fn model(script: &str, house: &TestHouse) -> SessionModel {
+    model_of(vec![ModelTarget::script("script:test", ModelScript::parse(script).unwrap())], house)
+}
+
+pub(crate) fn model_of(mut targets: Vec<ModelTarget>, house: &TestHouse) -> SessionModel {
     let jitter = Box::new(|| Duration::ZERO);
-    let client =
-        ModelClient::new(house.clock.clone(), jitter, RetryStrategy::Short, RequestTimeouts::default());
-    let prompt = prompt(&house.tools);
-    let main = targets.remove(0);
-    Dialogue::new(Arc::new(client), main, targets, prompt)
-}
-
-pub(crate) fn prompt(tools: &[Arc<dyn Tool>]) -> ModelPrompt {
-    ModelPrompt { system: "You are Helve.".to_owned(), tools: specs(tools), ..ModelPrompt::default() }
+    let clock = house.services.clock.clone();
+    let client = ModelClient::new(clock, jitter, RetryStrategy::Short, RequestTimeouts::default());
+    let target = targets.remove(0);
+    SessionModel { client: Arc::new(client), target, fallbacks: targets, effort: None, cache_key: None }
 }
 
 /// Plays a session again, with the tools of this build.
@@ -86,12 +99,12 @@ pub(crate) fn replayed(
     journal: &Arc<MemoryJournal>,
     tools: &[Arc<dyn Tool>],
 ) -> ReplayReport {
-    run(replay_session(journal.clone(), session, &prompt(tools), tools)).unwrap()
+    run(replay_session(journal.clone(), session, ReplayBuild::current(tools.to_vec()))).unwrap()
 }
 
-pub(crate) fn session(script: &str, house: Services) -> Session {
-    let dialogue = dialogue(script, &house);
-    Session::create(house, dialogue).unwrap()
+pub(crate) fn session(script: &str, house: TestHouse) -> Session {
+    let model = model(script, &house);
+    Session::create(house.services, house.spec, model).unwrap()
 }
 
 pub(crate) fn said(text: &str) -> Vec<MessagePart> {

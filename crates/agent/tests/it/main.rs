@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod children;
 mod commands;
 mod crashes;
 mod house;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::{self, JoinHandle};
 
-use helve_agent::{PermissionGate, Services, WatchConfig, run_tool_once};
+use helve_agent::{PermissionGate, Services, SessionSpec, WatchConfig, run_tool_once};
 use helve_journal::{Journal, MemoryJournal};
 use helve_protocol::{PermissionMode, ToolState};
 use helve_tools::{
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::house::{events, house};
+use crate::house::{TestHouse, events, house};
 
 /// So many calls of each tool, over all that is swapped.
 const CALLS: usize = 3_000;
@@ -182,7 +182,7 @@ impl Arena {
         all
     }
 
-    fn house(&self, tool: &Arc<dyn Tool>, journal: &Arc<MemoryJournal>) -> Services {
+    fn house(&self, tool: &Arc<dyn Tool>, journal: &Arc<MemoryJournal>) -> TestHouse {
         let root = self.path("project");
         let watched = WatchConfig {
             root: WorkspaceRoot::named(&root).unwrap(),
@@ -191,11 +191,10 @@ impl Arena {
             limits: WorkspaceLimits::default(),
             notes: None,
         };
-        Services {
-            gate: PermissionGate::answering_no(),
-            mode: PermissionMode::AcceptEdits,
-            watched: Some(watched),
-            ..house(journal, &root, vec![tool.clone()])
+        let TestHouse { services, spec } = house(journal, &root, vec![tool.clone()]);
+        TestHouse {
+            services: Services { gate: PermissionGate::answering_no(None), ..services },
+            spec: SessionSpec { mode: PermissionMode::AcceptEdits, watch: Some(watched), ..spec },
         }
     }
 }
@@ -258,7 +257,13 @@ fn race(
         for call in 1..=CALLS / swaps.len() {
             let input = input(&arena, call);
             let end = runtime
-                .block_on(run_tool_once(&house, tool.name(), input, &CancellationToken::new()))
+                .block_on(run_tool_once(
+                    &house.services,
+                    &house.spec,
+                    tool.name(),
+                    input,
+                    &CancellationToken::new(),
+                ))
                 .unwrap()
                 .end;
             job.pause();

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{MismatchKind, replay_session};
+use helve_agent::{MismatchKind, ReplayBuild, replay_session};
 use helve_journal::{Journal, MemoryJournal};
 use helve_protocol::*;
 use helve_tools::{Tool, ToolContext, ToolFuture};
@@ -106,12 +106,13 @@ fn another_word_of_the_user_is_named() {
 #[test]
 fn another_prompt_is_named() {
     let (session, journal) = recorded();
-    let mut other = prompt(&tools());
-    other.system.push('!');
-    let report = run(replay_session(journal, session, &other, &tools())).unwrap();
+    let mut other = ReplayBuild::current(tools());
+    other.prompt.system.push('!');
+    let expected = other.prompt.system.clone();
+    let report = run(replay_session(journal, session, other)).unwrap();
     let MismatchKind::Request(difference) = &report.differences[0].what else { panic!("{report:?}") };
     assert_eq!(difference.path, "/system/0/text");
-    assert_eq!(difference.new.as_deref(), Some("You are Helve.!"));
+    assert_eq!(difference.new.as_deref(), Some(&*expected));
 }
 
 /// `read`, with one letter more in what the model is told of it.

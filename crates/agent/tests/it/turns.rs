@@ -4,7 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_agent::{PermissionGate, Session, TurnBudget};
+use helve_agent::{
+    BoxFuture, CallIntervention, HookedCall, PermissionGate, Session, SessionHooks, TurnBudget,
+};
 use helve_journal::MemoryJournal;
 use helve_models::script::ModelScript;
 use helve_models::{
@@ -45,7 +47,7 @@ fn turn(script: &str, gate: PermissionGate, limits: TurnBudget) -> Run {
     fs::write(folder.path().join("a.txt"), "old\n").unwrap();
     let journal = Arc::new(MemoryJournal::default());
     let mut house = house(&journal, folder.path(), tools());
-    (house.gate, house.limits) = (gate, limits);
+    (house.services.gate, house.spec.limits) = (gate, limits);
     let mut session = session(script, house);
     let outcome = run(session.submit(said("fix it"), &CancellationToken::new())).unwrap();
     assert_well_formed(&session, &journal, &tools());
@@ -54,7 +56,7 @@ fn turn(script: &str, gate: PermissionGate, limits: TurnBudget) -> Run {
 
 #[test]
 fn a_turn_reads_writes_and_ends() {
-    let run = turn(EDIT, PermissionGate::open(), TurnBudget::default());
+    let run = turn(EDIT, PermissionGate::answering_yes(None), TurnBudget::default());
     assert_eq!(run.outcome, TurnOutcome::EndTurn);
     assert_eq!(fs::read_to_string(run.folder.path().join("a.txt")).unwrap(), "new\n");
     let kinds: Vec<String> =
@@ -87,7 +89,7 @@ fn a_turn_reads_writes_and_ends() {
 #[test]
 fn without_anybody_to_ask_nothing_is_changed() {
     let script = format!("{EDIT}\n[[step]]\ntext = 'I may not.'\nrepeat = true");
-    let run = turn(&script, PermissionGate::answering_no(), TurnBudget::default());
+    let run = turn(&script, PermissionGate::answering_no(None), TurnBudget::default());
     assert_eq!(run.outcome, TurnOutcome::EndTurn);
     assert_eq!(fs::read_to_string(run.folder.path().join("a.txt")).unwrap(), "old\n");
     assert!(matches!(states(&run.session)[2].1, ToolState::Denied { .. }));
@@ -97,10 +99,11 @@ fn without_anybody_to_ask_nothing_is_changed() {
 fn limits_end_a_turn_in_their_own_way() {
     let endless =
         "[[step]]\ncalls = [{ tool = 'read', input = { path = 'a.txt' } }]\nrepeat = true\ndelay = '1s'";
-    let steps = turn(endless, PermissionGate::open(), TurnBudget { steps: 3, ..TurnBudget::default() });
+    let steps =
+        turn(endless, PermissionGate::answering_yes(None), TurnBudget { steps: 3, ..TurnBudget::default() });
     assert_eq!(steps.outcome, TurnOutcome::MaxTurns);
     let time = TurnBudget { time: Some(Duration::from_millis(2_500)), ..TurnBudget::default() };
-    assert_eq!(turn(endless, PermissionGate::open(), time).outcome, TurnOutcome::Timeout);
+    assert_eq!(turn(endless, PermissionGate::answering_yes(None), time).outcome, TurnOutcome::Timeout);
 }
 
 #[test]
@@ -121,7 +124,8 @@ fn a_model_that_waits_for_a_job_goes_in_no_circles() {
 #[test]
 fn a_model_that_goes_in_circles_is_noticed() {
     let endless = "[[step]]\ncalls = [{ tool = 'read', input = { path = 'a.txt' } }]\nrepeat = true";
-    let run = turn(endless, PermissionGate::open(), TurnBudget { steps: 8, ..TurnBudget::default() });
+    let run =
+        turn(endless, PermissionGate::answering_yes(None), TurnBudget { steps: 8, ..TurnBudget::default() });
     let states = states(&run.session);
     assert!(matches!(states[1].1, ToolState::Completed { .. }));
     assert!(
@@ -150,7 +154,7 @@ fn wrong_calls_are_answered_and_the_turn_goes_on() {
         [[step]]
         text = "I see."
     "#;
-    let run = turn(script, PermissionGate::open(), TurnBudget::default());
+    let run = turn(script, PermissionGate::answering_yes(None), TurnBudget::default());
     assert_eq!(run.outcome, TurnOutcome::EndTurn);
     let messages: Vec<String> =
         states(&run.session).iter().map(|(_, state)| state.for_model().text.into_owned()).collect();
@@ -171,8 +175,8 @@ fn the_next_model_takes_over() {
         script("script:broken", "[[step]]\nfail = { status = 529 }\nrepeat = true"),
         script("script:whole", "[[step]]\ntext = 'Here I am.'"),
     ];
-    let dialogue = dialogue_of(targets, &house);
-    let mut session = Session::create(house, dialogue).unwrap();
+    let model = model_of(targets, &house);
+    let mut session = Session::create(house.services, house.spec, model).unwrap();
     let outcome = run(session.submit(said("hello"), &CancellationToken::new())).unwrap();
     assert_eq!(outcome, TurnOutcome::EndTurn);
     assert_well_formed(&session, &journal, &tools());
@@ -186,7 +190,7 @@ fn the_next_model_takes_over() {
 fn a_model_that_fails_ends_the_turn_with_a_reason() {
     let run = turn(
         "[[step]]\nfail = { status = 401, message = 'bad key' }",
-        PermissionGate::open(),
+        PermissionGate::answering_yes(None),
         TurnBudget::default(),
     );
     assert_eq!(run.outcome, TurnOutcome::Error);
@@ -276,8 +280,8 @@ fn an_answer_that_is_too_large_to_keep_ends_the_turn_and_not_the_session() {
         let folder = tempfile::tempdir().unwrap();
         let journal = Arc::new(MemoryJournal::default());
         let house = house(&journal, folder.path(), tools());
-        let dialogue = dialogue_of(vec![router.find("test/model").unwrap()], &house);
-        let mut session = Session::create(house, dialogue).unwrap();
+        let model = model_of(vec![router.find("test/model").unwrap()], &house);
+        let mut session = Session::create(house.services, house.spec, model).unwrap();
         let outcome = runtime.block_on(session.submit(said("go"), &CancellationToken::new())).unwrap();
         assert_eq!(outcome, TurnOutcome::Error, "{block}");
         let raised = events(&journal, session.id()).into_iter().find_map(|event| match event.body {
@@ -314,4 +318,60 @@ fn a_front_that_does_not_listen_misses_nothing_durable() {
     let durable: Vec<Seq> = events(&journal, session.id()).iter().map(|event| event.seq).collect();
     assert!(durable.len() > 100);
     assert_eq!(heard, durable, "also what was told before it listened");
+}
+
+/// Refuses one tool, and gives another one a different input.
+struct Meddler;
+
+impl SessionHooks for Meddler {
+    fn before_call<'a>(&'a self, call: HookedCall<'a>) -> BoxFuture<'a, CallIntervention> {
+        let intervention = match call.tool {
+            "read" if call.input["path"] == "secret.txt" => {
+                CallIntervention::Refuse("not this one".to_owned())
+            }
+            "read" => CallIntervention::ReplaceInput(serde_json::json!({ "path": "b.txt" })),
+            _ => CallIntervention::None,
+        };
+        Box::pin(std::future::ready(intervention))
+    }
+}
+
+#[test]
+fn a_hook_can_replace_an_input_or_refuse_a_call_and_that_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.txt"), "of a\n").unwrap();
+    fs::write(folder.path().join("b.txt"), "of b\n").unwrap();
+    let journal = Arc::new(MemoryJournal::default());
+    let script = "[[step]]\ncalls = [{ tool = 'read', input = { path = 'a.txt' } }, \
+                  { tool = 'read', input = { path = 'secret.txt' } }]\n[[step]]\ntext = 'Done.'";
+    let mut house = house(&journal, folder.path(), tools());
+    house.services.hooks = Arc::new(Meddler);
+    let mut session = session(script, house);
+    run(session.submit(said("go"), &CancellationToken::new())).unwrap();
+    let states = states(&session);
+    let ToolState::Completed { output } = &states[0].1 else { panic!("{states:?}") };
+    assert!(output.text.contains("of b") && !output.text.contains("of a"), "{}", output.text);
+    assert_eq!(states[1].1, ToolState::Denied { reason: "not this one".to_owned() });
+    let replaced = events(&journal, session.id()).into_iter().find_map(|event| match event.body {
+        EventBody::ToolInputReplaced(replaced) => Some(replaced.input),
+        _ => None,
+    });
+    assert_eq!(replaced, Some(serde_json::json!({ "path": "b.txt" })));
+    assert_well_formed(&session, &journal, &tools());
+}
+
+#[test]
+fn new_tools_are_told_to_the_model_and_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Arc::new(MemoryJournal::default());
+    let script = "[[step]]\ntext = 'One.'\nrepeat = true";
+    let mut session = session(script, house(&journal, folder.path(), tools()[..1].to_vec()));
+    run(session.submit(said("go"), &CancellationToken::new())).unwrap();
+    session.set_tools(tools(), "a server was added").unwrap();
+    run(session.submit(said("again"), &CancellationToken::new())).unwrap();
+    let events = events(&journal, session.id());
+    let refreshed =
+        events.iter().position(|event| matches!(event.body, EventBody::ToolsRefreshed(_))).unwrap();
+    assert!(matches!(&events[refreshed + 1].body, EventBody::DialogueBegan(_)));
+    assert_well_formed(&session, &journal, &tools());
 }

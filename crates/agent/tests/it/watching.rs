@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use helve_agent::{Services, Session, WatchConfig};
+use helve_agent::{Services, Session, SessionSpec, WatchConfig};
 use helve_journal::{Journal, MemoryJournal};
 use helve_protocol::{Clock, EventBody, FileChangeKind, FilesChanged, SessionEvent, Timestamp, ToolClass};
 use helve_tools::{Tool, ToolContext, ToolFuture};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::house::{Ticks, assert_well_formed, events, house, run, said, session, tools};
+use crate::house::{TestHouse, Ticks, assert_well_formed, events, house, run, said, session, tools};
 
 /// A tool that writes into a file without telling anybody. What it is called decides whose doing that is.
 struct Scribble(&'static str, ToolClass);
@@ -70,7 +70,16 @@ fn all_tools() -> Vec<Arc<dyn Tool>> {
     tools
 }
 
-fn watched(journal: &Arc<MemoryJournal>, root: &Path, notes: &Path) -> Services {
+fn watched(journal: &Arc<MemoryJournal>, root: &Path, notes: &Path) -> TestHouse {
+    watched_with(journal, root, notes, all_tools())
+}
+
+fn watched_with(
+    journal: &Arc<MemoryJournal>,
+    root: &Path,
+    notes: &Path,
+    tools: Vec<Arc<dyn Tool>>,
+) -> TestHouse {
     let root = root.canonicalize().unwrap();
     let watched = WatchConfig {
         root: WorkspaceRoot::named(&root).unwrap(),
@@ -79,8 +88,11 @@ fn watched(journal: &Arc<MemoryJournal>, root: &Path, notes: &Path) -> Services 
         limits: WorkspaceLimits::default(),
         notes: Some(notes.to_owned()),
     };
-    let house = house(journal, &root, all_tools());
-    Services { watched: Some(watched), clock: Arc::new(Minutes::default()), ..house }
+    let TestHouse { services, spec } = house(journal, &root, tools);
+    TestHouse {
+        services: Services { clock: Arc::new(Minutes::default()), ..services },
+        spec: SessionSpec { watch: Some(watched), ..spec },
+    }
 }
 
 struct Ran {
@@ -230,9 +242,9 @@ fn what_changed_between_two_sessions_is_told_when_one_goes_on() {
     drop(session);
     fs::write(place.path().join("b"), "two\nwhile nobody looked\n").unwrap();
     let mut house = watched(&journal, place.path(), notes.path());
-    house.ids = Arc::new(Ticks::from(1_000));
-    let dialogue = crate::house::dialogue("[[step]]\ntext = 'I see.'\nrepeat = true", &house);
-    let mut session = Session::open(house, dialogue, id).unwrap();
+    house.services.ids = Arc::new(Ticks::from(1_000));
+    let model = crate::house::model("[[step]]\ntext = 'I see.'\nrepeat = true", &house);
+    let mut session = Session::open(house.services, house.spec, model, id).unwrap();
     run(session.submit(said("again"), &CancellationToken::new())).unwrap();
     let told = session.state(|state| format!("{:?}", state.history.for_model()));
     assert!(told.contains("+while nobody looked") && !told.contains("+x"), "{told}");
@@ -245,8 +257,9 @@ fn what_a_call_did_before_the_program_ended_is_found_out() {
     fs::write(place.path().join("a"), "one\n").unwrap();
     let script =
         "[[step]]\ncalls = [{ tool = 'die', input = {} }]\n[[step]]\ntext = 'So be it.'\nrepeat = true";
-    let mut first = watched(&journal, place.path(), notes.path());
-    first.tools.push(Arc::new(Die));
+    let mut tools = all_tools();
+    tools.push(Arc::new(Die));
+    let first = watched_with(&journal, place.path(), notes.path(), tools.clone());
     let mut session = session(script, first);
     let id = session.id();
     run(async {
@@ -267,12 +280,10 @@ fn what_a_call_did_before_the_program_ended_is_found_out() {
     let (notes_then, log) = (notes.path().join(id.to_string()), tempfile::tempdir().unwrap());
     fs::copy(&notes_then, log.path().join(id.to_string())).unwrap();
     drop(session);
-    let mut next = watched(&journal, place.path(), log.path());
-    next.tools.push(Arc::new(Die));
-    next.ids = Arc::new(Ticks::from(1_000));
-    let tools = next.tools.clone();
-    let dialogue = crate::house::dialogue(script, &next);
-    let mut session = Session::open(next, dialogue, id).unwrap();
+    let mut next = watched_with(&journal, place.path(), log.path(), tools.clone());
+    next.services.ids = Arc::new(Ticks::from(1_000));
+    let model = crate::house::model(script, &next);
+    let mut session = Session::open(next.services, next.spec, model, id).unwrap();
     let events = events(&journal, id);
     assert_eq!(paths(changes(&events).last().unwrap()), [("a", &FileChangeKind::Modified)]);
     assert!(result(&events, 0).ends_with("Changed since it began: a."), "{}", result(&events, 0));

@@ -17,7 +17,7 @@ use crate::programs::ProgramFinder;
 use crate::setup::CliSetup;
 use crate::text;
 use crate::user_models::UserModels;
-use crate::wiring::{dialogue, session_failure, session_services};
+use crate::wiring::{SessionWiring, session_failure, session_model, wire_session};
 
 const DEMO_FILES: [(&str, &str); 2] =
     [("greet.sh", include_str!("../demo/greet.sh")), ("test.sh", include_str!("../demo/test.sh"))];
@@ -77,9 +77,10 @@ fn work(folder: &Path, setup: &CliSetup, screen: &mut ConsoleOutput) -> Result<P
         .map_err(|error| CliFailure::new("the demo's script can't be read", error, "Report this."))?;
     let setup = setup.elsewhere(folder, &[("permissions.mode", "ask".to_owned(), "helve demo")])?;
     let models = Arc::new(UserModels::with_short_retries(&setup)?);
-    let house = session_services(&setup, PermissionGate::open(), &models)?;
-    let dialogue = dialogue(&models, ModelTarget::script("script:demo", script), Vec::new(), &house);
-    let session = Session::create(house, dialogue).map_err(|error| session_failure(&error))?;
+    let SessionWiring { services, spec } = wire_session(&setup, PermissionGate::answering_yes, &models)?;
+    let target = ModelTarget::script("script:demo", script);
+    let model = session_model(&models, target, Vec::new(), &spec);
+    let session = Session::create(services, spec, model).map_err(|error| session_failure(&error))?;
     super::run::run_scripted_turn(session, DEMO_TASK, screen)
 }
 

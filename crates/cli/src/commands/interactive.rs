@@ -28,6 +28,7 @@ use crate::args::InteractiveArgs;
 use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::user_models::{UserModels, block_on};
+use crate::wiring::worker_failure;
 
 /// So many events wait for the interface; then it only gets those that are stored.
 const MAX_WAITING_MESSAGES: usize = 1_024;
@@ -54,7 +55,10 @@ pub(crate) fn run(options: &InteractiveArgs, setup: &CliSetup) -> Result<Program
         InteractiveExit::Done(exit) => Ok(exit),
         InteractiveExit::Demo => {
             let mut screen = setup.screen();
-            super::demo::run(setup, &mut screen).and_then(|exit| screen.finish().map(|()| exit))
+            super::demo::run(setup, &mut screen).and_then(|exit| {
+                screen.finish()?;
+                Ok(exit)
+            })
         }
     }
 }
@@ -114,7 +118,7 @@ async fn run_sessions(
         if let Some(handle) = door.handle().await {
             handle.send(SessionCommand::ShutDown).await;
         }
-        let old = worker.end().await?;
+        let old = worker.end().await.map_err(|error| worker_failure(&error))?;
         let which = match ended {
             Ok(AppExitReason::NewSession) => None,
             Ok(AppExitReason::ResumeSession(id)) => Some(id),
@@ -188,7 +192,7 @@ async fn talk_plainly(
         if let Some(handle) = door.handle().await {
             handle.send(SessionCommand::ShutDown).await;
         }
-        let old = worker.end().await?;
+        let old = worker.end().await.map_err(|error| worker_failure(&error))?;
         match ended? {
             AppExitReason::NewSession => {}
             AppExitReason::Terminated => return Ok(ProgramExit::Interrupted),
@@ -255,7 +259,7 @@ fn link(session: &SessionOpening) -> SessionLink {
             }
         }
     });
-    let (door, done, is_glance) = (session.door.clone(), session.worker.done.clone(), session.is_glance);
+    let (door, done, is_glance) = (session.door.clone(), session.worker.done(), session.is_glance);
     tokio::spawn(async move {
         let Some(handle) = door.handle().await else { return };
         if is_glance {

@@ -56,7 +56,11 @@ pub(crate) fn run(
         .into_iter()
         .filter(|state| wanted.as_ref().is_none_or(|name| state.provider.name == *name))
         .collect();
-    let listed = listed(&models, &states, options.all || options.json);
+    let listed = listed(
+        &models,
+        &states,
+        if options.all || options.json { ModelFilter::All } else { ModelFilter::Current },
+    );
     let chosen = main.as_ref().ok().map(|main| chosen(&models, main)).unwrap_or_default();
     if options.json {
         writeln!(screen, "{:#}", as_json(&states, &listed, &chosen))?;
@@ -88,7 +92,7 @@ pub(super) async fn choices(models: &UserModels) -> Vec<ModelChoice> {
         why: why(&model.name),
         name: model.name,
     };
-    let listed = listed(models, &states, true).into_iter();
+    let listed = listed(models, &states, ModelFilter::All).into_iter();
     let mut choices: Vec<ModelChoice> =
         listed.filter(|model| !is_old(&model.facts) || !is_of_catalogue(model)).map(choice).collect();
     choices.sort_by_key(|choice| !choice.is_usable);
@@ -162,8 +166,16 @@ fn missing(provider: &ModelProvider) -> String {
     if variables.is_empty() { login } else { format!("set {}, or {login}", variables.join(" or ")) }
 }
 
-/// The models of the catalogue and of local servers; those that can't be used, and old ones, only if all are wanted.
-fn listed(models: &UserModels, states: &[ProviderState], all: bool) -> Vec<ListedModel> {
+/// Which models are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ModelFilter {
+    /// Those that can be used and are not old.
+    Current,
+    All,
+}
+
+/// The models of the catalogue and of local servers.
+fn listed(models: &UserModels, states: &[ProviderState], filter: ModelFilter) -> Vec<ListedModel> {
     let mut listed: Vec<ListedModel> = Vec::new();
     for state in states {
         for model in &state.models {
@@ -175,7 +187,7 @@ fn listed(models: &UserModels, states: &[ProviderState], all: bool) -> Vec<Liste
     for (name, facts) in models.router.catalogue().all() {
         let provider = name.split_once('/').map_or(name, |(provider, _)| provider);
         let Some(state) = states.iter().find(|state| state.provider.name == provider) else { continue };
-        if all || (state.usable && !is_old(&facts)) {
+        if filter == ModelFilter::All || (state.usable && !is_old(&facts)) {
             let why_not = (!state.usable).then(|| state.why.clone());
             listed.push(ListedModel { name: name.to_owned(), facts, usable: state.usable, why_not });
         }

@@ -270,7 +270,7 @@ fn tell(screen: &mut ConsoleOutput, mark: ProbeMark, about: &str, says: &str) ->
         ProbeMark::Bad => (BAD, "✗"),
     };
     writeln!(screen, "{style}{mark}{style:#} {}  {says}", pad(about, 12))?;
-    screen.finish()
+    Ok(screen.finish()?)
 }
 
 fn add(input: &Value) -> Option<i64> {

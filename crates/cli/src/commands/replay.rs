@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use helve_agent::{MismatchKind, ReplayMismatch, ReplayReport, replay_session};
+use helve_agent::{MismatchKind, ReplayBuild, ReplayMismatch, ReplayReport, replay_session};
 use helve_exec::SandboxProbe;
 use helve_journal::Journal;
 use helve_models::RequestDifference;
@@ -15,7 +15,7 @@ use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::text::{count, fit, one_line};
 use crate::user_models::block_on;
-use crate::wiring;
+use crate::wiring::{BuiltInTools, session_failure};
 
 /// So many differences are listed; the first is shown.
 const MAX_LISTED_DIFFERENCES: usize = 20;
@@ -36,18 +36,13 @@ pub(crate) fn run(
         options.ids.iter().map(|id| super::sessions::find(&journal, id)).collect::<Result<_, _>>()?
     };
     // None of them runs: what they gave is in the record.
-    let tools = wiring::tools(
-        setup,
-        helve_tools::SessionFiles::default(),
-        &helve_config::Settings::default(),
-        &SandboxProbe::NONE,
-    )?;
-    let prompt = wiring::prompt(&tools);
+    let settings = helve_config::Settings::default();
+    let tools = BuiltInTools::with_settings(setup, &settings, &SandboxProbe::NONE)?;
     let journal: Arc<dyn Journal> = Arc::new(journal);
     let mut exit = ProgramExit::Success;
     for id in ids {
-        let report = block_on(replay_session(journal.clone(), id, &prompt, &tools))?;
-        let report = report.map_err(|error| wiring::session_failure(&error))?;
+        let report = block_on(replay_session(journal.clone(), id, ReplayBuild::current(tools.make())))?;
+        let report = report.map_err(|error| session_failure(&error))?;
         // What can't be compared is not proven.
         if !report.differences.is_empty() || report.unkept > 0 {
             exit = ProgramExit::Error;

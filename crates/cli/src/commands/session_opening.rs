@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use helve_agent::{PermissionGate, Session, SessionHandle};
+use helve_agent::{PermissionGate, Session, SessionHandle, SessionWorker};
 use helve_journal::{END_OF_LOG, Journal};
 use helve_protocol::{
     ConversationHistory, PermissionMode, SessionEvent, SessionId, SessionState, TurnOutcome,
@@ -11,11 +11,11 @@ use helve_protocol::{
 use helve_tui::SessionOverview;
 use tokio::sync::watch;
 
-use super::run::{SessionSelector, SessionWorker, open_session, resumed_session, session_target};
+use super::run::{SessionSelector, open_session, resumed_session, session_target};
 use crate::failure::CliFailure;
 use crate::setup::CliSetup;
 use crate::user_models::UserModels;
-use crate::wiring::{dialogue, session_services};
+use crate::wiring::{SessionWiring, session_model, wire_session};
 
 /// A session whose log is longer than this is long. So much of its end is shown.
 const LONG_SESSION_BYTES: u64 = 256 << 10;
@@ -55,13 +55,15 @@ pub(super) async fn begin_session(
     let which = SessionSelector { resume: resume.as_deref(), ..SessionSelector::default() };
     let target = session_target(which, setup, models).await?;
     let fallbacks = models.router.fallbacks().map_err(|error| CliFailure::route(&error))?;
-    let house = session_services(setup, PermissionGate::asking_person().with_person(), models)?;
-    let dialogue = dialogue(models, target, fallbacks, &house);
+    let wiring = wire_session(setup, PermissionGate::asking_person, models)?;
+    let model = session_model(models, target, fallbacks, &wiring.spec);
     if let Some((id, end)) = id.and_then(|id| Some((id, long_end(id, setup)?))) {
         let opened =
-            SessionOverview { model: Some(dialogue.target().name.clone()), ..glance(&end, house.mode) };
+            SessionOverview { model: Some(model.target.name.clone()), ..glance(&end, wiring.spec.mode) };
         let (tell, door) = watch::channel(None);
-        let worker = SessionWorker::open(move || Session::open(house, dialogue, id), tell);
+        let SessionWiring { services, spec } = wiring;
+        let open = move || Session::open(services, spec, model, id);
+        let worker = SessionWorker::open(open, move |handle| drop(tell.send_replace(Some(handle))));
         return Ok(SessionOpening {
             session: id,
             opened,
@@ -70,7 +72,7 @@ pub(super) async fn begin_session(
             worker,
         });
     }
-    let session = open_session(which, setup, house, dialogue)?;
+    let session = open_session(which, setup, wiring, model)?;
     let (session_id, opened) = (session.id(), session.state(session_overview));
     let (handle, actor) = session.listen();
     let door = PendingSessionHandle(watch::channel(Some(handle)).1);

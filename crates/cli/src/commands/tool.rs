@@ -3,11 +3,14 @@
 use std::io::{IsTerminal, Read, Write};
 use std::sync::Arc;
 
-use helve_agent::{PermissionGate, Services, SingleCallResult, TurnBudget, WatchConfig, run_tool_once};
-use helve_exec::{ConfinementLevel, SandboxProbe};
+use helve_agent::{
+    ModelSource, PermissionGate, Services, SessionSpec, SingleCallResult, WatchConfig, run_tool_once,
+};
+use helve_exec::SandboxProbe;
 use helve_journal::MemoryJournal;
-use helve_protocol::{ApprovalAnswer, ApprovalRequested, ToolState};
-use helve_tools::{SessionFiles, Tool};
+use helve_models::ModelTarget;
+use helve_protocol::{ApprovalAnswer, ApprovalRequested, ModelName, ToolState};
+use helve_tools::Tool;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +22,7 @@ use crate::sandbox_policy::probe_sandbox;
 use crate::setup::{CliSetup, SystemClock};
 use crate::text::{one_line, question};
 use crate::user_models::block_on;
-use crate::wiring::{TimeOrderedIds, added_folders, offered_tools, watch_config, with_settings_rules};
+use crate::wiring::{BuiltInTools, SessionWiring, TimeOrderedIds, added_folders, gate_rules, watch_config};
 
 const MAX_TOOL_INPUT_BYTES: u64 = 64 << 20;
 
@@ -29,19 +32,20 @@ pub(crate) fn run(
     screen: &mut ConsoleOutput,
 ) -> Result<ProgramExit, CliFailure> {
     let found = if options.name.is_some() { probe_sandbox(setup) } else { SandboxProbe::NONE };
-    let tools = offered_tools(setup, SessionFiles::for_person(), &found)?;
-    let Some(name) = &options.name else { return list(&tools, options.json_list, screen) };
+    let tools = BuiltInTools::new(setup, &found)?.for_person();
+    let Some(name) = &options.name else { return list(&tools.make(), options.json_list, screen) };
     let input = input(options)?;
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let rules = gate_rules(setup, found.level)?;
     let gate = match (options.yes, has_person) {
-        (true, _) => PermissionGate::open(),
-        (false, true) => PermissionGate::asking_callback(Arc::new(ask)),
-        (false, false) => PermissionGate::answering_no(),
+        (true, _) => PermissionGate::answering_yes(rules),
+        (false, true) => PermissionGate::asking_callback(Arc::new(ask), rules),
+        (false, false) => PermissionGate::answering_no(rules),
     };
-    let house = tool_services(setup, tools, gate, found.level)?;
+    let SessionWiring { services, spec } = tool_services(setup, tools, gate)?;
     let stop = CancellationToken::new();
     let called = block_on(async {
-        let work = run_tool_once(&house, name, input, &stop);
+        let work = run_tool_once(&services, &spec, name, input, &stop);
         tokio::pin!(work);
         let mut terminate = signal(SignalKind::terminate()).ok();
         let terminated = async {
@@ -107,30 +111,41 @@ fn input(options: &ToolCommandArgs) -> Result<Value, CliFailure> {
 
 fn tool_services(
     setup: &CliSetup,
-    tools: Vec<Arc<dyn Tool>>,
+    tools: BuiltInTools,
     gate: PermissionGate,
-    level: ConfinementLevel,
-) -> Result<Services, CliFailure> {
-    let mode = setup.config()?.settings.permissions.mode;
-    let gate = with_settings_rules(gate, setup, level)?;
+) -> Result<SessionWiring, CliFailure> {
     // Nothing is taken back that a person did by hand, so nothing is kept but what is needed to see what changed.
     let limits =
         helve_workspace::WorkspaceLimits { max_kept_bytes: 0, ..helve_workspace::WorkspaceLimits::default() };
-    let watched = WatchConfig { limits, notes: None, ..watch_config(setup.workspace()?, setup) };
-    Ok(Services {
+    let watch = WatchConfig { limits, notes: None, ..watch_config(setup.workspace()?, setup) };
+    let services = Services {
         journal: Arc::new(MemoryJournal::default()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(TimeOrderedIds),
-        tools,
+        models: Arc::new(UnaskedModels),
+        tools: Arc::new(tools),
         gate,
-        mode,
-        limits: TurnBudget::default(),
-        models: Arc::new(|_| Err("no model is asked".to_owned())),
+        workspaces: Arc::default(),
+        hooks: Services::no_hooks(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let spec = SessionSpec {
         root: setup.root.clone(),
         added: added_folders(setup),
-        watched: Some(watched),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    })
+        mode: setup.config()?.settings.permissions.mode,
+        watch: Some(watch),
+        ..SessionSpec::default()
+    };
+    Ok(SessionWiring { services, spec })
+}
+
+/// A single call asks no model.
+struct UnaskedModels;
+
+impl ModelSource for UnaskedModels {
+    fn by_name(&self, _: &ModelName) -> Result<ModelTarget, String> {
+        Err("no model is asked".to_owned())
+    }
 }
 
 /// Asks whoever is at the terminal.

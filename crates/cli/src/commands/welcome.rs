@@ -72,5 +72,5 @@ fn welcome(failure: &CliFailure, screen: &mut ConsoleOutput) -> Result<(), CliFa
     writeln!(screen, "  1  paste the key of a provider (it is stored for you alone)")?;
     writeln!(screen, "  2  use a local server, such as Ollama or llama.cpp")?;
     writeln!(screen, "  3  watch the demo: a scripted model mends a small project, offline\n")?;
-    screen.finish()
+    Ok(screen.finish()?)
 }

@@ -2,7 +2,7 @@
 
 use helve_protocol::{EventBody, MessagePart};
 
-use crate::interactive::{events, home, leave, open, open_with, said};
+use crate::interactive::{events, home, leave, open, open_with, said, wait_for_draft};
 use helve_testkit::TerminalWindow;
 
 #[test]
@@ -199,7 +199,7 @@ fn two_windows_keep_their_drafts_apart() {
     let mut first = open(&home);
     first.type_in("half a thought");
     first.wait_for("half a thought");
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    wait_for_draft(&home, "half a thought");
     let mut second = open(&home);
     second.type_in("another");
     second.wait_for("another");

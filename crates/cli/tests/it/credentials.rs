@@ -170,3 +170,147 @@ fn what_a_project_sets_up_for_git_does_not_run_with_a_password() {
     let (_, said) = shell(&home, &look, true, &["--allow", "credentials(git)"]);
     assert!(server.passwords() > 0 && !marker.exists(), "{said}");
 }
+
+/// Repositories and words by which git runs a program of the project's: a script that makes them, and the command.
+const TRAPS: [(&str, &str); 22] = [
+    // Another git folder than the project's.
+    ("cp -r .git d.put-aside && trap d.put-aside", "git --git-dir=d.put-aside fetch origin"),
+    ("git init -q evil && trap evil/.git", "git --git-dir evil/.git fetch origin"),
+    ("git init -q evil && trap evil/.git", "git -C evil fetch origin"),
+    ("git init -q evil && trap evil/.git", "git --work-tree=. --git-dir=evil/.git fetch origin"),
+    // Where the project's own leads.
+    ("mv .git g && echo gitdir: g > .git && trap g", "git fetch origin"),
+    ("mv .git g && ln -s g .git && trap g", "git fetch origin"),
+    ("cp -r .git x && trap x && echo ../x > .git/commondir", "git fetch origin"),
+    (
+        "git config extensions.worktreeConfig true && touch .git/config.worktree && trap .git config.worktree",
+        "git fetch origin",
+    ),
+    ("git init -q --bare evil.git && mv .git kept && mv evil.git/* . && trap .", "git fetch origin"),
+    // Submodules.
+    (
+        "git init -q sub && git -C sub commit -q --allow-empty -m x && git add sub && git config submodule.sub.active true && \
+         printf '[submodule \"sub\"]\\n\\tpath = sub\\n\\turl = ./none\\n' > .gitmodules && git config submodule.sub.url ./none && \
+         trap sub/.git && git -C sub config protocol.file.allow always && git update-index --cacheinfo 160000,1111111111111111111111111111111111111111,sub",
+        "git submodule update --init",
+    ),
+    (
+        "git init -q sub && git -C sub commit -q --allow-empty -m x && git add sub && \
+      printf '[submodule \"sub\"]\\n\\tpath = sub\\n\\turl = ./none\\n' > .gitmodules",
+        "git submodule foreach sh $PWD/evil.sh",
+    ),
+    // Repositories on this machine.
+    ("nested", "git push ./nested main"),
+    ("nested", "git push nested main"),
+    ("nested && git remote add near \"$PWD/nested\"", "git push near main"),
+    ("nested && git remote add near \"file://$PWD/nested\"", "git push near main"),
+    (
+        "nested && git remote add near https://example.com/x && git remote set-url --push near ./nested",
+        "git push near main",
+    ),
+    (
+        "nested && mkdir -p .git/remotes && printf 'URL: ./nested\\n' > .git/remotes/near",
+        "git push near main",
+    ),
+    (
+        "nested && git config branch.main.remote ./nested && git config branch.main.merge refs/heads/main && \
+      git config push.default current",
+        "git push",
+    ),
+    // Words that make git run something.
+    ("true", "git fetch --upload-pack=sh\\ $PWD/evil.sh ."),
+    ("true", "git fetch --upl=sh\\ $PWD/evil.sh ."),
+    ("true", "git ls-remote --exec=sh\\ $PWD/evil.sh ."),
+    ("true", "git clone -u sh\\ $PWD/evil.sh . copy"),
+];
+
+/// What the scripts above use.
+const TRAP_TOOLS: &str = "git config --global user.email a@example.org; git config --global user.name A; git checkout -qb main; \
+    git commit -q --allow-empty -m one; \
+    trap() { git config -f \"$1/${2-config}\" remote.origin.url .; git config -f \"$1/${2-config}\" remote.origin.uploadpack \"sh $PWD/evil.sh\"; }; \
+    nested() { git init -q --bare nested; git init -q --bare other; mkdir -p nested/objects/info; \
+      echo \"$PWD/other/objects\" > nested/objects/info/alternates; git -C nested config core.alternateRefsCommand \"sh $PWD/evil.sh\"; }; ";
+
+/// Whatever git is told or finds, no program of the project's runs with the user's keys. Each trap works without Helve.
+#[test]
+fn nothing_that_a_project_can_say_to_git_runs_with_the_users_keys() {
+    let server = Server::start();
+    for (script, command) in TRAPS {
+        let Some(home) = home(&server) else { return };
+        home.write("home/.ssh/id_rsa", "KEY-MATERIAL\n");
+        let leak = home.project().join("leak.txt");
+        let evil = format!(
+            "while read l; do echo \"GOT $l\"; done < {}/.ssh/id_rsa > {}\n",
+            home.path().display(),
+            leak.display()
+        );
+        fs::write(home.project().join("evil.sh"), evil).unwrap();
+        let command = command.replace("$PWD", &home.project().display().to_string());
+        let run = |script: &str| {
+            let mut bash = std::process::Command::new("bash");
+            bash.args(["-c", script]).current_dir(home.project()).env_clear();
+            bash.env("PATH", "/usr/bin:/bin").env("HOME", home.path()).output().unwrap()
+        };
+        let made = run(&format!("{TRAP_TOOLS}set -e; {script}"));
+        assert!(made.status.success(), "{script}: {}", String::from_utf8_lossy(&made.stderr));
+        run(&command);
+        assert!(fs::remove_file(&leak).is_ok(), "{script}: {command} is no trap");
+        run("rm -rf copy");
+        let flags = ["--allow", "credentials(git)", "--allow", "shell(git:*)", "--yes"];
+        for wants in [true, false] {
+            let (_, said) = shell(&home, &command, wants, &flags);
+            let leaked = fs::read_to_string(&leak).unwrap_or_default();
+            assert!(!leaked.contains("KEY"), "{script}: {command}: {said}");
+            assert!(!said.to_string().contains("KEY-MATERIAL"), "{command}: {said}");
+            let _ = fs::remove_file(&leak);
+        }
+    }
+}
+
+/// A folder of the commands' own is not the project, whatever is made there.
+#[test]
+fn credentials_stay_in_the_project() {
+    let server = Server::start();
+    let Some(home) = home(&server) else { return };
+    home.write("home/.ssh/id_rsa", "KEY-MATERIAL\n");
+    let project = home.project().display().to_string();
+    home.write(
+        "project/evil.sh",
+        &format!(
+            "while read l; do echo \"GOT $l\"; done < {}/.ssh/id_rsa > {project}/leak.txt\n",
+            home.path().display()
+        ),
+    );
+    home.write(
+        "project/plant.sh",
+        &format!(
+            "git init -q /tmp/x\ngit -C /tmp/x config remote.origin.url .\n\
+             git -C /tmp/x config remote.origin.uploadpack 'sh {project}/evil.sh'\n"
+        ),
+    );
+    let step = |input: &str| format!("[[step]]\ncalls = [{{ tool = \"shell\", input = {{ {input} }} }}]\n");
+    let steps = [
+        step("command = \"sh plant.sh\""),
+        step("command = \"cd /tmp/x\""),
+        step("command = \"git fetch origin\", network = true, credentials = true"),
+        "[[step]]\ntext = 'Done.'\n".to_owned(),
+    ];
+    home.write("project/calls.toml", &steps.concat());
+    let words = [
+        "run",
+        "--model",
+        "script:calls.toml",
+        "go",
+        "--permission-mode",
+        "accept-edits",
+        "--allow",
+        "network",
+    ];
+    let mut helve =
+        home.helve(&[&words[..], &["--allow", "credentials(git)", "--allow", "shell(git:*)"]].concat());
+    helve.env("HOME", home.path()).stdin(std::process::Stdio::null());
+    home.run_command(helve);
+    let told = home.run(&["sessions", "show", "last", "--json"]).out;
+    assert!(!home.project().join("leak.txt").exists(), "{told}");
+    assert!(told.contains("another folder than the project's"), "{told}");
+}

@@ -47,8 +47,7 @@ fn whoever_writes_a_message_meanwhile_allows_nothing() {
     type_slowly(&mut window, "please try again and say why not a pony", 60);
     window.wait_for("may it run touch made?");
     assert!(!home.project().join("made").exists());
-    std::thread::sleep(Duration::from_secs(1));
-    window.answer("n");
+    window.answer_after_typing("n");
     window.wait_for("Over.");
     window.wait_for("please try again and say why not a pony");
     assert!(!home.project().join("made").exists());
@@ -68,12 +67,13 @@ fn what_is_not_seen_is_not_allowed() {
     assert!(window.text().contains("touch made?"), "its end is seen: {}", window.text());
     window.answer("y");
     window.answer("a");
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(window.text().contains("read all of it first") && !home.project().join("made").exists());
+    // Keys are taken in their order: when the next one has done something, those before it have done nothing.
     window.type_in("\x0f");
     window.wait_for("closes");
+    assert!(!home.project().join("made").exists());
     window.type_in("q");
     window.wait_for("y yes");
+    assert!(window.text().contains("touch made?"), "it is still asked: {}", window.text());
     window.answer("y");
     window.wait_for("Over.");
     assert!(home.project().join("made").exists());
@@ -90,20 +90,19 @@ fn a_question_behind_something_else_is_told_and_waits_to_be_seen() {
     window.type_in("?");
     window.wait_for("keys and commands");
     window.wait_for("a question waits: close this");
-    std::thread::sleep(Duration::from_millis(500));
+    window.wait_for_guard();
     window.type_in("q");
     window.type_in("y");
     window.wait_for("may it run touch made?");
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(!home.project().join("made").exists());
     window.answer("n");
     window.wait_for("Over.");
+    assert!(!home.project().join("made").exists(), "the no counted, so the yes did not");
     leave(&mut window);
 }
 
 #[test]
 fn plain_lines_hide_nothing_and_take_no_answer_in_advance() {
-    let home = home(&["echo \x1b[2J\x1b]0;T\x07\u{202e}; touch one", "touch two"]);
+    let home = home(&["echo \x1b[2J\x1b]0;T\x07\u{202e}; touch one", "touch two", "touch three"]);
     let mut window = open(&home, &["--plain"], 24);
     window.wait_for("write a line and press Enter");
     window.type_in("go\n");
@@ -112,11 +111,12 @@ fn plain_lines_hide_nothing_and_take_no_answer_in_advance() {
     assert!(!text.contains(['\u{202e}', '\x1b']) && text.contains("go"), "{text}");
     window.answer("y\ny\n");
     window.wait_for("writes two");
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(!home.project().join("two").exists());
+    window.answer("n\n");
+    window.wait_for("writes three");
     window.answer("y\n");
     window.wait_for("Over.");
-    assert!(home.project().join("one").exists() && home.project().join("two").exists());
+    assert!(!home.project().join("two").exists(), "the no counted, so the second yes did not");
+    assert!(home.project().join("one").exists() && home.project().join("three").exists());
     window.type_in("/quit\n");
     assert!(window.wait().success());
 }

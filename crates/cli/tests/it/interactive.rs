@@ -1,5 +1,7 @@
 //! The interface as a person meets it: typed keys in, a drawn screen out, with a scripted model.
 
+use std::path::Path;
+
 use helve_journal::Journal;
 use helve_protocol::{EventBody, MessagePart, Seq, SessionEvent};
 use helve_testkit::TerminalWindow;
@@ -194,8 +196,7 @@ fn a_key_that_comes_too_early_answers_nothing() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     window.wait_for("may it write made.txt");
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    window.answer("n");
+    window.answer_after_typing("n");
     window.wait_for("✗ write made.txt");
     assert!(!home.project().join("made.txt").exists());
 }
@@ -360,13 +361,28 @@ fn whoever_ends_it_gets_the_terminal_back() {
     }
 }
 
+/// Waits until what is not sent yet is on the disk.
+pub(crate) fn wait_for_draft(home: &Home, text: &str) {
+    let is_draft = |path: &Path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("draft-"))
+            && std::fs::read_to_string(path).is_ok_and(|draft| draft.contains(text))
+    };
+    for _ in 0..3_000 {
+        if std::fs::read_dir(home.path()).unwrap().flatten().any(|entry| is_draft(&entry.path())) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("{text:?} was not saved");
+}
+
 #[test]
 fn what_was_not_sent_survives_a_crash() {
     let home = home();
     let mut window = open(&home);
     window.type_in("half a sentence");
     window.wait_for("half a sentence");
-    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    wait_for_draft(&home, "half a sentence");
     window.signal(Signal::KILL);
     window.wait();
     let mut window = open_with(&home, &[], 24, 80);

@@ -7,14 +7,12 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use helve_agent::{PermissionGate, Services, Session, TurnBudget, specs};
+use helve_agent::{ModelSource, PermissionGate, Services, Session, SessionModel, SessionSpec};
 use helve_journal::MemoryJournal;
 use helve_models::script::ModelScript;
-use helve_models::{Dialogue, ModelClient, ModelPrompt, ModelTarget, RequestTimeouts, RetryStrategy};
-use helve_protocol::{
-    Clock, IdKind, IdSource, MessagePart, PermissionMode, TextPart, Timestamp, TurnOutcome,
-};
-use helve_tools::{BackgroundJobs, CommandSettings, ReadTool, ShellTool, Tool};
+use helve_models::{ModelClient, ModelTarget, RequestTimeouts, RetryStrategy};
+use helve_protocol::{Clock, IdKind, IdSource, MessagePart, ModelName, TextPart, Timestamp, TurnOutcome};
+use helve_tools::{BackgroundJobs, CommandSettings, OutsidePrograms, ReadTool, ShellTool, Tool};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -40,6 +38,15 @@ struct Drawn(std::sync::atomic::AtomicU64);
 impl IdSource for Drawn {
     fn draw(&self, _: IdKind) -> Uuid {
         Uuid::from_u128(self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst).into())
+    }
+}
+
+/// No other model is there.
+struct NoModels;
+
+impl ModelSource for NoModels {
+    fn by_name(&self, _: &ModelName) -> Result<ModelTarget, String> {
+        Err("there is no other".to_owned())
     }
 }
 
@@ -73,25 +80,23 @@ fn turn(mark: &str, polls: u32) -> (TurnOutcome, bool) {
         temporary: folder.path().to_owned(),
         memory: None,
         fence: None,
+        outside: OutsidePrograms::default(),
     };
     let shell = ShellTool::new(commands, Arc::new(BackgroundJobs::default()));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(ReadTool::default()), Arc::new(shell)];
     let drawn = Arc::new(Drawn(1.into()));
-    let prompt = ModelPrompt { tools: specs(&tools), ..ModelPrompt::default() };
-    let house = Services {
+    let services = Services {
         journal: Arc::new(MemoryJournal::default()),
         clock: drawn.clone(),
         ids: drawn.clone(),
-        tools,
-        gate: PermissionGate::open(),
-        mode: PermissionMode::Ask,
-        limits: TurnBudget::default(),
-        models: Arc::new(|_| Err("there is no other".to_owned())),
-        root: folder.path().to_owned(),
-        added: Vec::new(),
-        watched: None,
+        models: Arc::new(NoModels),
+        tools: Arc::new(move |_: &SessionSpec| tools.clone()),
+        gate: PermissionGate::answering_yes(None),
+        workspaces: Arc::default(),
+        hooks: Services::no_hooks(),
         version: "test".to_owned(),
     };
+    let spec = SessionSpec { root: folder.path().to_owned(), ..SessionSpec::default() };
     let client = ModelClient::new(
         drawn,
         Box::new(|| Duration::ZERO),
@@ -99,8 +104,9 @@ fn turn(mark: &str, polls: u32) -> (TurnOutcome, bool) {
         RequestTimeouts::default(),
     );
     let target = ModelTarget::script("script:test", ModelScript::parse(SCRIPT).unwrap());
-    let mut session =
-        Session::create(house, Dialogue::new(Arc::new(client), target, Vec::new(), prompt)).unwrap();
+    let client = Arc::new(client);
+    let model = SessionModel { client, target, fallbacks: Vec::new(), effort: None, cache_key: None };
+    let mut session = Session::create(services, spec, model).unwrap();
     let stop = CancellationToken::new();
     let mut polled = 0;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

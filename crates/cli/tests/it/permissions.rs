@@ -456,3 +456,56 @@ fn what_is_allowed_below_tmp_is_given() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "given\n");
     assert!(!std::path::Path::new("/tmp/own-of-the-command").exists());
 }
+
+/// What leaves the sandbox is found where no project can write, and run without a shell and without secrets.
+#[test]
+fn no_program_of_the_projects_leaves_the_sandbox_under_the_name_of_another() {
+    let plant = "mkdir -p .venv/bin && cp planted .venv/bin/systemctl && cp planted .venv/bin/timeout && chmod +x .venv/bin/*";
+    let home = home(&[
+        shell(plant),
+        shell("systemctl status"),
+        shell("timeout 5 systemctl status"),
+        shell("unshare sh planted"),
+        shell("chroot / sh planted"),
+        shell("su -c 'sh planted'"),
+        shell("runuser -u root -- sh planted"),
+        shell("sudo sh planted"),
+    ]);
+    if !is_confined(&home) {
+        return;
+    }
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let marker = outside.path().join("ran");
+    home.write("project/planted", &format!("#!/bin/sh\necho \"ran $MY_TOKEN\" >> {}\n", marker.display()));
+    for flags in [&["--yes"][..], &["--allow", "shell(systemctl status:*)", "--allow", "shell(timeout:*)"]] {
+        let words = ["run", "--model", "script:calls.toml", "go", "--permission-mode", "accept-edits"];
+        let mut helve = home.helve(&[&words[..], flags].concat());
+        let path = format!("{}:/usr/bin:/bin", home.project().join(".venv/bin").display());
+        helve.env("PATH", path).env("MY_TOKEN", "hunter2").stdin(Stdio::null());
+        home.run_command(helve);
+        assert!(!marker.exists(), "{flags:?}: {}", fs::read_to_string(&marker).unwrap_or_default());
+        assert!(!told(&home).contains("hunter2"));
+    }
+    // What the user has outside the project works, without what is withheld and with nothing of the project on its way.
+    let docker = outside.path().join("docker");
+    fs::write(&docker, "#!/bin/sh\necho \"outside $1 [$MY_TOKEN] $PATH\"; echo out > $(dirname $0)/ran\n")
+        .unwrap();
+    fs::set_permissions(&docker, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    write_calls(&home, &[shell("docker 'a b'")]);
+    let words = [
+        "run",
+        "--model",
+        "script:calls.toml",
+        "go",
+        "--permission-mode",
+        "auto",
+        "--allow",
+        "shell(docker:*)",
+    ];
+    let mut helve = home.helve(&words);
+    let path = [home.project().join(".venv/bin"), outside.path().into(), "/usr/bin".into(), "/bin".into()];
+    helve.env("PATH", std::env::join_paths(path).unwrap()).env("MY_TOKEN", "hunter2").stdin(Stdio::null());
+    home.run_command(helve);
+    let told = told(&home);
+    assert!(marker.exists() && told.contains("outside a b []") && !told.contains(".venv/bin:"), "{told}");
+}

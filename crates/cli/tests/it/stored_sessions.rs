@@ -43,7 +43,11 @@ fn copy_folder(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap().path();
         let to = to.join(entry.file_name().unwrap());
-        if entry.is_dir() { copy_folder(&entry, &to) } else { drop(fs::copy(&entry, &to).unwrap()) }
+        if entry.is_dir() {
+            copy_folder(&entry, &to);
+        } else {
+            fs::copy(&entry, &to).unwrap();
+        }
     }
 }
 

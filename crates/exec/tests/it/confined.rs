@@ -8,6 +8,7 @@ use helve_exec::{
     ConfinementLevel, ConfinementPart, ExecError, SandboxProbe, WindowSize, probe, start,
     start_sharing_network,
 };
+use helve_testkit::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
 
@@ -18,7 +19,7 @@ use crate::{LONG, Mark, all, custody, line, order, shell};
 /// The levels that work here.
 pub(crate) fn levels() -> Vec<ConfinementLevel> {
     let SandboxProbe { level, why, .. } = probe(&custody(), None);
-    why.iter().for_each(|why| println!("skipped: {why}"));
+    why.iter().for_each(|why| skip("confined", &why.to_string()));
     [ConfinementLevel::Landlock, ConfinementLevel::Full].into_iter().filter(|it| *it <= level).collect()
 }
 
@@ -260,8 +261,7 @@ fn a_probe_in_a_container_says_what_is_missing() {
     let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = said.lines().collect();
     let ["covered", found, why @ ..] = lines.as_slice() else {
-        println!("skipped: namespaces can't be made by `unshare` here");
-        return;
+        return skip("a_probe_in_a_container", "namespaces can't be made by `unshare` here");
     };
     assert_ne!(*found, "Full");
     assert!(why.concat().contains("systempaths=unconfined"), "{why:?}");
@@ -287,7 +287,7 @@ const CLIENT: &str =
 async fn commands_that_share_a_network_reach_each_other_and_nobody_else() {
     let has_python = fs::metadata("/usr/bin/python3").is_ok();
     if !levels().contains(&ConfinementLevel::Full) || !has_python {
-        return println!("skipped: the full level or python3 is missing");
+        return skip("commands_that_share_a_network", "the full level or python3 is missing");
     }
     let mark = Mark::new();
     let python =

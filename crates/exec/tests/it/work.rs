@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use helve_testkit::skip;
+
 use crate::escape::{Ground, User, users};
 
 /// Runs a script in the full confinement of a ground's workspace, as this user.
@@ -29,7 +31,7 @@ fn has(program: &str) -> bool {
         .iter()
         .any(|at| fs::metadata(format!("{at}/{program}")).is_ok());
     if !is_there {
-        println!("skipped: {program} is not installed");
+        skip("work", &format!("{program} is not installed"));
     }
     is_there
 }
@@ -119,7 +121,9 @@ fn scripts_work() {
 /// The one that builds Helve. Its folders are root's, so only the user who runs the tests can use it.
 #[test]
 fn cargo_builds_offline_with_its_cache() {
-    let Some(cargo) = option_env!("CARGO") else { return };
+    let Some(cargo) = option_env!("CARGO") else {
+        return skip("cargo_builds_offline_with_its_cache", "cargo did not build this");
+    };
     let bin = std::path::Path::new(cargo).parent().unwrap().display();
     let script = format!(
         "export PATH={bin}:$PATH CARGO_HOME=$HOME/.cargo; mkdir -p x/src; cd x; printf '[package]\\nname=\"x\"\\nedition=\"2024\"\\n[workspace]\\n' > Cargo.toml; \

@@ -152,7 +152,7 @@ fn what_was_put_soon_may_be_named_at_once() {
         let mut log = journal.create(session.id).unwrap();
         let segment = log.blobs().put_unsynced(b"a segment").unwrap();
         assert_eq!(log.blobs().put(b"a segment").unwrap(), segment);
-        log.append(&[session.created(), crate::pack::step(&mut session, vec![segment])]).unwrap();
+        log.append(&[session.created(), crate::child_data::step(&mut session, vec![segment])]).unwrap();
         assert_eq!(log.blobs().get(segment).unwrap(), b"a segment");
         drop(log);
         assert_eq!(journal.blob(session.id, segment).unwrap(), b"a segment");

@@ -87,7 +87,7 @@ fn a_folder_of_somebody_else_is_told() {
         std::os::unix::fs::PermissionsExt::set_mode(&mut closed, 0o000);
         fs::set_permissions(root.path().join("home/sessions"), closed).unwrap();
     }
-    let mut child = child::role(&[], "touch", root.path(), session).env("CHILD_NOBODY", "1").spawn().unwrap();
+    let mut child = child::role(&[], "touch-as-nobody", root.path(), session).spawn().unwrap();
     let said: Vec<String> = child::lines(&mut child).collect();
     assert!(child.wait().unwrap().success());
     assert_eq!(said.len(), 6);

@@ -8,7 +8,8 @@ use helve_protocol::{BlobId, EventBody, MessagePart, Seq, SessionEvent};
 use helve_testkit::sample_id;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-use crate::child::{self, blob_of, segments_of, text_of};
+use crate::child;
+use crate::child_data::{blob_of, segments_of, text_of};
 use crate::support::read;
 
 const KILLS: u32 = 300;

@@ -5,6 +5,7 @@
 mod back;
 mod catalogue;
 mod child;
+mod child_data;
 mod contract;
 mod durability;
 mod faults;

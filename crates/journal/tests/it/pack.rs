@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use helve_journal::{FileJournal, Journal, JournalError, JournalFinding, SessionLog};
-use helve_protocol::{BlobId, ModelName, Seq, SessionEvent, SessionId, StepStarted};
+use helve_protocol::{BlobId, Seq, SessionId};
 use helve_testkit::{SampleSession, sample_id};
 
+use crate::child_data::step;
 use crate::support::{file_journal, log_path, noise, read_whole, store_session};
 
 fn pack_path(root: &Path, session: SessionId) -> PathBuf {
@@ -15,20 +16,6 @@ fn pack_path(root: &Path, session: SessionId) -> PathBuf {
 
 fn blobs_folder(root: &Path, session: SessionId) -> PathBuf {
     log_path(root, session).with_file_name("blobs")
-}
-
-/// A request that is made of these segments.
-pub(crate) fn step(session: &mut SampleSession, segments: Vec<BlobId>) -> SessionEvent {
-    let (message, request) = (session.draw(), session.draw());
-    session.event(StepStarted {
-        message,
-        request,
-        model: ModelName::new("test/model"),
-        number: 1,
-        kept: 0,
-        segments,
-        marks: Vec::new(),
-    })
 }
 
 /// Of every size that is stored in another way: empty, tiny, compressed, and not worth it.

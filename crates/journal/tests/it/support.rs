@@ -1,23 +1,10 @@
 //! What the tests below share.
 
-use std::ops::ControlFlow;
-use std::path::Path;
-
 use helve_journal::{FileJournal, Journal, JournalResult, LogReadEnd};
-use helve_protocol::{Seq, SessionEvent, SessionId};
+use helve_protocol::{SessionEvent, SessionId};
 use helve_testkit::{SampleSession, sample_id};
 
-pub(crate) fn read(
-    journal: &dyn Journal,
-    session: SessionId,
-) -> JournalResult<(Vec<SessionEvent>, LogReadEnd)> {
-    let mut events = Vec::new();
-    let ending = journal.read(session, Seq::START, &mut |event| {
-        events.push(event);
-        ControlFlow::Continue(())
-    })?;
-    Ok((events, ending))
-}
+pub(crate) use crate::child_data::{log_path, noise, read};
 
 /// Reads a session only to see whether that can be done.
 pub(crate) fn skim(journal: &dyn Journal, session: SessionId) -> JournalResult<LogReadEnd> {
@@ -45,19 +32,8 @@ pub(crate) fn store_session(journal: &dyn Journal, n: u64, turns: usize) -> Vec<
     events
 }
 
-pub(crate) fn log_path(root: &Path, session: SessionId) -> std::path::PathBuf {
-    root.join("sessions").join(session.to_string()).join("log.jsonl")
-}
-
 pub(crate) fn file_journal() -> (tempfile::TempDir, FileJournal) {
     let root = tempfile::tempdir().unwrap();
     let journal = FileJournal::new(root.path());
     (root, journal)
-}
-
-/// Bytes that can't be compressed, the same for the same number.
-pub(crate) fn noise(n: u64, bytes: usize) -> Vec<u8> {
-    let mut noise = vec![0; bytes];
-    blake3::Hasher::new().update(&n.to_le_bytes()).finalize_xof().fill(&mut noise);
-    noise
 }

@@ -3,7 +3,8 @@
 use helve_protocol::StopReason;
 use serde_json::{Value, json};
 
-use super::frames::{OutlineBlock, OutlineBlockKind, ResponseOutline, ScriptFrameWriter, sealed};
+use super::frames::{ScriptFrameWriter, sealed};
+use super::outline::{OutlineBlock, OutlineBlockKind, ResponseOutline};
 use super::step::StreamEnding;
 
 /// Where the stream told of an error, there is no status to tell its code.

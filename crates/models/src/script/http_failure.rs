@@ -8,8 +8,11 @@ use crate::WireProtocol;
 /// An HTTP response that is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureResponse {
+    /// The HTTP status.
     pub status: u16,
+    /// Names and values of its headers.
     pub headers: Vec<(String, String)>,
+    /// The error in the wire's own form.
     pub body: Vec<u8>,
 }
 

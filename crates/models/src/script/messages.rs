@@ -3,7 +3,8 @@
 use helve_protocol::StopReason;
 use serde_json::{Value, json};
 
-use super::frames::{OutlineBlock, OutlineBlockKind, ResponseOutline, ScriptFrameWriter, sealed};
+use super::frames::{ScriptFrameWriter, sealed};
+use super::outline::{OutlineBlock, OutlineBlockKind, ResponseOutline};
 use super::step::StreamEnding;
 
 pub(super) fn write(outline: &ResponseOutline<'_>, tape: &mut ScriptFrameWriter) {

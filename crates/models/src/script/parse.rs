@@ -27,10 +27,12 @@ const RESERVED_HEADERS: [&str; 3] = ["content-length", "transfer-encoding", "con
 pub struct ScriptError {
     /// Counted from 1.
     pub line: Option<usize>,
+    /// What is wrong, in words.
     pub message: String,
 }
 
 impl ModelScript {
+    /// Reads a script from TOML.
     pub fn parse(text: &str) -> Result<ModelScript, ScriptError> {
         let whole = |message: String| ScriptError { line: None, message };
         if text.len() > MAX_SCRIPT_BYTES {

@@ -15,6 +15,7 @@ pub struct ScriptPlayer {
 }
 
 impl ScriptPlayer {
+    /// Plays a script from its beginning.
     pub fn new(script: ModelScript) -> ScriptPlayer {
         let played = vec![false; script.steps.len()];
         ScriptPlayer { script, played, begun: false }

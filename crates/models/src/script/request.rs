@@ -7,7 +7,9 @@ use crate::WireProtocol;
 /// What a script looks at in a request, whatever its wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptRequest {
+    /// The model as the request calls it.
     pub model: String,
+    /// The system prompt; empty for none.
     pub system: String,
     /// What the user said last.
     pub user: String,
@@ -17,16 +19,19 @@ pub struct ScriptRequest {
     pub tools: Vec<String>,
     /// How often the model has answered in this conversation.
     pub answers: usize,
+    /// The whole body.
     pub body: Value,
     pub(super) bytes: usize,
     /// No call of the conversation has a higher number.
     pub(super) last_call: u32,
 }
 
+/// The result of a call, as a request tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptToolResult {
     /// Where the request says which call it is for.
     pub tool: Option<String>,
+    /// What the tool said.
     pub text: String,
     /// Two of the wires have no word for it.
     pub is_error: bool,
@@ -35,8 +40,10 @@ pub struct ScriptToolResult {
 /// Why a body is no request of its wire.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptRequestError {
+    /// It is no JSON: what is wrong with it.
     #[error("the request's body is not JSON: {0}")]
     NotJson(String),
+    /// It lacks the field that this wire has the conversation in.
     #[error("the request's body has no {0:?}")]
     NoConversation(&'static str),
 }

@@ -3,9 +3,8 @@
 use helve_protocol::{StopReason, TokenUsage};
 use serde_json::{Value, json};
 
-use super::frames::{
-    OutlineBlock, OutlineBlockKind, ResponseOutline, SCRIPT_CREATED_AT, ScriptFrameWriter, sealed,
-};
+use super::frames::{SCRIPT_CREATED_AT, ScriptFrameWriter, sealed};
+use super::outline::{OutlineBlock, OutlineBlockKind, ResponseOutline};
 use super::step::StreamEnding;
 
 pub(super) fn write(outline: &ResponseOutline<'_>, tape: &mut ScriptFrameWriter) {

@@ -8,17 +8,20 @@ use serde::Deserialize;
 /// What a model will answer, step by step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelScript {
+    /// In the order in which they are tried.
     pub steps: Vec<ScriptStep>,
 }
 
 /// The answer to one request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptStep {
+    /// Which requests it answers.
     pub when: StepCondition,
     /// Before anything comes.
     pub delay: Duration,
     /// It may be played any number of times.
     pub repeat: bool,
+    /// What comes.
     pub reply: ScriptedReply,
 }
 
@@ -36,15 +39,19 @@ pub struct StepCondition {
     pub model: Option<String>,
 }
 
+/// What a step replies to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScriptedReply {
+    /// An answer of the model.
     Answer(ScriptedAnswer),
     /// An HTTP failure instead of an answer.
     Fail(ScriptedFailure),
 }
 
+/// An answer as a script describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptedAnswer {
+    /// What the model says, and when.
     pub says: Vec<ScriptedPart>,
     /// What it is said to have cost; else it is counted.
     pub usage: Option<TokenUsage>,
@@ -52,19 +59,27 @@ pub struct ScriptedAnswer {
     pub stop: Option<StopReason>,
     /// Characters in a streamed piece.
     pub piece: usize,
+    /// How its stream ends.
     pub end: StreamEnding,
 }
 
+/// One part of a scripted answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScriptedPart {
+    /// What the model thinks.
     Thinking(String),
+    /// What the model says to the user.
     Text(String),
+    /// A tool that the model calls.
     Call(ScriptedCall),
+    /// Nothing, for this long.
     Wait(Duration),
 }
 
+/// A call in a scripted answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptedCall {
+    /// The name of the tool.
     pub tool: String,
     /// As the model writes them: JSON, unless the script wants them broken.
     pub arguments: String,
@@ -73,22 +88,29 @@ pub struct ScriptedCall {
 /// How a stream ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamEnding {
+    /// As it should.
     Complete,
     /// Without its end.
     CutOff,
     /// With an error in its place.
     Error {
+        /// In the provider's words.
         kind: String,
+        /// What the error says.
         message: String,
     },
 }
 
+/// An HTTP failure as a script describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptedFailure {
+    /// The HTTP status.
     pub status: u16,
     /// In the provider's words; else what the status means on the wire.
     pub kind: Option<String>,
+    /// What the error says; else a text that fits.
     pub message: Option<String>,
+    /// Names and values of headers that come with it.
     pub headers: Vec<(String, String)>,
 }
 

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod chat;
+pub(crate) mod dialect;
 mod effort;
 mod gemini;
 mod messages;
@@ -11,8 +12,9 @@ pub(crate) mod wire_message;
 use helve_protocol::WireProtocol;
 use serde_json::{Map, Value};
 
-use crate::prompt::{ModelDialect, ModelPrompt};
+use crate::prompt::ModelPrompt;
 use crate::{ModelEvent, StreamError, surrogates};
+use dialect::ModelDialect;
 use wire_message::{PrecedingItem, WireMessage};
 
 /// What the code of each protocol does.

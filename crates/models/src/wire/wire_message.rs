@@ -9,8 +9,8 @@ use helve_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::WireProtocol;
-use crate::prompt::{MediaSupport, ModelDialect};
+use super::WireProtocol;
+use super::dialect::{MediaSupport, ModelDialect};
 use crate::quirks::CallIdFormat;
 
 /// One message. The results of its calls stand behind it.

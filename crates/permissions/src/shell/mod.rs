@@ -7,7 +7,7 @@
 //! 2. `expand` says which words a word becomes: quotes undone, braces expanded. What only the running shell can know
 //!    (variables, output of commands) is [`ShellWord::UnknownOne`] or [`ShellWord::UnknownMany`].
 //! 3. `analyzer` walks the tree and collects every command that could run, whatever branch it is in. Programs that run
-//!    others (`programs/`), and builtins that do (`builtins`), are followed into what they run.
+//!    others (`analyzer/programs/`), and builtins that do, are followed into what they run.
 //! 4. `taint` finds values that would run as code when the shell calculates with them.
 //!
 //! It fails closed. Whatever is not understood becomes an [`UnknownConstruct`], and whoever asked has to ask a person. So a
@@ -18,17 +18,12 @@ mod analysis;
 mod analyzer;
 mod braces;
 mod budget;
-mod builtins;
 mod expand;
-mod final_checks;
 mod options;
 mod parser;
-mod programs;
 mod taint;
 mod tree;
 mod variables;
-mod walk;
-mod writers;
 
 pub use analysis::{
     CommandAnalysis, CommandTarget, CommandWrapper, RunManner, ShellWord, SimpleCommand, TargetAccess,

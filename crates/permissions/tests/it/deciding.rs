@@ -318,6 +318,15 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
         "git fetch $REMOTE",
         "git fetch > log",
         "git pull",
+        "git --git-dir=x fetch origin",
+        "git --git-dir x fetch origin",
+        "git --work-tree=x fetch",
+        "git -c a.b=c fetch",
+        "git fetch --upl=./x .",
+        "git push ./nested main",
+        "git fetch file:///srv/x",
+        "git submodule foreach ./x",
+        "git clone -u ./x https://example.com/a",
     ] {
         let all = ["credentials(git)", "credentials(npm)", "shell(git:*)", "shell(python3:*)"];
         assert_eq!(decided(command, false, &all).1, None, "{command}");
@@ -330,6 +339,30 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
     );
     let npm = Some("npm".to_owned());
     assert_eq!(decided("npm ci --ignore-scripts", true, &["credentials(npm)"]), (allow, npm, true));
+}
+
+/// A folder where commands write whatever they like has settings of its own.
+#[test]
+fn credentials_are_given_in_the_project_only() {
+    let mut rules = LayeredRules::default();
+    for rule in ["network", "credentials(git)", "credentials(npm)", "credentials(cargo)"] {
+        rules.add(RuleLayer::Session, "asked", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+    }
+    let places = ProjectContext { credentials: vec!["git", "npm", "cargo"], ..places() };
+    let (mode, level) = (PermissionMode::Auto, ConfinementLevel::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    for command in ["git fetch origin", "npm ci --ignore-scripts", "cargo fetch"] {
+        for (folder, is_given) in
+            [("/p", true), ("/p/sub", true), ("/tmp/x", false), ("/pp", false), ("/", false)]
+        {
+            for credentials in [true, false] {
+                let (command, folder) = (command.to_owned(), folder.into());
+                let action = ToolAction::Run { command, folder, network: false, credentials };
+                let given = decide("shell", std::slice::from_ref(&action), policy).needs.credentials;
+                assert_eq!(given.is_some(), is_given, "{action:?}");
+            }
+        }
+    }
 }
 
 /// Only one program leaves the sandbox, and nothing with it.
@@ -371,6 +404,83 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
         "docker ps & python3 x",
     ] {
         assert_eq!(decided(command), (PermissionVerdict::Ask, false), "{command}");
+    }
+}
+
+/// What leaves the sandbox is one plain command, found by its name and run without a shell; a yes beforehand does not let it out.
+#[test]
+fn leaving_the_sandbox_takes_a_rule_or_a_person() {
+    let (rules, places) = (LayeredRules::default(), places());
+    for level in [ConfinementLevel::Landlock, ConfinementLevel::Full] {
+        for mode in [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto] {
+            let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+            for command in [
+                "unshare sh evil.sh",
+                "unshare -r sh evil.sh",
+                "chroot / sh evil.sh",
+                "su -c 'sh evil.sh'",
+                "runuser -u root -- sh evil.sh",
+                "sudo sh evil.sh",
+                "doas sh evil.sh",
+                "nsenter -t 1 sh evil.sh",
+                "setpriv --reuid 0 sh evil.sh",
+                "systemd-run sh evil.sh",
+                "docker run -v /:/host alpine",
+                "docker ps",
+                "crontab -l",
+                "apt install x",
+                "systemctl status",
+                "ssh host uptime",
+            ] {
+                let decision = decide("shell", &[run(command)], policy);
+                let needs = &decision.needs;
+                assert_eq!(decision.verdict, PermissionVerdict::Ask, "{command}");
+                assert!(decision.is_grave || !needs.unconfined, "{command} {mode:?} {level:?}");
+                assert_eq!(
+                    needs.unconfined,
+                    needs.alone.is_some() && needs.credentials.is_none(),
+                    "{command}"
+                );
+            }
+        }
+    }
+    let mut rules = LayeredRules::default();
+    for rule in ["shell(docker:*)", "shell(systemctl status:*)"] {
+        rules.add(RuleLayer::User, "settings", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
+    }
+    let (mode, level) = (PermissionMode::Auto, ConfinementLevel::Full);
+    let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
+    let decided = |command: &str| {
+        let decision = decide("shell", &[run(command)], policy);
+        (decision.verdict, decision.needs.unconfined, decision.needs.alone)
+    };
+    let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    let format = "docker ps --format '{{.Names}} *'";
+    assert_eq!(
+        decided(format),
+        (PermissionVerdict::Allow, true, words(&["docker", "ps", "--format", "{{.Names}} *"]))
+    );
+    assert_eq!(
+        decided("systemctl status"),
+        (PermissionVerdict::Allow, true, words(&["systemctl", "status"]))
+    );
+    for command in [
+        "docker ps > out",
+        "docker ps 2>&1",
+        "docker run -v $PWD:/x y",
+        "docker run -v \"$PWD:/x\" y",
+        "docker ps &",
+        "docker ps | cat",
+        "(docker ps)",
+        "./docker ps",
+        "/p/bin/docker ps",
+        "command docker ps",
+        "exec docker ps",
+        "PATH=. docker ps",
+        "docker ps *",
+    ] {
+        let (_, is_out, alone) = decided(command);
+        assert!(!is_out && alone.is_none(), "{command}");
     }
 }
 

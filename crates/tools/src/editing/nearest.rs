@@ -29,7 +29,7 @@ const MAX_WANTED_LINES: usize = 400;
 /// A line that is there more often says little about where we are.
 const MAX_LINE_REPEATS: usize = 32;
 /// How many lines are compared letter by letter.
-const MAX_COMPARED_LINES: usize = 24;
+pub(super) const MAX_COMPARED_LINES: usize = 24;
 /// What is less alike is not worth showing.
 const MIN_SIMILARITY_PERCENT: usize = 50;
 

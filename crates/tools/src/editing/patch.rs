@@ -1,5 +1,6 @@
 //! What a patch says. Two forms are understood: the `*** Begin Patch` envelope, and unified diffs.
 
+use helve_protocol::is_hidden;
 use thiserror::Error;
 
 use super::nearest::NearestLine;
@@ -180,13 +181,8 @@ pub(super) fn quote(line: &str) -> String {
 
 /// Whether nobody sees this letter, so that two lines with and without it look the same.
 pub(super) fn is_unseen(letter: char) -> bool {
-    let has_no_width = matches!(
-        letter,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-    );
     let is_odd_space = letter != ' ' && letter.is_whitespace();
-    has_no_width || (letter.is_control() && letter != '\t') || (is_odd_space && letter != '\t')
+    letter != '\t' && (is_hidden(letter) || is_odd_space)
 }
 
 /// The lines of a patch.

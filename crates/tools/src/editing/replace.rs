@@ -481,3 +481,31 @@ fn slips(old: &[&str], real: &[&str], left: &mut usize) -> Option<Vec<usize>> {
     }
     Some(slips)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::editing::nearest::MAX_COMPARED_LINES;
+    use crate::editing::similarity::COMPARED_PAIRS;
+
+    #[test]
+    fn however_long_a_text_is_few_lines_are_compared_letter_by_letter() {
+        let edit = |old: String| TextReplacement { old, new: "x".to_owned(), all: false };
+        let alike =
+            |n: u32| format!("    // value {n} is computed here\n    let value = compute({n});\n    }}\n");
+        let texts = [10, 100_000].map(|count| (0..count).map(alike).collect::<String>());
+        let wanted = [
+            "    let value = computes(77777);\n".to_owned(),
+            "    // value is computed there\n    let values = compute(8);\n    }\n".to_owned(),
+            "    }\n".to_owned() + &"    let value = compute(8);\n    }\n".repeat(200),
+        ];
+        for text in &texts {
+            for old in &wanted {
+                COMPARED_PAIRS.set(0);
+                replace(text, &[edit(old.clone())]).unwrap_err();
+                let compared = COMPARED_PAIRS.get();
+                assert!(compared <= MAX_COMPARED_PAIRS + MAX_COMPARED_LINES, "{compared} for {old:?}");
+            }
+        }
+    }
+}

@@ -5,6 +5,12 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 /// Lines that are longer are compared by their beginnings.
 const MAX_COMPARED_CHARS: usize = 400;
 
+#[cfg(test)]
+thread_local! {
+    /// How many pairs of lines were compared letter by letter: the one step that is slow.
+    pub(super) static COMPARED_PAIRS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// What two lines have in common.
 pub(super) struct LineSimilarity {
     /// Letters that are in both.
@@ -15,6 +21,8 @@ pub(super) struct LineSimilarity {
 
 impl LineSimilarity {
     pub(super) fn of(one: &str, other: &str) -> LineSimilarity {
+        #[cfg(test)]
+        COMPARED_PAIRS.set(COMPARED_PAIRS.get() + 1);
         let [one, other] = [one, other].map(|line| line.chars().take(MAX_COMPARED_CHARS).collect::<Vec<_>>());
         let ops = capture_diff_slices(Algorithm::Myers, &one, &other);
         let equal = |op: &DiffOp| if let DiffOp::Equal { len, .. } = op { *len } else { 0 };

@@ -8,7 +8,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, TryLockError};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
@@ -358,11 +357,10 @@ fn sync(folder: &OwnedFd) {
 /// The name under which the new content waits. It is always the same, so that what a killed process left is found.
 fn beside(name: &OsStr) -> OsString {
     const LONGEST: usize = 200;
+    const HASH_CHARS: usize = 16;
     let mut short = name.to_string_lossy().into_owned();
     if short.len() > LONGEST || name.to_str().is_none() {
-        let mut hasher = DefaultHasher::new();
-        name.hash(&mut hasher);
-        short = format!("{:016x}", hasher.finish());
+        short = blake3::hash(name.as_encoded_bytes()).to_hex().chars().take(HASH_CHARS).collect();
     }
     format!(".{short}.helve-new").into()
 }

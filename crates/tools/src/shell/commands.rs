@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use helve_exec::{
@@ -24,8 +24,8 @@ use tokio::time::timeout;
 use crate::shell::bounded_output::HeadTailBuffer;
 use crate::shell::clean_output::OutputCleaner;
 use crate::shell::end_text;
-use crate::shell::repository_safety::harmful_setting_in;
-use crate::shell::sandbox_policy::SandboxPolicy;
+use crate::shell::git_credentials::{CheckedRepository, REDIRECTING_GIT_VARIABLES, check_repository};
+use crate::shell::sandbox_policy::{ProgramCredential, SandboxPolicy};
 use crate::shell::scratch::ScratchFolder;
 use crate::shell::survey::ProjectSurvey;
 use crate::{ToolContext, ToolFailure};
@@ -79,6 +79,33 @@ pub struct CommandSettings {
     pub temporary: PathBuf,
     /// What confines the commands.
     pub fence: Option<SandboxPolicy>,
+    /// Programs that leave the sandbox, or get credentials.
+    pub outside: OutsidePrograms,
+}
+
+/// Finds a program by its name.
+pub type ProgramLookup = Arc<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+
+/// Programs outside of all that a project can write, which could have put another one by the same name on the `PATH`.
+#[derive(Clone)]
+pub struct OutsidePrograms {
+    /// Finds one by its name.
+    pub find: ProgramLookup,
+    /// The `PATH` without the places that a project can write.
+    pub path: OsString,
+}
+
+impl Default for OutsidePrograms {
+    /// None at all.
+    fn default() -> OutsidePrograms {
+        OutsidePrograms { find: Arc::new(|_| None), path: OsString::new() }
+    }
+}
+
+impl std::fmt::Debug for OutsidePrograms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutsidePrograms").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// What a command is connected to.
@@ -139,40 +166,49 @@ impl CommandSettings {
         order
     }
 
-    /// The order for a program that is run without a shell, because it is given what nobody else shall have.
+    /// The order for a program that is run without a shell, because it is given what nobody else shall have: credentials, or a
+    /// way out of the sandbox. It is found where no project can write.
     pub(crate) fn alone(
         &self,
         words: &[String],
         at: &Path,
+        scratch: &Path,
         context: &ToolContext,
     ) -> Result<CommandSpec, ToolFailure> {
-        let fence = self.fence.as_ref();
-        let Some(credential) = fence.and_then(|fence| fence.credential(context)) else {
-            let program = words.first().map(String::as_str).unwrap_or_default();
-            return Err(ToolFailure(format!(
-                "The command was not run: {program} was not found outside the project, so it can't have credentials."
-            )));
+        let (name, arguments) =
+            words.split_first().ok_or_else(|| ToolFailure("There is no command.".to_owned()))?;
+        let missing = |what: &str| {
+            ToolFailure(format!(
+                "The command was not run: {name} was not found outside the project, so it can't {what}."
+            ))
         };
-        if credential.program == "git"
-            && let Some((config, setting)) = harmful_setting_in(&context.root)
-        {
-            return Err(ToolFailure(format!(
-                "The command was not run: the project's {config} has `{setting}`, which could make git hand the user's credentials \
-                 on. The user can run it, or remove that setting."
-            )));
+        let mut order = self.shell(&[], at);
+        set_variable(&mut order.env, "PATH", &self.outside.path);
+        if context.granted.credentials.is_none() {
+            let program = (self.outside.find)(name).ok_or_else(|| missing("leave the sandbox"))?;
+            // What commands have as `/tmp` is not there outside.
+            let cwd = if at.is_dir() { at.to_owned() } else { context.root.clone() };
+            let args = arguments.iter().map(OsString::from).collect();
+            order.env.retain(|(name, _)| !self.withheld.contains(name));
+            return Ok(CommandSpec { program: program.into(), args, cwd, ..order });
         }
+        let fence = self.fence.as_ref();
+        let credential =
+            fence.and_then(|fence| fence.credential(context)).ok_or_else(|| missing("have credentials"))?;
         let home = fence.and_then(|fence| fence.home.as_deref());
-        let obstacle = credential.obstacle.zip(home).and_then(|(find, home)| find(at, &context.root, home));
-        if let Some(obstacle) = obstacle {
+        let found = Obstacles { at, scratch, root: &context.root }.check(words, credential, home);
+        let ceiling = found.map_err(|obstacle| {
             let program = &credential.program;
-            return Err(ToolFailure(format!(
+            ToolFailure(format!(
                 "The command was not run: {obstacle}, which could make {program} hand the user's credentials on. The user can run \
                  it, or change that."
-            )));
+            ))
+        })?;
+        if let Some(ceiling) = ceiling {
+            order.env.retain(|(name, _)| !REDIRECTING_GIT_VARIABLES.iter().any(|own| name == own));
+            set_variable(&mut order.env, "GIT_CEILING_DIRECTORIES", ceiling.as_os_str());
         }
-        let words = in_parts(words);
-        let args = words.iter().skip(1).map(OsString::from).collect();
-        let order = self.shell(&[], at);
+        let args = in_parts(words).iter().skip(1).map(OsString::from).collect();
         Ok(CommandSpec { program: credential.path.clone().into(), args, ..order })
     }
 
@@ -237,11 +273,67 @@ impl CommandSettings {
     }
 }
 
-/// Git's own words for `git submodule`, which is a script for a shell otherwise.
+fn set_variable(env: &mut Vec<(OsString, OsString)>, name: &str, value: &OsStr) {
+    env.retain(|(own, _)| own != name);
+    env.push((name.into(), value.to_owned()));
+}
+
+/// Where a program looks for settings when it is given credentials.
+struct Obstacles<'a> {
+    at: &'a Path,
+    /// What it has as `/tmp`.
+    scratch: &'a Path,
+    root: &'a Path,
+}
+
+impl Obstacles<'_> {
+    /// Looks for whatever could make a program hand credentials on, and says it. For git, gives the folder above which it must
+    /// not look for a repository.
+    fn check(
+        &self,
+        words: &[String],
+        credential: &ProgramCredential,
+        home: Option<&Path>,
+    ) -> Result<Option<PathBuf>, String> {
+        let place = |path: &Path| path.canonicalize().map_err(|_| format!("{} is not there", path.display()));
+        let root = place(self.root)?;
+        // A folder of the same name may be another one for commands.
+        let at = place(self.at).ok().filter(|at| at.starts_with(&root));
+        let at = at.ok_or_else(|| format!("{} is outside the project", self.at.display()))?;
+        if let Some(planted) = self.planted_above(&root) {
+            return Err(format!("a command has made {}", planted.display()));
+        }
+        if let Some(obstacle) = credential.obstacle.zip(home).and_then(|(find, home)| find(&at, &root, home))
+        {
+            return Err(obstacle);
+        }
+        if credential.program != "git" {
+            return Ok(None);
+        }
+        match check_repository(words, &at, &root) {
+            CheckedRepository::Fine { ceiling } => Ok(Some(ceiling)),
+            CheckedRepository::Refused(obstacle) => Err(obstacle),
+        }
+    }
+
+    /// Settings that a command has put into its own `/tmp`, above a project that lies in the real one.
+    fn planted_above(&self, root: &Path) -> Option<PathBuf> {
+        const SETTINGS: [&str; 6] = [".git", "HEAD", ".npmrc", "package.json", "node_modules", ".cargo"];
+        let above = root.ancestors().skip(1).filter_map(|folder| folder.strip_prefix("/tmp").ok());
+        let planted = above.flat_map(|inside| SETTINGS.map(|name| inside.join(name)));
+        let mut planted = planted.filter(|inside| self.scratch.join(inside).symlink_metadata().is_ok());
+        planted.next().map(|inside| Path::new("/tmp").join(inside))
+    }
+}
+
+/// Git's own words for `git submodule`, which is a script for a shell otherwise. Nothing that it fetches is gone into.
 fn in_parts(words: &[String]) -> Vec<String> {
     match words {
         [git, submodule, rest @ ..] if git == "git" && submodule == "submodule" => {
             [&[git.clone(), "submodule--helper".to_owned()], rest].concat()
+        }
+        [git, fetch, rest @ ..] if git == "git" && fetch == "fetch" => {
+            [&[git.clone(), fetch.clone(), "--no-recurse-submodules".to_owned()], rest].concat()
         }
         words => words.to_vec(),
     }

@@ -6,6 +6,7 @@ pub(crate) mod commands;
 pub(crate) mod end_text;
 pub(crate) mod folder_watch;
 pub(crate) mod forbidden_paths;
+pub(crate) mod git_credentials;
 pub(crate) mod jobs;
 pub(crate) mod project_storage;
 pub(crate) mod repository_safety;
@@ -118,7 +119,10 @@ impl TypedTool for ShellTool {
             self.take_own_places(context);
         }
         let order = match &context.granted.alone {
-            Some(words) => self.commands.alone(words, &at, context)?,
+            Some(words) => {
+                self.refuse_company(&input, context)?;
+                self.commands.alone(words, &at, scratch, context)?
+            }
             None => self.commands.order(&input.command, &at, &sheet, script.as_deref()),
         };
         let order = self.commands.confined(order, &sheet, scratch, &self.survey, context);
@@ -237,6 +241,25 @@ impl ShellTool {
         let places = folders.flat_map(|folder| fence.protected.iter().map(|name| folder.join(name)));
         let made = places.filter(|place| std::fs::create_dir(place).is_ok());
         self.made.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
+    }
+
+    /// Whoever has credentials obeys settings that were looked at before: nobody may change them meanwhile.
+    fn refuse_company(&self, input: &ShellCommandInput, context: &ToolContext) -> Result<(), ToolFailure> {
+        if context.granted.credentials.is_none() {
+            return Ok(());
+        }
+        let running = self.jobs.all().iter().find(|job| job.ended().is_none()).map(|job| job.number);
+        match (input.background, running) {
+            (true, _) => Err(ToolFailure(
+                "The command was not run: what has the user's credentials is not run in the background."
+                    .to_owned(),
+            )),
+            (_, Some(job)) => Err(ToolFailure(format!(
+                "The command was not run: job {job} is running, and could change the settings that decide where the user's \
+                 credentials go. End it first."
+            ))),
+            (false, None) => Ok(()),
+        }
     }
 
     /// A repository that a command made, and that would run something, is put aside.

@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::shell::commands::read_up_to;
-use crate::shell::forbidden_paths::in_git;
 
 /// A file of settings, or one that says where git keeps something, is not larger.
 const MAX_GIT_SETTINGS_BYTES: u64 = 64 << 10;
@@ -75,30 +74,19 @@ const HARMLESS_REPOSITORY_SETTINGS: &[&str] = &[
     "user.name",
 ];
 
+/// A module has its files elsewhere, and says where.
+pub(crate) const HARMLESS_IN_MODULES: [&str; 1] = ["core.worktree"];
+
 /// The first setting in a file that could run something, or lead elsewhere; none if there is none. A file that can't be read
 /// is not harmless.
-fn harmful_setting(config: &Path, is_module: bool) -> Option<String> {
+pub(crate) fn harmful_setting(config: &Path, also_harmless: &[&str]) -> Option<String> {
     let Ok(text) = read_up_to(config, MAX_GIT_SETTINGS_BYTES + 1) else {
         return Some("what can't be read".to_owned());
     };
     match String::from_utf8(text) {
-        // A module has its files elsewhere, and says where.
-        Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES && is_module => {
-            harmful(&text, &["core.worktree"])
-        }
-        Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES => harmful(&text, &[]),
+        Ok(text) if text.len() as u64 <= MAX_GIT_SETTINGS_BYTES => harmful(&text, also_harmless),
         _ => Some("what can't be read".to_owned()),
     }
-}
-
-/// The same for all settings of a project's repository, those of its modules and work trees too, and the file that it is in.
-pub(crate) fn harmful_setting_in(root: &Path) -> Option<(String, String)> {
-    let git = root.join(".git");
-    in_git(&git, &["config", "config.worktree"]).into_iter().find_map(|config| {
-        let setting = harmful_setting(&config, config.starts_with(git.join("modules")))?;
-        let shown = config.strip_prefix(root).unwrap_or(&config).display().to_string();
-        Some((shown, setting))
-    })
 }
 
 fn harmful(text: &str, also_harmless: &[&str]) -> Option<String> {
@@ -135,7 +123,7 @@ pub(crate) fn is_harmless(path: &Path) -> bool {
     match path.file_name().and_then(|name| name.to_str()) {
         Some(".git") if is_folder(path) => is_harmless_repository(path),
         Some(".git") => leads_to_harmless(path),
-        Some("config" | "config.worktree") => harmful_setting(path, false).is_none(),
+        Some("config" | "config.worktree") => harmful_setting(path, &[]).is_none(),
         Some("hooks") => has_only_samples(path),
         Some("info") => is_folder(path) && !path.join("attributes").exists(),
         // Only a work tree that git has made has one, and it leads to the repository around it.
@@ -174,7 +162,8 @@ fn leads_to_harmless(file: &Path) -> bool {
 /// The folder of a module says where its files are.
 fn is_harmless_repository_of(git: &Path) -> bool {
     let config = git.join("config");
-    let is_settled = config.symlink_metadata().is_err() || harmful_setting(&config, true).is_none();
+    let is_settled =
+        config.symlink_metadata().is_err() || harmful_setting(&config, &HARMLESS_IN_MODULES).is_none();
     is_settled
         && !git.join("commondir").exists() | is_harmless(&git.join("commondir"))
         && has_only_samples(&git.join("hooks"))

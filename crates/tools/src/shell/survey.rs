@@ -491,7 +491,7 @@ mod tests {
             done.is_ok_and(|done| done.status.success())
         };
         if !git(&["init", "-q"]) {
-            return;
+            return helve_testkit::skip("what_git_tracks_is_decided_once", "git is not installed");
         }
         assert!(git(&["add", "-f", "conf/.env"]));
         let (survey, denied) = (ProjectSurvey::default(), DeniedPaths::default());

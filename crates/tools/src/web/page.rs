@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use helve_protocol::split_words;
 use htmd::options::{BulletListMarker, Options};
 use htmd::{HtmlToMarkdown, Node};
 use html5ever::tendril::StrTendril;
@@ -297,11 +298,11 @@ pub(crate) fn words(node: &Rc<Node>) -> String {
 }
 
 fn short(title: &str) -> String {
-    one_line(title).chars().take(MAX_PAGE_TITLE_CHARS).collect()
+    join_words(title).chars().take(MAX_PAGE_TITLE_CHARS).collect()
 }
 
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+pub(crate) fn join_words(text: &str) -> String {
+    split_words(text).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

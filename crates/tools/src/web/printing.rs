@@ -6,7 +6,7 @@ use htmd::element_handler::{HandlerResult, Handlers};
 use htmd::{Element, Node};
 use markup5ever_rcdom::NodeData;
 
-use crate::web::page::{one_line, tag, words};
+use crate::web::page::{join_words, tag, words};
 
 /// A longer word is no name of a language.
 const MAX_LANGUAGE_CHARS: usize = 30;
@@ -83,7 +83,7 @@ fn table_row(handlers: &dyn Handlers, row: &Rc<Node>, is_headed: &mut bool) -> S
     if !*is_headed && !is_head && texts.iter().any(|text| text.contains('\n')) {
         return format!("{}\n\n", texts.join("\n\n"));
     }
-    let cells: Vec<String> = texts.iter().map(|text| one_line(text).replace('|', "\\|")).collect();
+    let cells: Vec<String> = texts.iter().map(|text| join_words(text).replace('|', "\\|")).collect();
     let line = format!("| {} |\n", cells.join(" | "));
     if !is_head {
         return line;
@@ -94,6 +94,6 @@ fn table_row(handlers: &dyn Handlers, row: &Rc<Node>, is_headed: &mut bool) -> S
 
 /// What stands in a table and in no cell: a caption, or what was too deep.
 fn stray(node: &Rc<Node>) -> String {
-    let line = one_line(&words(node));
+    let line = join_words(&words(node));
     if line.is_empty() { line } else { format!("{line}\n\n") }
 }

@@ -1,58 +1,23 @@
 //! Killed in the middle of writing: the file is the old one or the new one, never a mixture.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use helve_tools::{ApplyPatchTool, SessionFiles, WriteTool};
+use helve_tools::{SessionFiles, WriteTool};
 use serde_json::json;
 
-use crate::world::{World, context, run};
+use crate::world::{World, run};
+use crate::written_files::{FILES, LINES, content, line};
 
-const ROLE: &str = "HELVE_TOOLS_CHILD";
-/// Few lines and long ones, so that most of the time goes into writing.
-const LINES: usize = 200;
-
-fn content(number: usize) -> String {
-    format!("version {number} {}\n", "x".repeat(20_000)).repeat(LINES)
-}
-
-/// Changes all of several files, again and again.
-fn patch_on_and_on(context: &helve_tools::ToolContext) {
-    let tool = ApplyPatchTool { files: SessionFiles::for_person().into() };
-    for number in 0.. {
-        let update = |name: &str| {
-            let [old, new] = [line(number), line(number + 1)];
-            format!("*** Update File: {name}\n@@\n-{old}\n+{new}\n")
-        };
-        let files: String = FILES.iter().map(|name| update(name)).collect();
-        let patch = format!("*** Begin Patch\n{files}*** End Patch\n");
-        run(&tool, json!({ "patch": patch }), context).unwrap();
-    }
-}
-
-fn line(number: usize) -> String {
-    format!("version {number} {}", "x".repeat(300_000))
-}
-
-const FILES: [&str; 3] = ["a", "b", "c"];
-/// Says that the child is to patch.
-const PATCHES: &str = "HELVE_TOOLS_PATCHES";
-
-/// Not a test of its own: it does nothing unless another test gave it a project to write in.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "that is how it is told what to be")]
-fn child_process() {
-    let Some(root) = std::env::var_os(ROLE) else { return };
-    let context = context(root.as_ref());
-    if std::env::var_os(PATCHES).is_some() {
-        return patch_on_and_on(&context);
-    }
-    let tool = WriteTool { files: SessionFiles::for_person().into() };
-    for number in 0.. {
-        run(&tool, json!({ "path": "f", "content": content(number) }), &context).unwrap();
-    }
+/// Starts `examples/file_writer.rs`, which writes in a project until it is killed.
+fn start_writer(role: &str, root: &Path) -> Child {
+    let test = std::env::current_exe().unwrap();
+    let program = test.parent().unwrap().parent().unwrap().join("examples/file_writer");
+    assert!(program.exists(), "{} is built by `cargo test -p helve-tools`", program.display());
+    Command::new(program).arg(role).arg(root).stdout(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
@@ -62,12 +27,7 @@ fn a_killed_writer_leaves_the_old_file_or_the_new_one() {
     let new = world.path(".f.helve-new");
     let mut leftovers = 0;
     for round in 0..25 {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["killing::child_process", "--exact", "--test-threads=1"])
-            .env(ROLE, &world.context.root)
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = start_writer("write", &world.context.root);
         while !new.exists() && child.try_wait().unwrap().is_none() {
             std::hint::spin_loop();
         }
@@ -96,13 +56,7 @@ fn a_killed_patch_leaves_each_file_old_or_new() {
         let world = World::new();
         let whole = |number: usize| line(number) + "\n";
         FILES.iter().for_each(|name| world.put(name, whole(0)));
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["killing::child_process", "--exact", "--test-threads=1"])
-            .env(ROLE, &world.context.root)
-            .env(PATCHES, "yes")
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = start_writer("patch", &world.context.root);
         while world.bytes("a") == whole(0).as_bytes() && child.try_wait().unwrap().is_none() {}
         sleep(Duration::from_micros(300 * round * round));
         child.kill().unwrap();

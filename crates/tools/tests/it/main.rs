@@ -24,3 +24,4 @@ mod site;
 mod torture;
 mod web;
 mod world;
+mod written_files;

@@ -1,7 +1,5 @@
 //! Search and replace: each rung, each refusal, and everything else unchanged.
 
-use std::time::{Duration, Instant};
-
 use helve_tools::editing::{EditProblem, EditedText, MatchRung, MismatchHint, TextReplacement, replace};
 use helve_workspace::{TextEncoding, TextFile};
 use proptest::prelude::*;
@@ -215,8 +213,8 @@ fn all_means_every_place() {
     assert!(all("a", "x", "b").is_err());
 }
 
+/// How much is compared for it is counted in `editing/replace.rs`.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test measures time")]
 fn ten_megabytes_are_no_trouble() {
     let text: String = (0..200_000_u32)
         .map(|n| format!("    let value_{} = {{ compute({n}) }}\n    }}\n", n % 50))
@@ -224,15 +222,12 @@ fn ten_megabytes_are_no_trouble() {
     assert!(text.len() > 8 << 20);
     let old = "    }\n".to_owned() + &"    let value_7 = { compute(8) }\n    }\n".repeat(200);
     let one_line = "x = 1; ".repeat(1_500_000);
-    let begin = Instant::now();
     is_not_found(&text, &old, "x");
     is_not_found(&text, "    let value_3 = { computes(77777) }\n", "x");
     is_not_found(&"}\n".repeat(500_000), &("}\n".repeat(5_000) + "end x"), "x");
     is_not_found(&one_line, "x = 2; y", "x");
     let seen = made(&text, "compute(177777) }", "x }");
     assert_eq!(seen.0, MatchRung::Exact);
-    assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", begin.elapsed());
-    eprintln!("five edits in ten megabytes: {:?}", begin.elapsed());
 }
 
 /// Lines that are all different, so that each is a place of its own.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use helve_protocol::{CallId, ToolOutput};
 use helve_testkit::sample_id;
 use helve_tools::{
-    BackgroundJobs, CommandSettings, LiveOutput, ReadTool, ShellInputTool, ShellKillTool, ShellOutputTool,
-    ShellTool, Tool, ToolContext,
+    BackgroundJobs, CommandSettings, LiveOutput, OutsidePrograms, ReadTool, ShellInputTool, ShellKillTool,
+    ShellOutputTool, ShellTool, Tool, ToolContext,
 };
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -56,6 +56,7 @@ impl House {
             temporary,
             memory: None,
             fence: None,
+            outside: OutsidePrograms::default(),
         };
         change(&mut commands);
         let jobs = Arc::new(BackgroundJobs::default());

@@ -3,9 +3,8 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
-    clippy::print_stderr,
     clippy::cast_possible_truncation,
-    reason = "a test fails by panicking, says why it is skipped, and its numbers are small"
+    reason = "a test fails by panicking, and its numbers are small"
 )]
 
 mod diff;

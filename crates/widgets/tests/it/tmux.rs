@@ -29,7 +29,7 @@ impl Tmux {
     /// None if there is no tmux here.
     fn start() -> Option<Tmux> {
         if Command::new("tmux").arg("-V").output().is_err() {
-            eprintln!("skipped: there is no tmux");
+            helve_testkit::skip("tmux", "it is not installed");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();

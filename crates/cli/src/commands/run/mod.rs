@@ -8,20 +8,17 @@ mod progress;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use helve_agent::{Feed, PermissionGate, Services, Session, SessionActor, SessionError, SessionHandle};
+use helve_agent::{Feed, PermissionGate, Services, Session, SessionHandle, SessionModel, SessionWorker};
 use helve_config::ConfigLayer;
 use helve_journal::{FileJournal, Journal};
-use helve_models::{Dialogue, ModelTarget};
+use helve_models::ModelTarget;
 use helve_protocol::{
-    ApprovalAnswer, ApprovalId, CallId, CommandRefused, EventBody, IdKind, MessagePart, ModelName,
-    PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery, SessionState,
-    SessionStatus, TurnOutcome, UnreadableEvents, UserPrompt,
+    ApprovalAnswer, ApprovalId, ApprovalRequested, CallId, CommandRefused, EventBody, IdKind, MessagePart,
+    ModelName, PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery,
+    SessionState, SessionStatus, TurnOutcome, UnreadableEvents, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::args::{InputFormat, OutputFormat, RunCommandArgs};
 use crate::console::{self, ConsoleOutput, WARN};
@@ -29,9 +26,11 @@ use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::text::one_line;
 use crate::user_models::{UserModels, block_on};
-use crate::wiring::{dialogue, session_failure, session_services, unreadable_session};
+use crate::wiring::{
+    SessionWiring, session_failure, session_model, unreadable_session, wire_session, worker_failure,
+};
 use instruction::RunInstruction;
-use printer::RunPrinter;
+use printer::{OutputDetail, RunPrinter};
 
 pub(crate) fn run(
     options: &RunCommandArgs,
@@ -66,15 +65,17 @@ fn start(
         let fallbacks = models.router.fallbacks().map_err(|error| CliFailure::route(&error))?;
         let asker = AnswerSource::of(options);
         let is_shut = asker == AnswerSource::Nobody && !options.yes;
-        let gate = match asker {
-            _ if is_shut => PermissionGate::answering_no(),
-            _ if options.yes => PermissionGate::open(),
-            _ => PermissionGate::asking_person(),
+        let gate = |rules| {
+            let gate = match asker {
+                _ if is_shut => PermissionGate::answering_no(rules),
+                _ if options.yes => PermissionGate::answering_yes(rules),
+                _ => PermissionGate::asking_person(rules),
+            };
+            if asker == AnswerSource::Nobody { gate } else { gate.with_person() }
         };
-        let gate = if asker == AnswerSource::Nobody { gate } else { gate.with_person() };
-        let house = session_services(setup, gate, &models)?;
-        let dialogue = dialogue(&models, target, fallbacks, &house);
-        let session = open_session(which, setup, house, dialogue)?;
+        let wiring = wire_session(setup, gate, &models)?;
+        let model = session_model(&models, target, fallbacks, &wiring.spec);
+        let session = open_session(which, setup, wiring, model)?;
         if instruction.is_empty() && is_text && session.state(is_finished) {
             let why = "the last turn of that session ended by itself";
             return Err(CliFailure::usage("there is nothing to go on with", why, "Say what to do next."));
@@ -84,7 +85,8 @@ fn start(
             true if is_text => Some(SessionCommand::GoOn),
             true => None,
         };
-        let front = RunPrinter::new(options.output, options.quiet, asker != AnswerSource::Nobody);
+        let detail = if options.quiet { OutputDetail::AnswerOnly } else { OutputDetail::Full };
+        let front = RunPrinter::new(options.output, detail, asker);
         run_session(session, first, asker, options.input, front, screen).await
     })?
 }
@@ -96,7 +98,7 @@ pub(super) fn run_scripted_turn(
     screen: &mut ConsoleOutput,
 ) -> Result<ProgramExit, CliFailure> {
     let parts = RunInstruction::of(task).parts(&session)?;
-    let front = RunPrinter::new(OutputFormat::Text, false, false);
+    let front = RunPrinter::new(OutputFormat::Text, OutputDetail::Full, AnswerSource::Nobody);
     block_on(run_session(
         session,
         Some(submit(parts)),
@@ -130,7 +132,7 @@ async fn run_session(
     let shown = follow(&handle, &mut feed, &worker, asker, is_single, &mut front, screen).await;
     // Whatever happened to our output, the turn ends in order.
     handle.send(SessionCommand::ShutDown).await;
-    let session = worker.end().await?;
+    let session = worker.end().await.map_err(|error| worker_failure(&error))?;
     shown?;
     drain(&mut feed, &mut front, screen).await?;
     front.finish(&session, screen)
@@ -153,6 +155,7 @@ async fn follow(
     let mut open: Option<OpenRunQuestion> = None;
     // What is told first may be of a turn that broke off before.
     let mut has_begun = false;
+    let done = worker.done();
     loop {
         let more = async {
             match &mut lines {
@@ -182,7 +185,7 @@ async fn follow(
                         open = Some(question);
                         match asker {
                             AnswerSource::Person => {
-                                ask_person(request.approval, !request.rules.is_empty(), handle, front);
+                                ask_person(request, handle, front);
                             }
                             _ if lines.is_none() => nobody_answers(question, handle, front).await,
                             _ => {}
@@ -206,7 +209,7 @@ async fn follow(
                     return Ok(());
                 }
             }
-            () = worker.done.cancelled() => return Ok(()),
+            () = done.cancelled() => return Ok(()),
             line = more => match line {
                 Some(line) => {
                     if let Some(reply) = input::take(line, handle).await {
@@ -266,20 +269,14 @@ impl AnswerSource {
 }
 
 /// Asks on a thread of its own, so that the work can be stopped meanwhile.
-fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, front: &mut RunPrinter) {
+fn ask_person(request: &ApprovalRequested, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
-    let handle = handle.clone();
+    let (request, handle) = (request.clone(), handle.clone());
     std::thread::spawn(move || {
         let always = "a = by this rule for the session, p = for the project, ";
-        let always = if has_rules { always } else { "" };
-        let answer = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
-        let answer = match answer.trim() {
-            "y" | "yes" => ApprovalAnswer::Once,
-            "a" | "always" if has_rules => ApprovalAnswer::Session,
-            "p" | "project" if has_rules => ApprovalAnswer::Project,
-            "" | "n" | "no" => ApprovalAnswer::Reject { message: None },
-            other => ApprovalAnswer::Reject { message: Some(other.to_owned()) },
-        };
+        let always = if request.rules.is_empty() { "" } else { always };
+        let line = console::ask_once(&format!("y = yes, {always}n = no, or say what to do instead: "));
+        let (approval, answer) = (request.approval, request.answer_from_line(&line));
         block_on(handle.send(SessionCommand::Decide { approval, answer }))
     });
 }
@@ -287,15 +284,11 @@ fn ask_person(approval: ApprovalId, has_rules: bool, handle: &SessionHandle, fro
 /// Lets a person answer a question of the model's: by the number of an option, or in words.
 fn reply_of_person(asked: &QuestionAsked, handle: &SessionHandle, front: &mut RunPrinter) {
     front.clear();
-    let (call, options, handle) = (asked.call, asked.options.clone(), handle.clone());
+    let (asked, handle) = (asked.clone(), handle.clone());
     std::thread::spawn(move || {
-        let prompt = if options.is_empty() { "your answer: " } else { "a number, or your own words: " };
-        let said = console::ask_once(prompt);
-        let said = said.trim();
-        let number = said.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen = number.and_then(|number| options.get(number)).map_or(said, String::as_str);
-        let text = (!chosen.is_empty()).then(|| chosen.to_owned());
-        block_on(handle.send(SessionCommand::Answer { call, text }))
+        let prompt = if asked.options.is_empty() { "your answer: " } else { "a number, or your own words: " };
+        let text = asked.answer_from_line(&console::ask_once(prompt));
+        block_on(handle.send(SessionCommand::Answer { call: asked.call, text }))
     });
 }
 
@@ -442,49 +435,6 @@ impl InterruptSignals {
     }
 }
 
-/// The session, on a thread of its own: whoever reads our output may be slow, or stop reading, and the work goes on.
-pub(super) struct SessionWorker {
-    thread: JoinHandle<Result<Session, CliFailure>>,
-    /// Set when the session has ended.
-    pub(super) done: CancellationToken,
-}
-
-impl SessionWorker {
-    pub(super) fn start(actor: SessionActor) -> SessionWorker {
-        SessionWorker::work(move || block_on(actor.run())?.map_err(|error| session_failure(&error)))
-    }
-
-    /// Opens the session there too, and tells how to reach it.
-    pub(super) fn open(
-        open: impl FnOnce() -> Result<Session, SessionError> + Send + 'static,
-        tell: watch::Sender<Option<SessionHandle>>,
-    ) -> SessionWorker {
-        SessionWorker::work(move || {
-            let (handle, actor) = open().map_err(|error| session_failure(&error))?.listen();
-            tell.send_replace(Some(handle));
-            block_on(actor.run())?.map_err(|error| session_failure(&error))
-        })
-    }
-
-    fn work(work: impl FnOnce() -> Result<Session, CliFailure> + Send + 'static) -> SessionWorker {
-        let done = CancellationToken::new();
-        let guard = done.clone().drop_guard();
-        let thread = std::thread::spawn(move || {
-            let _guard = guard;
-            work()
-        });
-        SessionWorker { thread, done }
-    }
-
-    pub(super) async fn end(self) -> Result<Session, CliFailure> {
-        self.done.cancelled().await;
-        self.thread.join().unwrap_or_else(|_| {
-            let hint = "Report it with the log; `helve run --continue` goes on.";
-            Err(CliFailure::new("the turn broke off", "a mistake in Helve", hint))
-        })
-    }
-}
-
 /// What is left to be shown when the session has ended.
 async fn drain(
     feed: &mut Feed,
@@ -500,18 +450,19 @@ async fn drain(
 pub(super) fn open_session(
     which: SessionSelector<'_>,
     setup: &CliSetup,
-    house: Services,
-    dialogue: Dialogue,
+    wiring: SessionWiring,
+    model: SessionModel,
 ) -> Result<Session, CliFailure> {
+    let SessionWiring { services, spec } = wiring;
     let journal = setup.journal();
     let id: Option<SessionId> = match (resumed_session(which, setup)?, which.fork) {
         (Some(id), _) => Some(id),
-        (None, Some(place)) => Some(fork(&journal, place, &house)?),
+        (None, Some(place)) => Some(fork(&journal, place, &services)?),
         (None, None) => None,
     };
     let opened = match id {
-        Some(id) => Session::open(house, dialogue, id),
-        None => Session::create(house, dialogue),
+        Some(id) => Session::open(services, spec, model, id),
+        None => Session::create(services, spec, model),
     };
     opened.map_err(|error| session_failure(&error))
 }
@@ -528,7 +479,7 @@ fn last_here(journal: &FileJournal, root: &Path) -> Result<SessionId, CliFailure
 }
 
 /// Begins a session that goes on from another: from its end, or from the end of one of its turns.
-fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionId, CliFailure> {
+fn fork(journal: &FileJournal, place: &str, services: &Services) -> Result<SessionId, CliFailure> {
     let (id, turn) = place.split_once('@').unwrap_or((place, ""));
     let parent = super::sessions::find(journal, id)?;
     let failed =
@@ -560,7 +511,7 @@ fn fork(journal: &FileJournal, place: &str, house: &Services) -> Result<SessionI
     if at > last_readable {
         return Err(unreadable_session(&unreadable));
     }
-    let child: SessionId = house.ids.draw(IdKind::Session).into();
+    let child: SessionId = services.ids.draw(IdKind::Session).into();
     journal.fork(parent, at, child).map_err(|error| failed(&error))?;
     Ok(child)
 }

@@ -12,8 +12,8 @@ use helve_protocol::{
 };
 use serde_json::{Value, json};
 
-use super::exit_of;
 use super::progress::ProgressSpinner;
+use super::{AnswerSource, exit_of};
 use crate::args::OutputFormat;
 use crate::console::{self, BAD, ConsoleOutput, DIM, WARN};
 use crate::failure::{CliFailure, ProgramExit};
@@ -24,9 +24,18 @@ const MAX_LISTED_CHANGES: usize = 10;
 /// Tools that run what the model writes, so that nobody knows beforehand what they change.
 const COMMAND_TOOLS: [&str; 3] = ["shell", "shell_input", "shell_kill"];
 
+/// How much is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OutputDetail {
+    /// The answer, and beside it what is done.
+    Full,
+    /// The answer, and why there is none.
+    AnswerOnly,
+}
+
 pub(super) struct RunPrinter {
     form: OutputFormat,
-    quiet: bool,
+    detail: OutputDetail,
     spinner: ProgressSpinner,
     began: Instant,
     /// Whether somebody reads the answer as it comes. A program gets it whole: what is sent again would come twice.
@@ -50,10 +59,10 @@ pub(super) struct RunPrinter {
 }
 
 impl RunPrinter {
-    pub(super) fn new(form: OutputFormat, quiet: bool, asks: bool) -> RunPrinter {
+    pub(super) fn new(form: OutputFormat, detail: OutputDetail, asker: AnswerSource) -> RunPrinter {
         RunPrinter {
             form,
-            quiet,
+            detail,
             spinner: ProgressSpinner::new(),
             began: Instant::now(),
             streams: std::io::stdout().is_terminal(),
@@ -63,7 +72,7 @@ impl RunPrinter {
             usage: TokenUsage::default(),
             cost: Cost::ZERO,
             denials: Vec::new(),
-            asks,
+            asks: asker != AnswerSource::Nobody,
             limit: None,
             error: None,
             stop: None,
@@ -72,7 +81,7 @@ impl RunPrinter {
     }
 
     fn is_for_people(&self) -> bool {
-        self.form == OutputFormat::Text && !self.quiet
+        self.form == OutputFormat::Text && self.detail == OutputDetail::Full
     }
 
     /// From here on nobody can be asked.
@@ -145,9 +154,9 @@ impl RunPrinter {
         match self.form {
             OutputFormat::StreamJson => {
                 writeln!(screen, "{}", event.to_json()?)?;
-                screen.finish()
+                Ok(screen.finish()?)
             }
-            OutputFormat::Text if !self.quiet => {
+            OutputFormat::Text if self.detail == OutputDetail::Full => {
                 self.spinner.follow(event);
                 self.tell(event, screen)
             }
@@ -165,7 +174,7 @@ impl RunPrinter {
             }
             _ => {
                 writeln!(screen, "{}", serde_json::to_string(reply)?)?;
-                screen.finish()
+                Ok(screen.finish()?)
             }
         }
     }
@@ -175,7 +184,7 @@ impl RunPrinter {
         if !std::mem::take(&mut self.streamed).is_empty() {
             writeln!(screen)?;
         }
-        screen.finish()
+        Ok(screen.finish()?)
     }
 
     /// Prints what is not printed yet of an answer. If pieces of it were lost on the way, it is printed whole.
@@ -220,14 +229,8 @@ impl RunPrinter {
                         }
                     }
                 }
-                match ended.stop {
-                    StopReason::MaxTokens => {
-                        self.remark(&format!(
-                            "{WARN}the answer reached its limit of tokens and was cut{WARN:#}"
-                        ));
-                    }
-                    StopReason::Refusal => self.remark(&format!("{WARN}the model refused to answer{WARN:#}")),
-                    _ => {}
+                if let Some(notice) = ended.stop.notice() {
+                    self.remark(&format!("{WARN}{notice}{WARN:#}"));
                 }
             }
             EventBody::RetryScheduled(retry) => {
@@ -238,13 +241,7 @@ impl RunPrinter {
                 self.remark(&format!("{WARN}trying again in {seconds:.1} s: {reason}.{dropped}{WARN:#}"));
             }
             EventBody::StepEnded(_) => self.end_text(screen)?,
-            EventBody::ModelSwitched(switch) => {
-                let reason = one_line(&switch.reason.to_string());
-                self.remark(&format!(
-                    "{WARN}{} takes over from {}: {reason}{WARN:#}",
-                    switch.to, switch.from
-                ));
-            }
+            EventBody::ModelSwitched(switch) => self.remark(&format!("{WARN}{}{WARN:#}", switch.notice())),
             EventBody::ToolEnded(ended) => {
                 let (style, said) = match &ended.end {
                     ToolState::Error { message } => (BAD, message.as_str()),
@@ -291,10 +288,7 @@ impl RunPrinter {
                     self.remark(&format!("{DIM}  changed: {}{more}{DIM:#}", fit(&names.join(", "), 110)));
                 }
                 for change in files.changes.iter().filter(|_| files.call.is_none()).take(MAX_LISTED_CHANGES) {
-                    self.remark(&format!(
-                        "{WARN}  {} was changed by somebody else{WARN:#}",
-                        one_line(&change.path)
-                    ));
+                    self.remark(&format!("{WARN}  {}{WARN:#}", change.outside_notice()));
                 }
                 for lost in files
                     .not_kept
@@ -302,12 +296,11 @@ impl RunPrinter {
                     .filter(|lost| lost.why != UnkeptReason::Ignored)
                     .take(MAX_LISTED_CHANGES)
                 {
-                    let (path, why) = (one_line(&lost.path), lost.why);
-                    self.remark(&format!("{WARN}  {path} changed, and can't be undone: {why}{WARN:#}"));
+                    self.remark(&format!("{WARN}  {}{WARN:#}", lost.notice()));
                 }
             }
             EventBody::CommandRefused(refused) => {
-                self.remark(&format!("{WARN}{}: {}{WARN:#}", refused.command, one_line(&refused.why)));
+                self.remark(&format!("{WARN}{}{WARN:#}", refused.notice()));
             }
             EventBody::LimitReached(limit) => {
                 let text = one_line(&limit.text);
@@ -365,7 +358,7 @@ impl RunPrinter {
                 }
                 writeln!(screen, "{result}")?;
             }
-            OutputFormat::Text if self.quiet => {
+            OutputFormat::Text if self.detail == OutputDetail::AnswerOnly => {
                 if !answer.is_empty() {
                     writeln!(screen, "{}", printable(&answer))?;
                 }
@@ -431,7 +424,7 @@ pub(super) fn tell_failure(failure: &CliFailure, screen: &mut ConsoleOutput) -> 
         "exit_code": failure.exit() as u8,
     });
     writeln!(screen, "{result}")?;
-    screen.finish()
+    Ok(screen.finish()?)
 }
 
 /// A call in a few words: the tool, and the one thing that it is about.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use helve_testkit::skip;
 use tempfile::TempDir;
 
 use crate::{Mark, custody};
@@ -137,7 +138,7 @@ impl Ground {
         let seen = as_user(user, Path::new("cat")).arg(ground.path("outside/victim")).output();
         let is_reachable = seen.is_ok_and(|seen| seen.stdout == b"old");
         if !is_reachable {
-            println!("skipped: {user:?} does not reach {}", ground.folder.path().display());
+            skip("escape", &format!("{user:?} does not reach {}", ground.folder.path().display()));
         }
         is_reachable.then_some(ground)
     }
@@ -180,7 +181,7 @@ impl Ground {
         let works = |level: &&str| {
             let Outcome { code, said } = self.run(&[format!("level={level}")], &["true"]);
             if code != Some(0) {
-                println!("skipped: level {level}: {said}");
+                skip("escape", &format!("level {level}: {}", said.trim_end()));
             }
             code == Some(0)
         };

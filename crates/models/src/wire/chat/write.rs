@@ -3,11 +3,12 @@
 use helve_protocol::{MessageRole, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-use crate::prompt::{ModelDialect, ModelPrompt, ThinkingSupport, ToolChoice};
+use crate::prompt::{ModelPrompt, ToolChoice};
 use crate::quirks::{
     AfterToolResults, CacheKeyField, EffortField, ForcedChoice, MaxTokensField, OutputOption,
     ReturnedThinking, UsageOption,
 };
+use crate::wire::dialect::{ModelDialect, ThinkingSupport};
 use crate::wire::effort;
 use crate::wire::wire_message::{PrecedingItem, WireCall, WireFile, WireFileKind, WireMessage, WirePart};
 

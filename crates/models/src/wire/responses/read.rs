@@ -19,12 +19,12 @@ pub(crate) struct ResponsesReader {
 }
 
 impl ResponsesReader {
+    /// Reads an event about the response as a whole, or about one of its items.
     pub(crate) fn read(
         &mut self,
         event: &Value,
         said: &mut Vec<ModelEvent>,
     ) -> Result<AnswerProgress, StreamError> {
-        let name = name_of(event);
         match text_at(event, "/type") {
             // Its id says nothing: some proxies give the same response another one in every event.
             Some("response.created") => {
@@ -32,13 +32,34 @@ impl ResponsesReader {
                     return Err(StreamError::Restarted("a second response begins"));
                 }
             }
+            Some(end @ ("response.completed" | "response.incomplete")) => {
+                return self.finish(end, event.get("response").unwrap_or(&Value::Null), said);
+            }
+            Some("response.failed" | "response.cancelled") => {
+                return Err(event.get("response").and_then(server_error).unwrap_or(StreamError::CutOff));
+            }
+            Some("error") => {
+                // Some servers put the error's fields beside its type.
+                let bare = || server_error(&json!({"error": event}));
+                return Err(server_error(event).or_else(bare).unwrap_or(StreamError::CutOff));
+            }
+            _ => self.read_item(event, said)?,
+        }
+        Ok(AnswerProgress::Incomplete)
+    }
+
+    /// Reads an event about one item. One of a kind that is not known here may still tell of an error.
+    fn read_item(&mut self, event: &Value, said: &mut Vec<ModelEvent>) -> Result<(), StreamError> {
+        let name = name_of(event);
+        let delta = || text_at(event, "/delta").unwrap_or_default();
+        match text_at(event, "/type") {
             Some("response.output_text.delta" | "response.refusal.delta") => {
                 let block = self.items.of(name);
-                self.text(block, text_at(event, "/delta").unwrap_or_default(), said);
+                self.text(block, delta(), said);
             }
             Some("response.reasoning_summary_text.delta" | "response.reasoning_text.delta") => {
                 let block = self.items.of(name);
-                self.think(block, text_at(event, "/delta").unwrap_or_default(), said);
+                self.think(block, delta(), said);
             }
             Some("response.reasoning_summary_part.added") => {
                 // Parts of a summary are paragraphs.
@@ -49,7 +70,7 @@ impl ResponsesReader {
             }
             Some("response.function_call_arguments.delta") => {
                 let block = self.items.of(name);
-                self.arguments(block, text_at(event, "/delta").unwrap_or_default(), said);
+                self.arguments(block, delta(), said);
             }
             Some("response.output_item.added") => {
                 if let Some(item) = event.get("item") {
@@ -64,24 +85,9 @@ impl ResponsesReader {
                     self.end(block, item, said);
                 }
             }
-            Some(end @ ("response.completed" | "response.incomplete")) => {
-                return self.finish(end, event.get("response").unwrap_or(&Value::Null), said);
-            }
-            Some("response.failed" | "response.cancelled") => {
-                return Err(event.get("response").and_then(server_error).unwrap_or(StreamError::CutOff));
-            }
-            Some("error") => {
-                // Some servers put the error's fields beside its type.
-                let bare = || server_error(&json!({"error": event}));
-                return Err(server_error(event).or_else(bare).unwrap_or(StreamError::CutOff));
-            }
-            _ => {
-                if let Some(error) = server_error(event) {
-                    return Err(error);
-                }
-            }
+            _ => return server_error(event).map_or(Ok(()), Err),
         }
-        Ok(AnswerProgress::Incomplete)
+        Ok(())
     }
 
     fn begin(&mut self, block: u32, item: &Value, said: &mut Vec<ModelEvent>) {

@@ -3,8 +3,9 @@
 use helve_protocol::{MessageRole, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
-use crate::prompt::{ModelDialect, ModelPrompt, ThinkingSupport, ToolChoice};
+use crate::prompt::{ModelPrompt, ToolChoice};
 use crate::quirks::CacheKeyField;
+use crate::wire::dialect::{ModelDialect, ThinkingSupport};
 use crate::wire::effort;
 use crate::wire::wire_message::{
     PrecedingItem, WireCallResult, WireFile, WireFileKind, WireMessage, WirePart,

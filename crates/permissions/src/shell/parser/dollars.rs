@@ -7,20 +7,30 @@ use super::{ParseResult, ShellParser, is_name, is_name_start};
 use crate::shell::tree::{ParameterExpansion, ParameterOperator, ShellWordPart, WordExpansion};
 
 impl ShellParser<'_> {
+    /// Reads what a `$` begins. One that begins nothing stands for itself.
     pub(super) fn dollar(&mut self, is_quoted: bool, parts: &mut Vec<ShellWordPart>) -> ParseResult<()> {
         self.at += 1;
-        let what = match self.peek() {
+        let part = match self.peek() {
             Some(b'\'') if !is_quoted => return self.escaped_quotes(parts),
             Some(b'"') if !is_quoted => {
                 self.bash_only("`$\"`");
                 let mut inner = Vec::new();
                 self.double_quotes(&mut inner)?;
-                parts.push(ShellWordPart::Expansion {
-                    what: WordExpansion::Translated(inner),
-                    is_quoted: true,
-                });
-                return Ok(());
+                ShellWordPart::Expansion { what: WordExpansion::Translated(inner), is_quoted: true }
             }
+            _ => match self.dollar_expansion(is_quoted)? {
+                Some(what) => ShellWordPart::Expansion { what, is_quoted },
+                None if is_quoted => ShellWordPart::Quoted("$".to_owned()),
+                None => ShellWordPart::Text("$".to_owned()),
+            },
+        };
+        parts.push(part);
+        Ok(())
+    }
+
+    /// What the shell puts in the place of a `$` and what follows it: a value, the output of a command, a number.
+    fn dollar_expansion(&mut self, is_quoted: bool) -> ParseResult<Option<WordExpansion>> {
+        Ok(Some(match self.peek() {
             Some(b'(') if self.is_arithmetic() => {
                 self.expect("((")?;
                 WordExpansion::Arithmetic(self.calculation("))")?.parts)
@@ -58,18 +68,8 @@ impl ShellParser<'_> {
                     ..ParameterExpansion::default()
                 }))
             }
-            _ => {
-                let dollar = "$".to_owned();
-                parts.push(if is_quoted {
-                    ShellWordPart::Quoted(dollar)
-                } else {
-                    ShellWordPart::Text(dollar)
-                });
-                return Ok(());
-            }
-        };
-        parts.push(ShellWordPart::Expansion { what, is_quoted });
-        Ok(())
+            _ => return Ok(None),
+        }))
     }
 
     /// What stands between `${` and `}`.
