@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use helve_journal::{Journal, MAX_EVENT_BYTES};
 use helve_protocol::{
-    BlobId, CallId, CommandRefused, EventBody, MessagePart, ModeSwitched, PermissionMode, QueryReply,
-    QueueChanged, QueuedMessage, RewindScope, Rewound, SessionCommand, SessionId, SessionQuery,
+    BlobId, CallId, CommandRefused, EventBody, MessagePart, ModeSwitched, ModelSwitchReason, PermissionMode,
+    QueryReply, QueueChanged, QueuedMessage, Rewound, SessionCommand, SessionId, SessionQuery,
     SessionRenamed, SessionState, SessionStatus, StatusChanged, TurnOutcome, UserPrompt,
 };
 use serde_json::Value;
@@ -209,13 +209,13 @@ impl SessionActor {
             SessionCommand::GoOn => return Ok(Some(TurnTask::ContinueTurn)),
             SessionCommand::ShutDown => self.leaving = true,
             SessionCommand::SetModel { ref model } => match self.session.services.models.by_name(model) {
-                Ok(target) => self.session.switch(target, "chosen")?,
+                Ok(target) => self.session.switch(target, ModelSwitchReason::Chosen)?,
                 Err(why) => desk.refuse(&command, &why)?,
             },
             SessionCommand::SetMode { mode } => desk.set_mode(mode)?,
             SessionCommand::SetEffort { effort } => self.session.set_effort(effort)?,
-            SessionCommand::Rewind { to, scope: RewindScope::Messages } => {
-                desk.record.emit(Rewound { to, scope: RewindScope::Messages })?;
+            SessionCommand::Rewind { to, scope } => {
+                desk.record.emit(Rewound { to, scope })?;
                 self.session.dialogue.renew();
             }
             // Nothing runs that they could be about.
@@ -393,9 +393,6 @@ fn answer(query: SessionQuery, record: &Recorder, journal: &dyn Journal) -> Quer
                 Ok(_) => QueryReply::Changes { changes },
                 Err(error) => QueryReply::Failed { why: error.to_string() },
             }
-        }
-        SessionQuery::Models | SessionQuery::Agents | SessionQuery::Context => {
-            QueryReply::Failed { why: "this version can't tell".to_owned() }
         }
     }
 }

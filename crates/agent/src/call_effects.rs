@@ -40,9 +40,7 @@ pub(crate) fn to_call_effects(
             changes.push(FileChange { path: name(&change.path), ..change });
         }
         let lost = effects.not_recoverable.iter();
-        not_kept.extend(
-            lost.map(|lost| IrreversibleChange { path: name(&lost.path), why: lost.why.to_string() }),
-        );
+        not_kept.extend(lost.map(|lost| IrreversibleChange { path: name(&lost.path), why: lost.why }));
     }
     let changed = changes.iter().map(|change| change.path.clone()).collect();
     let mut diff = diff.text();

@@ -6,6 +6,7 @@ use helve_workspace::ChangeWatch;
 use tokio_util::sync::CancellationToken;
 
 use crate::boxed_future::BoxFuture;
+use crate::context::notes::TopicNote;
 
 /// Watches files: a workspace ([`WorkspaceWatch`](crate::workspace_watch::WorkspaceWatch)), or nothing, or a recorded session. Without a
 /// method of its own, a watcher knows nothing.
@@ -95,5 +96,5 @@ pub(crate) struct CallEffects {
 pub(crate) struct OutsideChanges {
     pub(crate) events: Vec<EventBody>,
     /// By their topics.
-    pub(crate) notes: Vec<(&'static str, String)>,
+    pub(crate) notes: Vec<TopicNote>,
 }

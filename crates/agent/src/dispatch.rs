@@ -220,7 +220,7 @@ impl CallDispatcher {
         self.reading_steps = 0;
         let (topic, text) = notes::read_loop(bearable);
         let message = context.record.draw();
-        context.record.emit(NoteAdded { message, topic: topic.to_owned(), text })
+        context.record.emit(NoteAdded { message, topic, text })
     }
 }
 

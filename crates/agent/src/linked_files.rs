@@ -118,7 +118,7 @@ fn home_paths(home: Option<&Path>) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use helve_permissions::{
-        CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+        ConfinementLevel, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer,
     };
     use helve_protocol::PermissionMode;
 
@@ -144,7 +144,7 @@ mod tests {
             rules.add(RuleLayer::User, "here", Rule::parse(rule, PermissionVerdict::Deny).unwrap());
         }
         let places = ProjectContext { home: Some(home.clone()), ..ProjectContext::of(&root) };
-        let rights = AgentRights::new(rules, PermissionMode::Auto, places, CommandIsolation::Full);
+        let rights = AgentRights::new(rules, PermissionMode::Auto, places, ConfinementLevel::Full);
         let linked = LinkedFiles::default();
         for (number, special) in [
             root.join("secret.txt"),

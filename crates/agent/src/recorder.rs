@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use helve_journal::{Journal, SessionLog};
 use helve_protocol::{
     BlobError, BlobStore, Clock, EventBody, GeneratedId, IdSource, Persistence, Seq, SessionEvent, SessionId,
-    SessionState, StatusChanged, StepId, Timestamp, TurnId,
+    SessionState, StatusChanged, StepId, Timestamp, TurnId, UnreadableEvents,
 };
 use tokio::sync::broadcast;
 
@@ -16,6 +16,8 @@ pub enum SessionError {
     Journal(#[from] helve_journal::JournalError),
     #[error("a payload can't be kept: {0}")]
     Blob(#[from] BlobError),
+    #[error("a newer version of Helve wrote events that this one does not know")]
+    Unreadable(UnreadableEvents),
 }
 
 /// So many events wait for a slow listener. One that falls behind loses live ones, and reads the others from the journal.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helve_permissions::{
-    AgentRights, CommandIsolation, LayeredRules, PermissionVerdict, PolicyDecision, ProjectContext, Rule,
+    AgentRights, ConfinementLevel, LayeredRules, PermissionVerdict, PolicyDecision, ProjectContext, Rule,
     RuleLayer, effects,
 };
 use helve_protocol::{
@@ -57,7 +57,7 @@ impl Default for RuleSet {
 pub struct JudgeContext {
     pub places: ProjectContext,
     /// How well commands are confined.
-    pub level: CommandIsolation,
+    pub level: ConfinementLevel,
 }
 
 /// Decides by the rules of the settings, those of the session, and whoever answers what they ask.
@@ -131,19 +131,19 @@ impl RuleJudge {
         }
     }
 
-    fn places_of(&self, session: &JudgedSession<'_>) -> (ProjectContext, CommandIsolation) {
+    fn places_of(&self, session: &JudgedSession<'_>) -> (ProjectContext, ConfinementLevel) {
         match &self.settings {
             Some((_, JudgeContext { places, level })) => (places.clone(), *level),
             None => {
                 let SessionSpec { root, added, .. } = session.spec;
                 let places = ProjectContext { added: added.clone(), ..ProjectContext::of(root) };
-                (places, CommandIsolation::None)
+                (places, ConfinementLevel::None)
             }
         }
     }
 
-    fn level(&self) -> CommandIsolation {
-        self.settings.as_ref().map_or(CommandIsolation::None, |(_, context)| context.level)
+    fn level(&self) -> ConfinementLevel {
+        self.settings.as_ref().map_or(ConfinementLevel::None, |(_, context)| context.level)
     }
 
     fn home(&self) -> Option<&Path> {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use helve_permissions::{CommandIsolation, normalize_path};
+use helve_permissions::{ConfinementLevel, normalize_path};
 use helve_protocol::{CallPermissions, ToolAction};
 use helve_tools::{is_git_folder, real_path, writable_root_for};
 
@@ -52,7 +52,7 @@ fn real(path: &Path) -> PathBuf {
 pub(crate) fn widen_access(
     needs: &mut CallPermissions,
     plain: Option<&Vec<String>>,
-    level: CommandIsolation,
+    level: ConfinementLevel,
     (home, root): (Option<&Path>, &Path),
 ) -> Vec<String> {
     let mut lines = Vec::new();
@@ -61,7 +61,7 @@ pub(crate) fn widen_access(
     for path in new.clone() {
         match (writable_root_for(path, home), plain) {
             (Some(folder), _) => lines.push(format!("may write all of {} meanwhile", folder.display())),
-            (None, _) if plain.is_some() || level == CommandIsolation::None => {}
+            (None, _) if plain.is_some() || level == ConfinementLevel::None => {}
             (None, _) => lines.push(format!(
                 "can't make {} from the sandbox: only one plain command can leave it",
                 path.display()

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use helve_models::{Dialogue, ModelPrompt, ModelTarget};
 use helve_protocol::{
-    EventBody, IdKind, MessageId, MessagePart, ModeSwitched, ModelSwitched, NoteAdded, PermissionMode,
+    EventBody, IdKind, MessageId, MessagePart, ModeSwitched, ModelSwitchReason, NoteAdded, PermissionMode,
     QueueChanged, ReasoningEffort, SessionCreated, SessionId, SessionOpened, SessionState, ToolsRefreshed,
     TurnEnded, TurnOutcome, TurnStarted, UserMessage,
 };
@@ -105,6 +105,10 @@ impl Session {
     ) -> Result<Session, SessionError> {
         let mut state = SessionState::default();
         let log = services.journal.open(id, &mut |event| state.apply(&event))?;
+        // Before anything is written: a build that can't read all of it could only go on with a part.
+        if !state.unreadable.is_empty() {
+            return Err(SessionError::Unreadable(state.unreadable));
+        }
         let record = Recorder::new(log, state, services.clock.clone(), services.ids.clone());
         let session = Session::with_model(record, services, spec, model);
         let opened = SessionOpened { helve: session.services.version.clone() };
@@ -222,7 +226,7 @@ impl Session {
             // The model has had the last word, so that it can only go on if it is asked to.
             TurnTask::ContinueTurn if record.state(|state| state.history.is_answered()) => {
                 let (topic, text) = notes::go_on();
-                events.push(NoteAdded { message: record.draw(), topic: topic.to_owned(), text }.into());
+                events.push(NoteAdded { message: record.draw(), topic, text }.into());
             }
             TurnTask::ContinueTurn => {}
         }
@@ -265,9 +269,8 @@ impl Session {
     }
 
     /// From here on another model answers.
-    pub(crate) fn switch(&mut self, to: ModelTarget, reason: &str) -> Result<(), SessionError> {
-        let switch = self.dialogue.switch(to, reason);
-        let switched = ModelSwitched { from: switch.from, to: switch.to, reason: switch.reason };
+    pub(crate) fn switch(&mut self, to: ModelTarget, reason: ModelSwitchReason) -> Result<(), SessionError> {
+        let switched = self.dialogue.switch(to, reason);
         self.record.emit_all(vec![switched.into(), dialogue_began(&self.dialogue).into()])
     }
 }

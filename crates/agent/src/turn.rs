@@ -5,8 +5,8 @@ use std::time::Duration;
 use helve_models::{Dialogue, FailureKind, ModelAnswer, RequestFailure};
 use helve_protocol::{
     CallId, Cost, DialogueBegan, ErrorRaised, EventBody, LimitKind, LimitReached, MessageId, MessagePart,
-    ModelSwitched, NoteAdded, PromptDelivery, QueueChanged, QueuedMessage, ResponseEnded, StepEnded,
-    StopReason, Timestamp, TokenUsage, ToolPart, TurnMetrics, TurnOutcome, UserMessage,
+    NoteAdded, PromptDelivery, QueueChanged, QueuedMessage, ResponseEnded, StepEnded, StopReason, Timestamp,
+    TokenUsage, ToolPart, TurnMetrics, TurnOutcome, UserMessage,
 };
 use tokio::time::Instant;
 
@@ -184,9 +184,7 @@ impl<'a> TurnRunner<'a> {
         let began = record.now();
         let OutsideChanges { mut events, notes } = watcher.outside_changes(stop, hides).await;
         self.metrics.changes_ms += self.passed(began);
-        let note = |(topic, text): (&str, String)| {
-            NoteAdded { message: record.draw(), topic: topic.to_owned(), text }.into()
-        };
+        let note = |(topic, text)| NoteAdded { message: record.draw(), topic, text }.into();
         events.extend(notes.into_iter().map(note));
         if events.is_empty() { Ok(()) } else { record.emit_all(events) }
     }
@@ -230,8 +228,7 @@ impl<'a> TurnRunner<'a> {
         }
         if let Some(switch) = self.dialogue.fall_back(failure) {
             let began = dialogue_began(self.dialogue);
-            let switched = ModelSwitched { from: switch.from, to: switch.to, reason: switch.reason };
-            record.emit_all(vec![switched.into(), began.into()])?;
+            record.emit_all(vec![switch.into(), began.into()])?;
             return Ok(None);
         }
         let what = format!("{} did not answer", self.dialogue.target().name);

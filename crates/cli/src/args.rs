@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use helve_permissions::PermissionVerdict;
+use helve_protocol::{PermissionVerdict, WireProtocol};
+use serde_json::Value;
 
 use crate::failure::CliFailure;
 
@@ -163,7 +165,7 @@ pub(crate) enum WorkCommand {
     /// List, show and delete sessions
     #[command(subcommand)]
     Sessions(SessionsCommand),
-    /// Let this project's settings do what needs your trust: hooks, MCP servers, allow rules, providers
+    /// Let this project's settings do what needs your trust: allow rules, providers, the shell's startup script
     Trust(TrustArgs),
     /// List models, try one out, and look at what their servers say
     #[command(subcommand)]
@@ -527,24 +529,18 @@ pub(crate) enum ModelsCommand {
         /// The body of the response; `-` for the standard input
         file: PathBuf,
         /// The protocol that the server speaks
-        #[arg(long)]
-        wire: WireName,
+        #[arg(long, value_parser = wire_protocol())]
+        wire: WireProtocol,
         /// Read it in pieces of so many bytes, as a network might give it
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         chunk: Option<u32>,
     },
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum WireName {
-    /// Anthropic Messages
-    Messages,
-    /// OpenAI Chat Completions, and servers that are compatible with it
-    Chat,
-    /// OpenAI Responses
-    Responses,
-    /// Gemini generateContent
-    Gemini,
+/// Takes the name of a wire protocol, and lists all of them in the help.
+fn wire_protocol() -> impl TypedValueParser<Value = WireProtocol> {
+    let names = WireProtocol::ALL.map(|wire| PossibleValue::new(wire.name()).help(wire.title()));
+    PossibleValuesParser::new(names).try_map(|name| serde_json::from_value(Value::String(name)))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

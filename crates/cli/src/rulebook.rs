@@ -3,11 +3,8 @@
 use std::path::PathBuf;
 
 use helve_agent::{JudgeContext, RuleSet, Rulebook};
-use helve_config::{
-    ConfigLayer as From, LoadedConfig, PermissionRule, ProjectTrust, RuleAction as Said, TrustStore,
-    add_rules,
-};
-use helve_permissions::{CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer};
+use helve_config::{ConfigLayer as From, LoadedConfig, PermissionRule, ProjectTrust, TrustStore, add_rules};
+use helve_permissions::{ConfinementLevel, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer};
 
 use crate::failure::CliFailure;
 use crate::sandbox_policy::shown_of_home;
@@ -80,12 +77,8 @@ impl Rulebook for SettingsRulebook {
 
 /// A rule as the settings have it.
 fn as_setting(rule: &Rule) -> PermissionRule {
-    let action = match rule.verdict {
-        PermissionVerdict::Allow => Said::Allow,
-        PermissionVerdict::Ask => Said::Ask,
-        PermissionVerdict::Deny => Said::Deny,
-    };
-    PermissionRule { tool: rule.tool().to_owned(), pattern: rule.pattern().map(str::to_owned), action }
+    let (tool, pattern) = (rule.tool().to_owned(), rule.pattern().map(str::to_owned));
+    PermissionRule { tool, pattern, action: rule.verdict }
 }
 
 /// The rules of all layers, each with its place.
@@ -99,12 +92,7 @@ fn rules(config: &LoadedConfig) -> LayeredRules {
             From::User => RuleLayer::User,
             From::BuiltIn => RuleLayer::BuiltIn,
         };
-        let verdict = match rule.action {
-            Said::Allow => PermissionVerdict::Allow,
-            Said::Ask => PermissionVerdict::Ask,
-            Said::Deny => PermissionVerdict::Deny,
-        };
-        rules.add(layer, origin.to_string(), Rule::new(&rule.tool, rule.pattern.as_deref(), verdict));
+        rules.add(layer, origin.to_string(), Rule::new(&rule.tool, rule.pattern.as_deref(), rule.action));
     }
     rules
 }
@@ -119,7 +107,7 @@ fn own_folders(setup: &CliSetup) -> Vec<PathBuf> {
 }
 
 /// Where calls are judged.
-pub(crate) fn judge_context(setup: &CliSetup, level: CommandIsolation) -> JudgeContext {
+pub(crate) fn judge_context(setup: &CliSetup, level: ConfinementLevel) -> JudgeContext {
     let places = ProjectContext {
         root: setup.root.clone(),
         added: setup.added.iter().map(|root| root.folder().to_owned()).collect(),

@@ -334,15 +334,6 @@ pub(crate) fn own_program() -> io::Result<PathBuf> {
     if cfg!(target_os = "linux") && own.exists() { Ok(own.to_owned()) } else { std::env::current_exe() }
 }
 
-/// As the rules know it.
-pub(crate) fn level(level: ConfinementLevel) -> helve_permissions::CommandIsolation {
-    match level {
-        ConfinementLevel::None => helve_permissions::CommandIsolation::None,
-        ConfinementLevel::Landlock => helve_permissions::CommandIsolation::Partial,
-        ConfinementLevel::Full => helve_permissions::CommandIsolation::Full,
-    }
-}
-
 pub(crate) fn sandbox_policy_for(setup: &CliSetup, found: &SandboxProbe) -> Option<SandboxPolicy> {
     let level = found.level;
     if level == ConfinementLevel::None {

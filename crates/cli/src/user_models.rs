@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use helve_config::{ConfigLayer, Dollars, KeyStore, ModelFactSettings, Settings, WireSetting as WireName};
+use helve_config::{ConfigLayer, Dollars, KeyStore, ModelFactSettings, Settings};
 use helve_models::script::ModelScript;
 use helve_models::{
-    FailureKind, KeyPlacement, MAX_JITTER, ModelCatalogue, ModelClient, ModelOverrides, ModelPreferences,
-    ModelProvider, ModelPurpose, ModelRouter, ModelTarget, ProviderOverrides, RequestTimeouts, RetryStrategy,
-    RouteError, Secret, Vendor, WireProtocol, per_token,
+    FailureKind, MAX_JITTER, ModelCatalogue, ModelClient, ModelOverrides, ModelPreferences, ModelProvider,
+    ModelPurpose, ModelRouter, ModelTarget, ProviderOverrides, RequestTimeouts, RetryStrategy, RouteError,
+    Secret, Vendor, per_token,
 };
 use helve_protocol::ReasoningEffort;
 
@@ -216,10 +216,10 @@ fn jitter() -> Duration {
 
 fn wishes(settings: &Settings) -> ModelPreferences {
     let provider = |provider: &helve_config::ProviderSettings| ProviderOverrides {
-        wire: provider.wire.map(wire_of),
+        wire: provider.wire,
         base_url: provider.base_url.clone(),
         key_env: provider.key_env.clone(),
-        auth: provider.auth.map(auth_of),
+        auth: provider.auth,
         headers: provider.headers.iter().map(|(name, value)| (name.clone(), Secret::new(value))).collect(),
     };
     ModelPreferences {
@@ -265,24 +265,4 @@ fn overrides(name: &str, facts: &ModelFactSettings) -> Result<ModelOverrides, Cl
         pdf: facts.pdf,
         ..ModelOverrides::default()
     })
-}
-
-fn wire_of(name: WireName) -> WireProtocol {
-    match name {
-        WireName::Messages => WireProtocol::Messages,
-        WireName::Chat => WireProtocol::Chat,
-        WireName::Responses => WireProtocol::Responses,
-        WireName::Gemini => WireProtocol::Gemini,
-    }
-}
-
-fn auth_of(auth: helve_config::AuthSetting) -> KeyPlacement {
-    match auth {
-        helve_config::AuthSetting::Bearer => KeyPlacement::Bearer,
-        helve_config::AuthSetting::XApiKey => KeyPlacement::Header("x-api-key"),
-        helve_config::AuthSetting::ApiKey => KeyPlacement::Header("api-key"),
-        helve_config::AuthSetting::XGoogApiKey => KeyPlacement::Header("x-goog-api-key"),
-        helve_config::AuthSetting::Query => KeyPlacement::Query("key"),
-        helve_config::AuthSetting::None => KeyPlacement::None,
-    }
 }

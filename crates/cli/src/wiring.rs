@@ -1,5 +1,6 @@
 //! From settings to a session: what it is made of, and its tools.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use helve_agent::{
 use helve_config::Settings;
 use helve_exec::{ConfinementLevel, SandboxProbe, jail_arguments};
 use helve_models::{ModelPurpose, ModelTarget};
-use helve_protocol::{IdKind, IdSource, ModelName, ToolClass};
+use helve_protocol::{IdKind, IdSource, ModelName, ToolClass, UnreadableEvents};
 use helve_tools::{
     ApplyPatchTool, AskUserTool, BackgroundJobs, CommandSettings, EditTool, GlobTool, GrepTool, ListTool,
     NotebookEditTool, ReadTool, RememberTool, SessionFiles, ShellInputTool, ShellKillTool, ShellOutputTool,
@@ -22,9 +23,10 @@ use uuid::Uuid;
 use crate::failure::CliFailure;
 use crate::programs::ProgramFinder;
 use crate::rulebook::{SettingsRulebook, judge_context};
-use crate::sandbox_policy::{self, own_program, probe_sandbox, program_finder, sandbox_policy_for};
+use crate::sandbox_policy::{own_program, probe_sandbox, program_finder, sandbox_policy_for};
 use crate::setup::{CliSetup, SystemClock};
 use crate::shell::commands;
+use crate::text::{fit, one_line};
 use crate::user_folders::{project_memory, project_name};
 use crate::user_models::UserModels;
 
@@ -190,7 +192,7 @@ pub(crate) fn wire_session(
 /// The rules of the settings, for a gate.
 pub(crate) fn gate_rules(setup: &CliSetup, level: ConfinementLevel) -> Result<GateRules, CliFailure> {
     let book = SettingsRulebook::new(setup)?;
-    Ok(Some((Arc::new(book), judge_context(setup, sandbox_policy::level(level)))))
+    Ok(Some((Arc::new(book), judge_context(setup, level))))
 }
 
 /// The project as its files are watched.
@@ -235,8 +237,35 @@ pub(crate) fn session_failure(error: &SessionError) -> CliFailure {
         SessionError::Blob(error) => {
             CliFailure::new("the session can't go on", error, "Check the disk, then `helve doctor`.")
         }
+        SessionError::Unreadable(unreadable) => unreadable_session(unreadable),
     }
 }
+
+/// Why a session that another version wrote can't be continued by this one, and what to do.
+pub(crate) fn unreadable_session(unreadable: &UnreadableEvents) -> CliFailure {
+    let list = |names: &BTreeSet<String>| {
+        let shown: Vec<String> =
+            names.iter().take(MAX_UNREADABLE_NAMED).map(|name| fit(&one_line(name), 40)).collect();
+        let more = names.len().saturating_sub(shown.len());
+        if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+    };
+    let writer = match unreadable.versions.is_empty() {
+        true => "another version of Helve".to_owned(),
+        false => format!("Helve {}", list(&unreadable.versions)),
+    };
+    let kinds = list(&unreadable.kinds);
+    let own = env!("CARGO_PKG_VERSION");
+    CliFailure::new(
+        "the session can't be continued",
+        format!("{writer} wrote events in it that Helve {own} does not know: {kinds}"),
+        format!(
+            "Continue it with {writer}, or a newer one. `helve sessions show ID` shows what can be read here."
+        ),
+    )
+}
+
+/// So many kinds and versions are named in an error.
+const MAX_UNREADABLE_NAMED: usize = 5;
 
 /// What a person is told when the work of a session breaks off.
 pub(crate) fn worker_failure(error: &WorkerError) -> CliFailure {

@@ -108,7 +108,6 @@ impl SettingsChecker<'_> {
                 None => self.unknown_key(&inner, name, shape),
             }
         }
-        self.refuse_rivals(key, table, shape);
         CheckedContent::Table(keys)
     }
 
@@ -121,18 +120,6 @@ impl SettingsChecker<'_> {
         let problem =
             ConfigProblem::new(self.source.origin(name.span().start), format!("unknown key `{key}`"));
         self.problems.push(problem.about(key).hint(key_hint(key, name.get_ref(), table)));
-    }
-
-    fn refuse_rivals(&mut self, key: &SettingKey, table: &DeTable<'_>, shape: &TableShape) {
-        let is_rival = |name: &str| shape.one_of.iter().any(|rival| rival == name);
-        let rivals = table.keys().filter(|name| is_rival(name.get_ref()));
-        let mut rivals: Vec<_> = rivals.map(|name| (name.span().start, name.get_ref())).collect();
-        rivals.sort();
-        if let [(_, first), .., (at, last)] = rivals.as_slice() {
-            let problem =
-                ConfigProblem::new(self.source.origin(*at), format!("{key} has both `{first}` and `{last}`"));
-            self.problems.push(problem.about(key).hint("keep one of them"));
-        }
     }
 
     fn map(
@@ -221,19 +208,12 @@ pub(crate) fn missing_parts(
     let problem =
         |message: String, hint: String| ConfigProblem::new(origin.clone(), message).about(key).hint(hint);
     let lacking = table.required.iter().filter(|name| !has(name));
-    let mut problems: Vec<ConfigProblem> = lacking
+    let problems: Vec<ConfigProblem> = lacking
         .map(|name| {
             let kind = table.get(name).map_or(&SettingKind::Opaque, |shape| &shape.kind);
             problem(format!("{key} has no `{name}`"), format!("add `{name}`: {}", expected(kind)))
         })
         .collect();
-    if !table.one_of.is_empty() && !table.one_of.iter().any(|name| has(name)) {
-        let names: Vec<_> = table.one_of.iter().map(|name| format!("`{name}`")).collect();
-        problems.push(problem(
-            format!("{key} has neither {}", names.join(" nor ")),
-            "add one of them".to_owned(),
-        ));
-    }
     problems
 }
 

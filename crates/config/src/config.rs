@@ -12,7 +12,7 @@ use crate::problem::{ConfigProblem, ConfigProblems};
 use crate::project_trust::{ProjectTrust, ProjectVerdict, RestrictedSetting, digest_with, judge_project};
 use crate::read::{read_file, read_flags, read_variables};
 use crate::setting_key::SettingKey;
-use crate::settings::{HookCommand, HookEvent, PermissionRule, Settings};
+use crate::settings::{PermissionRule, Settings};
 use crate::shape::{SettingKind, SettingShape, settings_shape};
 use crate::source_values::SourceValues;
 use crate::sources::ConfigSources;
@@ -183,20 +183,10 @@ impl LoadedConfig {
 
     /// The rules about single actions, those of the strongest layer first.
     pub fn permission_rules(&self) -> Vec<(ConfigLayer, SettingOrigin, PermissionRule)> {
-        self.with_origins(&SettingKey::root().child("permission"), &self.settings.permission)
-    }
-
-    /// The hooks of one event, those of the strongest layer first.
-    pub fn hooks(&self, event: HookEvent) -> Vec<(ConfigLayer, SettingOrigin, HookCommand)> {
-        let name = serde_json::to_value(event).ok();
-        let name = name.as_ref().and_then(Value::as_str).unwrap_or_default();
-        let hooks = self.settings.hooks.0.get(&event).map(Vec::as_slice).unwrap_or_default();
-        self.with_origins(&SettingKey::root().child("hooks").child(name), hooks)
-    }
-
-    fn with_origins<T: Clone>(&self, key: &SettingKey, items: &[T]) -> Vec<(ConfigLayer, SettingOrigin, T)> {
-        let origins = self.item_origins.get(key).map(Vec::as_slice).unwrap_or_default();
-        origins.iter().zip(items).map(|(origin, item)| (origin.layer, origin.clone(), item.clone())).collect()
+        let key = SettingKey::root().child("permission");
+        let origins = self.item_origins.get(&key).map(Vec::as_slice).unwrap_or_default();
+        let rules = origins.iter().zip(&self.settings.permission);
+        rules.map(|(origin, rule)| (origin.layer, origin.clone(), rule.clone())).collect()
     }
 }
 

@@ -81,10 +81,9 @@ pub use project_rules::add_rules;
 pub use project_trust::{ProjectTrust, RestrictedSetting};
 pub use reference::{EXAMPLE_SETTINGS, settings_reference};
 pub use settings::{
-    AuthSetting, ColorSetting, FeatureSettings, HookCommand, HookEvent, HookSettings, InterfaceSettings,
-    LimitSettings, LogLevel, LogSettings, McpServerSettings, ModelFactSettings, ModelSettings,
-    OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings, RetrySetting, RuleAction,
-    Settings, ShellSettings, TimeoutSettings, ToolSettings, UiSettings, WebSettings, WireSetting,
+    ColorSetting, FeatureSettings, InterfaceSettings, LimitSettings, LogLevel, LogSettings,
+    ModelFactSettings, ModelSettings, OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings,
+    RetrySetting, Settings, ShellSettings, TimeoutSettings, ToolSettings, UiSettings, WebSettings,
 };
 pub use shape::schema;
 pub use sources::{ConfigFlag, ConfigSources, ProjectConfigFiles};

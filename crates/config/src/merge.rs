@@ -98,7 +98,6 @@ impl MergedSettings {
     /// Lays a stronger source over what is there.
     pub(crate) fn add(&mut self, found: &SourceValues) {
         for (key, leaf) in &found.leaves {
-            self.drop_rivals(key);
             self.set(key, leaf.value.clone(), leaf.origin.clone());
         }
         self.add_items(found);
@@ -122,21 +121,6 @@ impl MergedSettings {
             }
         }
         self.leaves.insert(key.clone(), MergedSetting { value, origin, overridden });
-    }
-
-    /// A server's `url` in a stronger layer takes the place of its `command` in a weaker one.
-    fn drop_rivals(&mut self, key: &SettingKey) {
-        let Some((table, name)) = key.split_last() else { return };
-        let rivals = settings_shape()
-            .at(&table)
-            .and_then(|shape| shape.as_table())
-            .map(|table| table.one_of.as_slice());
-        let rivals = rivals.unwrap_or_default();
-        if rivals.iter().any(|rival| rival == name) {
-            for rival in rivals.iter().filter(|rival| *rival != name) {
-                self.leaves.remove(&table.child(rival));
-            }
-        }
     }
 
     /// Drops tables that are incomplete because a part of them is not trusted.

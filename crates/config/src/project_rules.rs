@@ -42,13 +42,13 @@ pub fn add_rules(file: &Path, rules: &[PermissionRule]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::RuleAction;
+    use helve_protocol::PermissionVerdict;
 
     fn rule(pattern: Option<&str>) -> PermissionRule {
         PermissionRule {
             tool: "shell".into(),
             pattern: pattern.map(str::to_owned),
-            action: RuleAction::Allow,
+            action: PermissionVerdict::Allow,
         }
     }
 

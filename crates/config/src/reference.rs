@@ -96,10 +96,6 @@ impl SettingsReference {
                 let default = if is_needed(name) { "*required*".to_owned() } else { default(shape) };
                 self.row(name, shape, &default, &meaning(shape));
             }
-            if !table.one_of.is_empty() {
-                self.text
-                    .push_str(&format!("\nExactly one of `{}` is needed.\n", table.one_of.join("` and `")));
-            }
         }
     }
 
@@ -221,7 +217,7 @@ mod tests {
     fn the_page_is_honest_about_what_is_not_used() {
         let page = settings_reference();
         let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap();
-        assert!(page.contains("adds up, not used yet"));
+        assert!(page.contains("not used yet"));
         assert!(line("| `limits.max_steps` |").contains("| `50` | `HELVE_MAX_STEPS` |"));
         assert!(line("| `model` |").contains("needs trust"));
         assert!(!line("| `ui.color` |").contains("not used yet"));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::de::{DeTable, DeValue};
 
-/// `limits.max_steps`, `mcp.files.env."A.B"`.
+/// `limits.max_steps`, `providers.local.headers."A.B"`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SettingKey(Vec<String>);
 
@@ -30,12 +30,6 @@ impl SettingKey {
 
     pub(crate) fn parts(&self) -> &[String] {
         &self.0
-    }
-
-    /// The key of the table and the name inside it.
-    pub(crate) fn split_last(&self) -> Option<(SettingKey, &str)> {
-        let (name, table) = self.0.split_last()?;
-        Some((SettingKey(table.to_vec()), name))
     }
 
     pub(crate) fn is_inside(&self, table: &SettingKey) -> bool {

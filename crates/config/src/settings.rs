@@ -16,10 +16,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use helve_protocol::{PermissionMode, ReasoningEffort, StatusBarItem};
+use helve_protocol::{
+    KeyPlacement, PermissionMode, PermissionVerdict, ReasoningEffort, StatusBarItem, WireProtocol,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::dollars::Dollars;
 use crate::time_span::TimeSpan;
@@ -76,14 +78,6 @@ pub struct Settings {
     /// else the strongest layer that has a verdict decides.
     #[schemars(extend("x-merge" = "append", "x-untrusted" = "tighten"))]
     pub permission: Vec<PermissionRule>,
-
-    /// Commands that are run when something happens.
-    #[schemars(extend("x-merge" = "append", "x-unused" = true))]
-    pub hooks: HookSettings,
-
-    /// MCP servers whose tools are offered to the model, by name.
-    #[schemars(extend("propertyNames" = name_schema(), "x-unused" = true))]
-    pub mcp: BTreeMap<String, McpServerSettings>,
 
     /// Parts of the program that can be switched off.
     #[schemars(extend("x-untrusted" = "ok", "x-unused" = true))]
@@ -199,7 +193,7 @@ pub struct ModelFactSettings {
 pub struct ProviderSettings {
     /// The protocol that the server speaks; needed for a name that Helve does not know.
     #[serde(default)]
-    pub wire: Option<WireSetting>,
+    pub wire: Option<WireProtocol>,
     /// The address that requests go to.
     #[serde(default)]
     #[schemars(length(min = 1))]
@@ -210,43 +204,11 @@ pub struct ProviderSettings {
     pub key_env: Option<String>,
     /// How the key is shown to the server.
     #[serde(default)]
-    pub auth: Option<AuthSetting>,
+    pub auth: Option<KeyPlacement>,
     /// Headers that are added to each request.
     #[serde(default)]
     #[schemars(extend("x-secret" = true))]
     pub headers: BTreeMap<String, String>,
-}
-
-/// A protocol between Helve and a model's server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WireSetting {
-    /// Anthropic Messages
-    Messages,
-    /// OpenAI Chat Completions, and the many servers compatible with it
-    Chat,
-    /// OpenAI Responses
-    Responses,
-    /// Gemini
-    Gemini,
-}
-
-/// How a key is shown to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AuthSetting {
-    /// as Authorization: Bearer KEY
-    Bearer,
-    /// in the header x-api-key
-    XApiKey,
-    /// in the header api-key
-    ApiKey,
-    /// in the header x-goog-api-key
-    XGoogApiKey,
-    /// in the address, as ?key=KEY
-    Query,
-    /// not at all
-    None,
 }
 
 /// Where a turn stops by itself.
@@ -351,131 +313,7 @@ pub struct PermissionRule {
     #[serde(default)]
     pub pattern: Option<String>,
     /// What happens then.
-    pub action: RuleAction,
-}
-
-/// What a rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RuleAction {
-    /// it is done
-    Allow,
-    /// it is refused
-    Deny,
-    /// a person is asked
-    Ask,
-}
-
-/// Commands that are run when something happens.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct HookSettings(pub BTreeMap<HookEvent, Vec<HookCommand>>);
-
-/// One key per event, so that the events are listed in one place only.
-impl JsonSchema for HookSettings {
-    fn schema_name() -> Cow<'static, str> {
-        "Hooks".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let hook = generator.subschema_for::<HookCommand>();
-        let events = HookEvent::json_schema(generator);
-        let events = events.get("oneOf").and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut properties = Map::new();
-        for event in events {
-            if let Some(name) = event.get("const").and_then(Value::as_str) {
-                let about = event.get("description");
-                properties.insert(
-                    name.to_owned(),
-                    json!({ "description": about, "type": "array", "items": hook, "default": [] }),
-                );
-            }
-        }
-        json_schema!({ "type": "object", "properties": properties, "additionalProperties": false })
-    }
-}
-
-/// What a hook can wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum HookEvent {
-    /// A session starts or is resumed.
-    SessionStart,
-    /// The user has sent a message.
-    UserPrompt,
-    /// A tool is about to run.
-    PreTool,
-    /// A tool has run.
-    PostTool,
-    /// A turn is about to end.
-    Stop,
-    /// A sub-agent is about to end.
-    SubagentStop,
-    /// The conversation is about to be summarised.
-    PreCompact,
-    /// Something failed.
-    Error,
-    /// A session ends.
-    SessionEnd,
-}
-
-/// A command that is run when something happens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct HookCommand {
-    /// Which tools or sources the hook is about; all if left out.
-    #[serde(default)]
-    pub matcher: Option<String>,
-    /// The command, for the shell.
-    #[schemars(length(min = 1))]
-    pub command: String,
-    /// How long the command may take.
-    #[serde(default = "hook_timeout")]
-    pub timeout: TimeSpan,
-}
-
-fn hook_timeout() -> TimeSpan {
-    TimeSpan::from_secs(60)
-}
-
-/// An MCP server: a command to start or an address to call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-#[schemars(extend("oneOf" = [{ "required": ["command"] }, { "required": ["url"] }]))]
-pub struct McpServerSettings {
-    /// The program to start.
-    #[schemars(length(min = 1))]
-    pub command: Option<String>,
-    /// The program's arguments.
-    #[schemars(extend("x-secret" = true))]
-    pub args: Vec<String>,
-    /// Environment variables for the program.
-    #[schemars(extend("x-secret" = true))]
-    pub env: BTreeMap<String, String>,
-    /// The address to call.
-    #[schemars(length(min = 1))]
-    pub url: Option<String>,
-    /// Headers that are added to each request.
-    #[schemars(extend("x-secret" = true))]
-    pub headers: BTreeMap<String, String>,
-    /// Whether the server is used.
-    pub enabled: bool,
-    /// How long one call may take.
-    pub timeout: Option<TimeSpan>,
-}
-
-impl Default for McpServerSettings {
-    fn default() -> McpServerSettings {
-        McpServerSettings {
-            command: None,
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            url: None,
-            headers: BTreeMap::new(),
-            enabled: true,
-            timeout: None,
-        }
-    }
+    pub action: PermissionVerdict,
 }
 
 /// Parts of the program that can be switched off.
@@ -514,8 +352,7 @@ pub struct InterfaceSettings {
 
 impl Default for InterfaceSettings {
     fn default() -> InterfaceSettings {
-        use StatusBarItem::{Agent, Branch, Context, Cost, Mode, Model, Queue, Sandbox};
-        InterfaceSettings { status: vec![Model, Agent, Mode, Context, Cost, Branch, Sandbox, Queue] }
+        InterfaceSettings { status: StatusBarItem::ALL.to_vec() }
     }
 }
 

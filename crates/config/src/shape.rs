@@ -113,8 +113,6 @@ pub(crate) struct TableShape {
     /// In the order of the declaration.
     pub(crate) keys: Vec<(String, SettingShape)>,
     pub(crate) required: Vec<String>,
-    /// Exactly one of these must be there, if there are any.
-    pub(crate) one_of: Vec<String>,
     /// Its keys belong together: nobody adds to another's.
     pub(crate) is_whole: bool,
 }
@@ -126,7 +124,7 @@ impl TableShape {
 
     /// Whether a table of this kind is one thing, such as a server.
     pub(crate) fn is_whole(&self) -> bool {
-        self.is_whole || !self.required.is_empty() || !self.one_of.is_empty()
+        self.is_whole || !self.required.is_empty()
     }
 }
 
@@ -279,7 +277,6 @@ fn object_kind(schema: &Value, facts: &SettingFacts) -> SettingKind {
                 .map(|(name, inner)| (name.clone(), SettingShape::read(inner, facts)))
                 .collect(),
             required: required(schema),
-            one_of: one_of(schema),
             is_whole: schema.get("x-whole").is_some(),
         }),
         (None, Some(entry)) => {
@@ -297,11 +294,6 @@ fn object_kind(schema: &Value, facts: &SettingFacts) -> SettingKind {
 fn required(schema: &Value) -> Vec<String> {
     let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     names.filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-fn one_of(schema: &Value) -> Vec<String> {
-    let options = schema.get("oneOf").and_then(Value::as_array).into_iter().flatten();
-    options.flat_map(required).collect()
 }
 
 #[cfg(test)]
@@ -340,11 +332,11 @@ mod tests {
         assert!(at("keys.any").facts.user_only && at("interface.status").facts.user_only);
         assert!(!at("ui.color").facts.user_only);
         assert!(
-            at("hooks.stop").facts.append
+            at("tools.remove").facts.append
                 && at("permission").facts.append
-                && !at("mcp.any.args").facts.append
+                && !at("models.fallback").facts.append
         );
-        assert!(at("mcp.any.env.TOKEN").facts.secret && !at("mcp.any.url").facts.secret);
+        assert!(at("providers.any.headers.TOKEN").facts.secret && !at("providers.any.base_url").facts.secret);
     }
 
     #[test]

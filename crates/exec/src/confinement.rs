@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use helve_protocol::ConfinementLevel;
+
 use crate::real_paths::{PathResolution, RealPathCache};
 use crate::spec_encoding::{SpecReader, put_bytes, put_count};
 
@@ -79,19 +81,6 @@ pub enum NetworkAccess {
 }
 
 const NETWORK_ENCODING: [NetworkAccess; 3] = [NetworkAccess::Off, NetworkAccess::On, NetworkAccess::Shared];
-
-/// How well commands can be confined here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ConfinementLevel {
-    /// Not at all.
-    None,
-    /// By Landlock and a filter of system calls. The command sees all processes, and may change the permissions and
-    /// times of the user's files anywhere, but not their contents. It makes no Unix sockets, since those of other
-    /// programs could not be told apart.
-    Landlock,
-    /// Also in namespaces of its own: users, mounts, processes, IPC and, without network, that.
-    Full,
-}
 
 /// A part of confinement, which may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,8 +46,10 @@ mod terminal;
 #[cfg_attr(not(target_os = "linux"), path = "tree/group.rs")]
 mod tree;
 
+pub use helve_protocol::ConfinementLevel;
+
 pub use command_spec::{CommandInput, CommandLimits, CommandSpec, WindowSize};
-pub use confinement::{Confinement, ConfinementLevel, ConfinementPart, NetworkAccess, PrivateLayers};
+pub use confinement::{Confinement, ConfinementPart, NetworkAccess, PrivateLayers};
 pub use error::{CommandInputError, ExecError};
 pub use helper_process::supervisor_main;
 pub use jail::{JAIL_FAILED, jail_arguments};

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use helve_protocol::ConfinementLevel;
 use rustix::io::Errno;
 
 use crate::command_spec::{CommandInput, CommandLimits, CommandSpec};
-use crate::confinement::{Confinement, ConfinementLevel, ConfinementPart, PrivateLayers};
+use crate::confinement::{Confinement, ConfinementPart, PrivateLayers};
 use crate::report::{CommandExitStatus, StartRefusal, StartStep, SupervisorReport};
 use crate::supervisor::SUPERVISOR_ARG;
 

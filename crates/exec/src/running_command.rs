@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use helve_protocol::ConfinementLevel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{Shutdown, shutdown};
 use rustix::process::{Pid, Signal, kill_process};
@@ -18,7 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::command_mark::CommandMark;
 use crate::command_spec::{CommandInput, CommandSpec, MAX_COMMAND_SPEC_BYTES};
-use crate::confinement::{ConfinementLevel, NetworkAccess};
+use crate::confinement::NetworkAccess;
 use crate::error::{CommandInputError, ExecError};
 use crate::fd_passing::send_file;
 use crate::input::{InputTarget, InputWriter};

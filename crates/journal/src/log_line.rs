@@ -10,7 +10,8 @@
 use helve_protocol::{Seq, SessionEvent, SessionId};
 use serde::{Deserialize, Serialize};
 
-/// The version of the format that is written, and the newest that is read.
+/// The version of the format that is written, and the newest that is read. It grows by new kinds of events and optional fields
+/// only (`docs/reference/journal.md`); anything else needs another number, and this one is read all the same.
 pub(crate) const LOG_VERSION: u64 = 1;
 
 const HASH_FIELD_START: &[u8] = b",\"hash\":\"";

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::WireProtocol;
 use crate::prefix::{self, PrefixBreak};
 use crate::prompt::ModelPrompt;
+use crate::wire::WireFormat;
 use crate::wire::dialect::ModelDialect;
 use crate::wire::wire_message::{PrecedingItem, WirePart, to_wire};
 

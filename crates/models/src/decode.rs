@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
+use crate::WireProtocol;
 use crate::model_event::ModelEvent;
 use crate::sse::{EventStreamParser, StreamRemainder};
 use crate::stream_error::{MAX_ANSWER_BLOCKS, MAX_ANSWER_BYTES, StreamError};
 use crate::surrogates::SurrogateJoiner;
-use crate::wire::{AnswerProgress, WireDecoder, WireProtocol, error_of};
+use crate::wire::{AnswerProgress, WireDecoder, WireFormat, error_of};
 
 /// Reads one response.
 #[derive(Debug)]

@@ -3,7 +3,9 @@
 use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 
-use helve_protocol::{BlobStore, ConversationHistory, Cost, Message, ModelName, TokenUsage};
+use helve_protocol::{
+    BlobStore, ConversationHistory, Cost, Message, ModelSwitchReason, ModelSwitched, TokenUsage,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{ModelClient, OnStream};
@@ -22,17 +24,6 @@ pub struct Dialogue {
     fallbacks: Vec<ModelTarget>,
     prompt: ModelPrompt,
     conversation: Conversation,
-}
-
-/// Another model took over. It stays so for the rest of the dialogue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelSwitch {
-    /// The model that failed.
-    pub from: ModelName,
-    /// The model that took over.
-    pub to: ModelName,
-    /// Why the first one failed, in words.
-    pub reason: String,
 }
 
 /// A conversation as the model is to see it.
@@ -154,19 +145,19 @@ impl Dialogue {
     }
 
     /// Goes over to the next model, if there is one and the failure is of a kind that another model may not have.
-    pub fn fall_back(&mut self, failure: &RequestFailure) -> Option<ModelSwitch> {
+    pub fn fall_back(&mut self, failure: &RequestFailure) -> Option<ModelSwitched> {
         if !failure.kind.allows_fallback() || self.fallbacks.is_empty() {
             return None;
         }
         let next = self.fallbacks.remove(0);
-        Some(self.switch(next, &failure.text))
+        Some(self.switch(next, ModelSwitchReason::Fallback { failure: failure.text.clone() }))
     }
 
-    /// Goes over to another model.
-    pub fn switch(&mut self, to: ModelTarget, reason: &str) -> ModelSwitch {
+    /// Goes over to another model, for the rest of the dialogue.
+    pub fn switch(&mut self, to: ModelTarget, reason: ModelSwitchReason) -> ModelSwitched {
         let from = std::mem::replace(&mut self.target, to).name;
         self.begin_anew(PrefixChange::Explained);
-        ModelSwitch { from, to: self.target.name.clone(), reason: reason.to_owned() }
+        ModelSwitched { from, to: self.target.name.clone(), reason }
     }
 
     /// What was said before is another from here on: cleared, summarised, rewound.

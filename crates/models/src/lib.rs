@@ -70,6 +70,8 @@ mod transport;
 mod vendor;
 mod wire;
 
+pub use helve_protocol::{KeyPlacement, WireProtocol};
+
 pub use answer::{AnswerBlock, AnswerCall, ModelAnswer};
 pub use catalogue::{
     DEFAULT_CONTEXT_TOKENS, DEFAULT_OUTPUT_TOKENS, ModelAbilities, ModelCatalogue, ModelFacts,
@@ -78,7 +80,7 @@ pub use catalogue::{
 pub use client::{JitterSource, ModelClient, OnStream, StreamEvent};
 pub use conversation::{Conversation, ModelRequest, PrefixChange};
 pub use decode::{ResponseDecoder, parse_error_body};
-pub use dialogue::{ConversationView, Dialogue, ModelSwitch};
+pub use dialogue::{ConversationView, Dialogue};
 pub use failure::{FailureKind, RequestFailure};
 pub use model_event::ModelEvent;
 pub use prefix::{PrefixBreak, RequestDifference, first_difference};
@@ -99,6 +101,5 @@ pub use secret::Secret;
 pub use stream_error::StreamError;
 pub use target::{ModelTarget, RecordedAnswers, RecordedModel, TargetRoute};
 pub use transport::RequestTimeouts;
-pub use vendor::{BaseUrlVariable, KeyPlacement, ServerLocation, VENDORS, Vendor, VendorModels};
-pub use wire::WireProtocol;
+pub use vendor::{BaseUrlVariable, ServerLocation, VENDORS, Vendor, VendorModels};
 pub use wire::dialect::{MediaSupport, ModelDialect, ThinkingSupport};

@@ -4,11 +4,12 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use helve_protocol::{KeyPlacement, WireProtocol};
 use reqwest::Url;
 
 use crate::route_error::RouteError;
-use crate::vendor::{KeyPlacement, ServerLocation, Vendor};
-use crate::{Quirks, Secret, WireProtocol};
+use crate::vendor::{ServerLocation, Vendor};
+use crate::{Quirks, Secret};
 
 /// A service that can be spoken to.
 #[derive(Clone)]
@@ -170,9 +171,11 @@ impl ModelProvider {
                         Secret::new(format!("Bearer {}", secret.reveal().trim())),
                     ));
                 }
-                KeyPlacement::Header(name) => headers.push((name.to_owned(), secret.clone())),
-                KeyPlacement::Query(name) => {
-                    url.query_pairs_mut().append_pair(name, secret.reveal().trim());
+                KeyPlacement::XApiKey => headers.push(("x-api-key".to_owned(), secret.clone())),
+                KeyPlacement::ApiKey => headers.push(("api-key".to_owned(), secret.clone())),
+                KeyPlacement::XGoogApiKey => headers.push(("x-goog-api-key".to_owned(), secret.clone())),
+                KeyPlacement::Query => {
+                    url.query_pairs_mut().append_pair("key", secret.reveal().trim());
                 }
                 KeyPlacement::None => {}
             }

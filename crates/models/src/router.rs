@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use helve_protocol::ModelName;
+use helve_protocol::{KeyPlacement, ModelName, WireProtocol};
 use reqwest::Url;
 
 use crate::provider::{KeyOrigin, ModelProvider, ProviderKey};
 use crate::route_error::RouteError;
 use crate::target::{ModelTarget, TargetRoute};
-use crate::vendor::{BaseUrlVariable, KeyPlacement, ServerLocation, VENDORS, Vendor};
-use crate::{ModelCatalogue, Quirks, Secret, WireProtocol};
+use crate::vendor::{BaseUrlVariable, ServerLocation, VENDORS, Vendor};
+use crate::{ModelCatalogue, Quirks, Secret};
 
 /// What the user wants of models.
 #[derive(Clone, Debug, Default)]
@@ -282,8 +282,8 @@ fn provider_from_overrides(
     let key = wish.key_env.as_ref().and_then(|variable| key_of(variable, variables));
     let key = key.or_else(|| stored_key(name, stored));
     let usual = match wire {
-        WireProtocol::Messages => KeyPlacement::Header("x-api-key"),
-        WireProtocol::Gemini => KeyPlacement::Header("x-goog-api-key"),
+        WireProtocol::Messages => KeyPlacement::XApiKey,
+        WireProtocol::Gemini => KeyPlacement::XGoogApiKey,
         WireProtocol::Chat | WireProtocol::Responses => KeyPlacement::Bearer,
     };
     // Without any word of a key, none is needed: most servers at home have none.

@@ -1,6 +1,7 @@
 //! The services that models are reached through, as data.
 
-use crate::WireProtocol;
+use helve_protocol::{KeyPlacement, WireProtocol};
+
 use crate::quirks::{
     AfterToolResults, CacheKeyField, CallIdFormat, EffortField, ForcedChoice, MaxTokensField, OutputOption,
     Quirks, ReturnedThinking, UsageOption,
@@ -31,19 +32,6 @@ pub struct Vendor {
     pub quirks: Quirks,
     /// What is used if nobody chose a model; empty where the server is asked what it has.
     pub models: VendorModels,
-}
-
-/// How a key is shown to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyPlacement {
-    /// `Authorization: Bearer KEY`
-    Bearer,
-    /// In a header of this name.
-    Header(&'static str),
-    /// In the address, under this name.
-    Query(&'static str),
-    /// Not at all: it needs no key.
-    None,
 }
 
 /// A variable with an address.
@@ -100,10 +88,7 @@ pub const VENDORS: &[Vendor] = &[
         title: "Anthropic",
         wire: WireProtocol::Messages,
         base_url: "https://api.anthropic.com",
-        keys: &[
-            ("ANTHROPIC_API_KEY", KeyPlacement::Header("x-api-key")),
-            ("ANTHROPIC_AUTH_TOKEN", KeyPlacement::Bearer),
-        ],
+        keys: &[("ANTHROPIC_API_KEY", KeyPlacement::XApiKey), ("ANTHROPIC_AUTH_TOKEN", KeyPlacement::Bearer)],
         base_url_env: &[BaseUrlVariable::Whole("ANTHROPIC_BASE_URL")],
         models: VendorModels { main: "claude-sonnet-5", fast: "claude-haiku-4-5" },
         ..CHAT_VENDOR
@@ -141,10 +126,7 @@ pub const VENDORS: &[Vendor] = &[
         title: "Google Gemini",
         wire: WireProtocol::Gemini,
         base_url: "https://generativelanguage.googleapis.com",
-        keys: &[
-            ("GEMINI_API_KEY", KeyPlacement::Header("x-goog-api-key")),
-            ("GOOGLE_API_KEY", KeyPlacement::Header("x-goog-api-key")),
-        ],
+        keys: &[("GEMINI_API_KEY", KeyPlacement::XGoogApiKey), ("GOOGLE_API_KEY", KeyPlacement::XGoogApiKey)],
         base_url_env: &[
             BaseUrlVariable::Whole("GOOGLE_GEMINI_BASE_URL"),
             BaseUrlVariable::Whole("GEMINI_BASE_URL"),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
+use helve_protocol::{CallPermissions, ConfinementLevel, PermissionMode, PermissionVerdict, ToolAction};
 
 use crate::credentials::{CREDENTIALS_RULE, ProgramCredentials, credentials_for};
 use crate::decision_point::{ContainmentKind, DecisionPoint};
@@ -13,8 +13,8 @@ use crate::known_programs::{
 };
 use crate::normalize::normalize_path;
 use crate::pattern::{RuleSubject, host};
-use crate::policy::{CommandIsolation, PermissionPolicy};
-use crate::rule::{PermissionVerdict, Rule};
+use crate::policy::PermissionPolicy;
+use crate::rule::Rule;
 use crate::secrets::{GuardReason, guard_reason, is_hidden, is_public, is_secret};
 use crate::shell::{self, CommandAnalysis, CommandTarget, RunManner, ShellWord, SimpleCommand, TargetAccess};
 
@@ -283,7 +283,7 @@ impl<'a> ActionJudge<'a> {
         }
         let plain = plain_words(command, reading).filter(|_| is_one_program(reading));
         let is_sandboxed =
-            self.policy.level > CommandIsolation::None && self.policy.mode != PermissionMode::Bypass;
+            self.policy.level > ConfinementLevel::None && self.policy.mode != PermissionMode::Bypass;
         if self.judged.needs.unconfined && is_sandboxed {
             // Nothing else leaves with it, not even a shell. What can't work confined then fails, and is run by itself.
             if plain.is_none() {
@@ -302,7 +302,7 @@ impl<'a> ActionJudge<'a> {
     /// each is looked at from the first folder.
     fn next_folder(&self, to: &ShellWord, at: &Path, first: &Path) -> PathBuf {
         match to {
-            ShellWord::Known(to) if self.policy.level == CommandIsolation::Full && to != "-" => {
+            ShellWord::Known(to) if self.policy.level == ConfinementLevel::Full && to != "-" => {
                 normalize_path(&at.join(to))
             }
             _ => first.to_owned(),
@@ -316,7 +316,7 @@ impl<'a> ActionJudge<'a> {
             (ShellWord::Home(rest), Some(home)) => {
                 normalize_path(Path::new(&format!("{}{rest}", home.display())))
             }
-            _ if self.policy.level < CommandIsolation::Full => {
+            _ if self.policy.level < ConfinementLevel::Full => {
                 return self.push(DecisionPoint::ask("it can't be known which folder it goes to").look());
             }
             _ => return,
@@ -332,7 +332,7 @@ impl<'a> ActionJudge<'a> {
     /// Whether the call gets credentials, and whose. They go with one plain command that runs nothing of the project's.
     fn credentials(&mut self, command: &str, reading: &CommandAnalysis, folder: &Path, is_wanted: bool) {
         // Where nothing confines commands, they have them anyway.
-        if self.policy.level == CommandIsolation::None
+        if self.policy.level == ConfinementLevel::None
             || self.policy.mode == PermissionMode::Bypass
             || self.judged.needs.unconfined
         {
@@ -471,8 +471,8 @@ impl<'a> ActionJudge<'a> {
     /// What is said about leaving the sandbox. Who says yes to everything beforehand means what the sandbox holds.
     fn leaving(&self, point: DecisionPoint) -> DecisionPoint {
         match self.policy.level {
-            CommandIsolation::None => point,
-            CommandIsolation::Partial | CommandIsolation::Full => point.grave(),
+            ConfinementLevel::None => point,
+            ConfinementLevel::Landlock | ConfinementLevel::Full => point.grave(),
         }
     }
 
@@ -486,7 +486,7 @@ impl<'a> ActionJudge<'a> {
     ) {
         let what = format!("`{}`", shown(words));
         // Commands that are a world of their own have a loopback of their own, and nothing else.
-        let is_out = uses_network(words) && !(self.policy.level == CommandIsolation::Full && is_local(words));
+        let is_out = uses_network(words) && !(self.policy.level == ConfinementLevel::Full && is_local(words));
         self.judged.needs.network |= is_out;
         self.judged.needs.unconfined |= cannot_be_confined(words);
         self.effects_of_git(words, &what);
@@ -609,7 +609,7 @@ impl<'a> ActionJudge<'a> {
 
     /// Whether commands can't reach what a rule denies, however they go about it.
     fn is_masked(&self) -> bool {
-        self.policy.level == CommandIsolation::Full && !self.judged.needs.unconfined
+        self.policy.level == ConfinementLevel::Full && !self.judged.needs.unconfined
     }
 
     /// What a rule that allows a program allows of this: not a program of the same name elsewhere, not options that make it
@@ -639,7 +639,7 @@ impl<'a> ActionJudge<'a> {
             return DecisionPoint::ask(why).contained(ContainmentKind::ByConfinement);
         }
         let is_exact = rule.ends_with(&format!("({what})")) || rule == self.tool;
-        if self.policy.level == CommandIsolation::None && !is_look && !is_exact {
+        if self.policy.level == ConfinementLevel::None && !is_look && !is_exact {
             return DecisionPoint::ask(format!(
                 "nothing confines `{what}`, and {rule} does not say all of it"
             ))
@@ -707,7 +707,7 @@ impl<'a> ActionJudge<'a> {
 
     fn look_at_one(&mut self, argument: &str, reading: &CommandAnalysis, folder: &Path) {
         // Where commands are a world of their own, secrets look empty to them.
-        if self.policy.level < CommandIsolation::Full && may_mean_secrets(argument) {
+        if self.policy.level < ConfinementLevel::Full && may_mean_secrets(argument) {
             self.push(DecisionPoint::ask(format!("{argument} may mean files with secrets")).look());
         }
         for path in self.places_of(argument, reading, folder) {
@@ -785,7 +785,7 @@ impl<'a> ActionJudge<'a> {
     /// Where only the command itself and its like write, as they are confined.
     fn is_scratch(&self, path: &Path, contained: ContainmentKind) -> bool {
         let is_own =
-            contained == ContainmentKind::ByConfinement && self.policy.level == CommandIsolation::Full;
+            contained == ContainmentKind::ByConfinement && self.policy.level == ConfinementLevel::Full;
         // A project can be in a folder that the commands have for themselves otherwise.
         is_own
             && !self.policy.places.is_inside(path)

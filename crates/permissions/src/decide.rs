@@ -17,12 +17,12 @@
 
 use std::path::PathBuf;
 
-use helve_protocol::{CallPermissions, PermissionMode, ToolAction};
+use helve_protocol::{CallPermissions, PermissionMode, PermissionVerdict, ToolAction};
 
 use crate::action_judge::{ActionFindings, ActionJudge};
 use crate::decision_point::{ContainmentKind, DecisionPoint};
 use crate::policy::PermissionPolicy;
-use crate::rule::{PermissionVerdict, Rule};
+use crate::rule::Rule;
 use crate::rules::{RuleLayer, RuleOrigin};
 
 /// What happens to a call, and why.

@@ -1,6 +1,8 @@
 //! What speaks for or against a call, one point of it.
 
-use crate::rule::{PermissionVerdict, Rule};
+use helve_protocol::PermissionVerdict;
+
+use crate::rule::Rule;
 use crate::rules::{RuleJudgement, RuleOrigin};
 
 /// What can contain what a point is about.

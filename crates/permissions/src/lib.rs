@@ -25,13 +25,15 @@ mod secrets;
 pub mod shell;
 pub mod tool_aliases;
 
+pub use helve_protocol::{ConfinementLevel, PermissionVerdict};
+
 pub use decide::{PolicyDecision, decide};
 pub use effects::effects;
 pub use normalize::normalize_path;
 pub use pattern::{ProjectContext, RuleSubject, matches_name};
-pub use policy::{CommandIsolation, PermissionPolicy};
+pub use policy::PermissionPolicy;
 pub use rights::AgentRights;
-pub use rule::{PermissionVerdict, Rule, RuleParseError};
+pub use rule::{Rule, RuleParseError};
 pub use rules::{LayeredRules, RuleJudgement, RuleLayer, RuleOrigin};
 pub use secret_variables::is_secret_variable;
 pub use secrets::{

@@ -1,19 +1,9 @@
 //! What a decision is made by.
 
-use helve_protocol::PermissionMode;
+use helve_protocol::{ConfinementLevel, PermissionMode};
 
 use crate::pattern::ProjectContext;
 use crate::rules::LayeredRules;
-
-/// How well commands are confined here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CommandIsolation {
-    None,
-    /// Files and sockets.
-    Partial,
-    /// A world of their own.
-    Full,
-}
 
 /// What a decision is made by.
 #[derive(Clone, Copy, Debug)]
@@ -21,15 +11,15 @@ pub struct PermissionPolicy<'a> {
     pub rules: &'a LayeredRules,
     pub places: &'a ProjectContext,
     pub mode: PermissionMode,
-    pub level: CommandIsolation,
+    pub level: ConfinementLevel,
 }
 
 impl PermissionPolicy<'_> {
     /// Whether commands run unasked as long as they are confined. Where less confines them, more is asked.
     pub(crate) fn trusts_confinement(&self) -> bool {
         match self.mode {
-            PermissionMode::Auto => self.level > CommandIsolation::None,
-            PermissionMode::AcceptEdits => self.level == CommandIsolation::Full,
+            PermissionMode::Auto => self.level > ConfinementLevel::None,
+            PermissionMode::AcceptEdits => self.level == ConfinementLevel::Full,
             _ => false,
         }
     }

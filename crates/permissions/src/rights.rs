@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use helve_protocol::{PermissionMode, ToolAction};
+use helve_protocol::{ConfinementLevel, PermissionMode, ToolAction};
 
 use crate::decide::{PolicyDecision, decide};
 use crate::pattern::ProjectContext;
-use crate::policy::{CommandIsolation, PermissionPolicy};
+use crate::policy::PermissionPolicy;
 use crate::rule::Rule;
 use crate::rules::LayeredRules;
 use crate::secrets::{guard_reason, is_secret};
@@ -20,7 +20,7 @@ pub struct AgentRights {
     /// Of those that work for it, the nearest first.
     others: Vec<(Arc<LayeredRules>, PermissionMode)>,
     places: Arc<ProjectContext>,
-    level: CommandIsolation,
+    level: ConfinementLevel,
 }
 
 impl AgentRights {
@@ -28,7 +28,7 @@ impl AgentRights {
         rules: LayeredRules,
         mode: PermissionMode,
         places: ProjectContext,
-        level: CommandIsolation,
+        level: ConfinementLevel,
     ) -> AgentRights {
         AgentRights { first: (Arc::new(rules), mode), others: Vec::new(), places: Arc::new(places), level }
     }

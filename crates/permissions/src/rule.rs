@@ -3,27 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use helve_protocol::PermissionVerdict;
+
 use crate::known_programs::other_forms;
 use crate::pattern::{PatternReach, ProjectContext, RulePattern, RuleSubject, WildcardScope, glob_matches};
 use crate::tool_aliases;
-
-/// What shall happen, from free to strict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PermissionVerdict {
-    Allow,
-    Ask,
-    Deny,
-}
-
-impl fmt::Display for PermissionVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PermissionVerdict::Allow => "allow",
-            PermissionVerdict::Ask => "ask",
-            PermissionVerdict::Deny => "deny",
-        })
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {

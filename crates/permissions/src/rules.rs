@@ -4,8 +4,10 @@
 use std::fmt;
 use std::path::Path;
 
+use helve_protocol::PermissionVerdict;
+
 use crate::pattern::{ProjectContext, RuleSubject};
-use crate::rule::{PermissionVerdict, Rule};
+use crate::rule::Rule;
 
 /// Where a rule comes from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -21,14 +21,10 @@ pub enum ActivityKind {
 impl SessionActivity {
     pub fn apply(&mut self, event: &SessionEvent) {
         match &event.body {
-            EventBody::TurnStarted(_)
-            | EventBody::StepStarted(_)
-            | EventBody::StepEnded(_)
-            | EventBody::CompactionStarted(_) => {
+            EventBody::TurnStarted(_) | EventBody::StepStarted(_) | EventBody::StepEnded(_) => {
                 self.begin(ActivityKind::Model);
             }
-            EventBody::CompactionEnded(_) if event.turn.is_some() => self.begin(ActivityKind::Model),
-            EventBody::CompactionEnded(_) | EventBody::TurnEnded(_) => self.begin(ActivityKind::None),
+            EventBody::TurnEnded(_) => self.begin(ActivityKind::None),
             EventBody::ResponseEnded(response) if calls_tools(&response.parts) => {
                 self.begin(ActivityKind::Tools)
             }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, ApprovalAnswer, ApprovalId, CallId, MessageId, MessagePart, ModelName, PermissionMode,
-    ReasoningEffort, Seq,
+    ApprovalAnswer, ApprovalId, CallId, MessageId, MessagePart, ModelName, PermissionMode, ReasoningEffort,
+    Seq,
 };
 
 /// Something to do. The answer comes as events.
@@ -48,27 +48,14 @@ pub enum SessionCommand {
         #[serde(default)]
         effort: Option<ReasoningEffort>,
     },
-    SetAgent {
-        agent: AgentName,
-    },
     SetMode {
         mode: PermissionMode,
     },
-    /// Summarise the conversation now.
-    Compact,
     /// Go back to an earlier point.
     Rewind {
         to: Seq,
         scope: RewindScope,
     },
-    /// Begin another session with what was said up to a point.
-    Fork {
-        at: Seq,
-    },
-    /// Take back what the last turn changed in the workspace.
-    Undo,
-    /// Do again what was taken back last.
-    Redo,
     Rename {
         title: String,
     },
@@ -90,13 +77,8 @@ impl SessionCommand {
             SessionCommand::Answer { .. } => "answer",
             SessionCommand::SetModel { .. } => "set_model",
             SessionCommand::SetEffort { .. } => "set_effort",
-            SessionCommand::SetAgent { .. } => "set_agent",
             SessionCommand::SetMode { .. } => "set_mode",
-            SessionCommand::Compact => "compact",
             SessionCommand::Rewind { .. } => "rewind",
-            SessionCommand::Fork { .. } => "fork",
-            SessionCommand::Undo => "undo",
-            SessionCommand::Redo => "redo",
             SessionCommand::Rename { .. } => "rename",
             SessionCommand::ShutDown => "shut_down",
         }
@@ -123,10 +105,10 @@ pub enum PromptDelivery {
     Steer,
 }
 
+/// What goes back to an earlier point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RewindScope {
+    /// The conversation; the files stay as they are.
     Messages,
-    Files,
-    Both,
 }

@@ -1,5 +1,7 @@
 //! Small closed sets that several parts speak of.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,16 +17,12 @@ pub enum TurnOutcome {
     MaxTurns,
     /// The limit of time was reached.
     Timeout,
-    /// The limit of money or tokens was reached.
+    /// The limit of money was reached.
     Budget,
     /// It could not go on.
     Error,
     /// Something had to be asked and nobody could answer.
     Denied,
-    /// A sub-agent handed in its result.
-    Goal,
-    /// A sub-agent stopped without handing in a result.
-    NoCompletion,
 }
 
 /// What a session is doing.
@@ -116,5 +114,97 @@ pub enum LimitKind {
     Steps,
     Time,
     Cost,
-    Tokens,
+}
+
+/// What happens to an action, from free to strict: a rule's word, and the decision over all rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionVerdict {
+    /// it is done
+    Allow,
+    /// a person is asked
+    Ask,
+    /// it is refused
+    Deny,
+}
+
+impl fmt::Display for PermissionVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PermissionVerdict::Allow => "allow",
+            PermissionVerdict::Ask => "ask",
+            PermissionVerdict::Deny => "deny",
+        })
+    }
+}
+
+/// How well commands can be confined here, from not at all to completely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConfinementLevel {
+    /// Not at all.
+    None,
+    /// By Landlock and a filter of system calls. The command sees all processes, and may change the permissions and
+    /// times of the user's files anywhere, but not their contents. It makes no Unix sockets, since those of other
+    /// programs could not be told apart.
+    Landlock,
+    /// Also in namespaces of its own: users, mounts, processes, IPC and, without network, that.
+    Full,
+}
+
+/// A protocol between Helve and a model's server. A vendor is data; a wire is code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireProtocol {
+    /// Anthropic Messages
+    Messages,
+    /// OpenAI Chat Completions, and the many servers compatible with it
+    Chat,
+    /// OpenAI Responses
+    Responses,
+    /// Gemini
+    Gemini,
+}
+
+impl WireProtocol {
+    /// Every protocol.
+    pub const ALL: [WireProtocol; 4] =
+        [WireProtocol::Messages, WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Gemini];
+
+    /// The name in settings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            WireProtocol::Messages => "messages",
+            WireProtocol::Chat => "chat",
+            WireProtocol::Responses => "responses",
+            WireProtocol::Gemini => "gemini",
+        }
+    }
+
+    /// The name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            WireProtocol::Messages => "Anthropic Messages",
+            WireProtocol::Chat => "OpenAI Chat Completions, and servers that are compatible with it",
+            WireProtocol::Responses => "OpenAI Responses",
+            WireProtocol::Gemini => "Gemini generateContent",
+        }
+    }
+}
+
+/// How a key is shown to a model's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyPlacement {
+    /// as Authorization: Bearer KEY
+    Bearer,
+    /// in the header x-api-key
+    XApiKey,
+    /// in the header api-key
+    ApiKey,
+    /// in the header x-goog-api-key
+    XGoogApiKey,
+    /// in the address, as ?key=KEY
+    Query,
+    /// not at all
+    None,
 }

@@ -124,8 +124,6 @@ events! {
     Durable "user_message" UserMessage,
     /// Helve told the model something: the date, a reminder, what changed outside.
     Durable "note_added" NoteAdded,
-    /// The state of the workspace was recorded.
-    Durable "snapshot_taken" SnapshotTaken,
 
     /// A dialogue with a model begins: with a process, or with another model. From here on requests are written in this way.
     Durable "dialogue_began" DialogueBegan,
@@ -171,12 +169,6 @@ events! {
     /// Files were changed.
     Durable "files_changed" FilesChanged,
 
-    /// A sub-agent began.
-    Durable "subagent_started" SubagentStarted,
-    /// What a sub-agent is doing.
-    Live "subagent_activity" SubagentActivity,
-    /// A sub-agent is done.
-    Durable "subagent_ended" SubagentEnded,
     /// The task list is now this.
     Durable "plan_changed" PlanChanged,
 
@@ -185,18 +177,10 @@ events! {
 
     /// From here on another model answers.
     Durable "model_switched" ModelSwitched,
-    /// From here on another agent answers.
-    Durable "agent_switched" AgentSwitched,
     /// From here on the agent may act more or less freely.
     Durable "mode_switched" ModeSwitched,
     /// The list of tools is another from here on.
     Durable "tools_refreshed" ToolsRefreshed,
-    /// The conversation is being summarised.
-    Durable "compaction_started" CompactionStarted,
-    /// A summary replaced the beginning of the conversation in the model's view, or could not be made.
-    Durable "compaction_ended" CompactionEnded,
-    /// Old tool outputs were cleared from the model's view.
-    Durable "outputs_pruned" OutputsPruned,
     /// The conversation went back to an earlier point.
     Durable "rewound" Rewound,
 
@@ -346,15 +330,24 @@ pub struct UserMessage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoteAdded {
     pub message: MessageId,
-    /// What it is about, such as `date` or `read_loop`.
-    pub topic: String,
+    pub topic: NoteTopic,
     pub text: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SnapshotTaken {
-    /// The name of the recorded tree.
-    pub tree: String,
+/// What a note to the model is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteTopic {
+    /// The turn is continued although the model had the last word.
+    GoOn,
+    /// The model has only read for many steps.
+    ReadLoop,
+    /// Somebody else changed files.
+    ChangedOutside,
+    /// Which folders there are.
+    Folders,
+    /// The session goes on in a new process.
+    Resumed,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -548,29 +541,6 @@ pub struct FilesChanged {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SubagentStarted {
-    pub call: CallId,
-    pub session: SessionId,
-    pub agent: AgentName,
-    pub description: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SubagentActivity {
-    pub session: SessionId,
-    /// In one line.
-    pub text: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SubagentEnded {
-    pub session: SessionId,
-    pub outcome: TurnOutcome,
-    pub usage: TokenUsage,
-    pub cost: Cost,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanChanged {
     pub tasks: Vec<PlanTask>,
 }
@@ -602,13 +572,29 @@ pub struct StepEnded {
 pub struct ModelSwitched {
     pub from: ModelName,
     pub to: ModelName,
-    pub reason: String,
+    pub reason: ModelSwitchReason,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct AgentSwitched {
-    pub from: AgentName,
-    pub to: AgentName,
+/// Why another model answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ModelSwitchReason {
+    /// A person chose it.
+    Chosen,
+    /// The one before could not be reached.
+    Fallback {
+        /// What its request failed with.
+        failure: String,
+    },
+}
+
+impl fmt::Display for ModelSwitchReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelSwitchReason::Chosen => f.write_str("chosen"),
+            ModelSwitchReason::Fallback { failure } => f.write_str(failure),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -620,32 +606,6 @@ pub struct ModeSwitched {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolsRefreshed {
     pub reason: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CompactionStarted {
-    /// Such as `asked`, `full`, `overflow`.
-    pub reason: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CompactionEnded {
-    /// The message that stands for what was replaced.
-    pub message: MessageId,
-    /// None if no summary could be made; then nothing was replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
-    /// The last event that the summary covers.
-    pub through: Seq,
-    pub tokens_before: u64,
-    pub tokens_after: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct OutputsPruned {
-    pub calls: Vec<CallId>,
-    /// How many tokens were won.
-    pub tokens: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::{
-    CallId, CompactionEnded, EventBody, Message, MessageId, MessagePart, MessageRole, PatchPart,
-    ResponseEnded, RewindScope, Rewound, Seq, SessionEvent, StepId, TextPart, Timestamp, ToolOutput,
-    ToolPart, ToolState,
+    CallId, EventBody, Message, MessageId, MessagePart, MessageRole, PatchPart, ResponseEnded, RewindScope,
+    Rewound, Seq, SessionEvent, StepId, TextPart, ToolPart, ToolState,
 };
 
 /// A session's conversation: a fold over its journal.
@@ -143,20 +142,6 @@ impl ConversationHistory {
             EventBody::FilesChanged(files) => {
                 self.attach(event, MessagePart::Patch(PatchPart { changes: files.changes.clone() }));
             }
-            EventBody::SnapshotTaken(snapshot) => {
-                self.attach(event, MessagePart::Snapshot { tree: snapshot.tree.clone() })
-            }
-            EventBody::SubagentStarted(started) => self.attach(
-                event,
-                MessagePart::Subtask {
-                    session: started.session,
-                    agent: started.agent.clone(),
-                    description: started.description.clone(),
-                },
-            ),
-            EventBody::AgentSwitched(switch) => {
-                self.attach(event, MessagePart::Agent { name: switch.to.clone() })
-            }
             EventBody::StepEnded(end) => {
                 if let Some(step) = event.step {
                     self.attach(
@@ -164,10 +149,6 @@ impl ConversationHistory {
                         MessagePart::StepFinish { step, usage: end.usage, cost: end.cost, stop: end.stop },
                     );
                 }
-            }
-            EventBody::CompactionEnded(compaction) => self.compact(event, compaction),
-            EventBody::OutputsPruned(pruned) => {
-                pruned.calls.iter().for_each(|call| self.prune(*call, event.time))
             }
             EventBody::Rewound(rewound) => self.rewind(rewound),
             _ => {}
@@ -205,7 +186,7 @@ impl ConversationHistory {
 
     fn rebuild_view(&self) -> Vec<ModelViewEntry> {
         let mut view = Vec::with_capacity(self.view.len());
-        self.visible_entries().for_each(|place| push_visible(&mut view, &self.entries, place));
+        (0..self.entries.len()).for_each(|place| push_visible(&mut view, &self.entries, place));
         view
     }
 
@@ -218,21 +199,6 @@ impl ConversationHistory {
         }
         let parts = vec![MessagePart::Text(TextPart::note("Go on."))];
         Message { id: Uuid::from_u128(id).into(), role: MessageRole::User, time: next.time, parts }
-    }
-
-    /// The last summary, if there is one, and what it does not cover.
-    fn visible_entries(&self) -> impl Iterator<Item = usize> {
-        let entries = self.entries.iter().enumerate();
-        let summary = entries
-            .clone()
-            .rev()
-            .find_map(|(place, entry)| Some((place, summary_covers_through(&entry.message)?)));
-        let (summary, through) = summary.unzip();
-        let rest = entries.filter(move |(_, entry)| {
-            through.is_none_or(|through| entry.seq > through)
-                && summary_covers_through(&entry.message).is_none()
-        });
-        summary.into_iter().chain(rest.map(|(place, _)| place))
     }
 
     fn begin(
@@ -294,10 +260,7 @@ impl ConversationHistory {
                 }
                 self.calls.insert(tool.call, here);
             }
-            // A summary replaces what was said, so only a compaction may bring one.
-            if !matches!(part, MessagePart::Compaction { .. }) {
-                entry.message.parts.push(part);
-            }
+            entry.message.parts.push(part);
         }
         self.show(place);
     }
@@ -329,36 +292,10 @@ impl ConversationHistory {
         }
     }
 
-    fn prune(&mut self, call: CallId, time: Timestamp) {
-        if let Some(ToolState::Completed { output: ToolOutput { pruned, .. } }) = self.call(call) {
-            pruned.get_or_insert(time);
-        }
-    }
-
-    fn compact(&mut self, event: &SessionEvent, compaction: &CompactionEnded) {
-        let Some(summary) = compaction.summary.clone().filter(|summary| !summary.trim().is_empty()) else {
-            return;
-        };
-        // An answer that is still on its way can't have been summarised.
-        let on_its_way = self
-            .entries
-            .last()
-            .filter(|entry| entry.progress == MessageProgress::Open)
-            .map(|entry| entry.seq);
-        let last_said = on_its_way.map_or(event.seq, |seq| Seq(seq.0.saturating_sub(1)));
-        let through = compaction.through.min(last_said);
-        let place = self.begin(event, compaction.message, MessageRole::User, MessageProgress::Complete);
-        if let Some(entry) = place.and_then(|place| self.entries.get_mut(place)) {
-            entry.message.parts.push(MessagePart::Compaction { summary, through });
-        }
-        self.view = self.rebuild_view();
-    }
-
     /// Drops the messages that began later. One that had begun stays whole, with the results that came afterwards.
     fn rewind(&mut self, rewound: &Rewound) {
-        if rewound.scope == RewindScope::Files {
-            return;
-        }
+        // The only scope that there is.
+        let RewindScope::Messages = rewound.scope;
         let kept = self.entries.partition_point(|entry| entry.seq <= rewound.to);
         self.partial = None;
         for entry in self.entries.drain(kept..) {
@@ -388,14 +325,6 @@ fn push_visible(view: &mut Vec<ModelViewEntry>, entries: &[MessageEntry], place:
         view.push(ModelViewEntry::InsertedPrompt(place));
     }
     view.push(ModelViewEntry::Message(place));
-}
-
-/// The last event that a message's summary covers, if it is one.
-fn summary_covers_through(message: &Message) -> Option<Seq> {
-    message.parts.iter().find_map(|part| match part {
-        MessagePart::Compaction { through, .. } => Some(*through),
-        _ => None,
-    })
 }
 
 /// Thinking alone is no message: no provider takes it back without what it led to.

@@ -32,7 +32,8 @@ pub use activity::{ActivityKind, SessionActivity};
 pub use command::{PromptDelivery, RewindScope, SessionCommand, UserPrompt};
 pub use contracts::{BlobError, BlobStore, Clock, IdSource, Timestamp};
 pub use enums::{
-    LimitKind, PermissionMode, ReasoningEffort, SessionStatus, StopReason, ToolClass, TurnOutcome,
+    ConfinementLevel, KeyPlacement, LimitKind, PermissionMode, PermissionVerdict, ReasoningEffort,
+    SessionStatus, StopReason, ToolClass, TurnOutcome, WireProtocol,
 };
 pub use event::*;
 pub use history::ConversationHistory;
@@ -43,10 +44,10 @@ pub use ids::{
 pub use message::{
     FileChange, FileChangeKind, FilePart, Interruption, InvalidTransition, IrreversibleChange, Message,
     MessagePart, MessageRole, PatchPart, ReasoningPart, TextKind, TextPart, ToolOutput, ToolPart,
-    ToolResultText, ToolState,
+    ToolResultText, ToolState, UnkeptReason,
 };
 pub use money::{Cost, CostError, TokenUsage};
-pub use query::{ContextShare, QueryReply, SessionQuery, SessionSummary};
-pub use session_state::{OpenTurn, SessionState};
+pub use query::{QueryReply, SessionQuery, SessionSummary};
+pub use session_state::{OpenTurn, SessionState, UnreadableEvents};
 pub use status_bar::StatusBarItem;
 pub use visible_text::{is_bidi_control, is_hidden, mark_hidden, one_line, split_words};

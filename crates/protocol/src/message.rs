@@ -1,15 +1,13 @@
 //! The conversation: messages and their parts.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    AgentName, BlobId, CallId, Cost, MessageId, ModelName, Seq, SessionId, StepId, StopReason, Timestamp,
-    TokenUsage,
-};
+use crate::{BlobId, CallId, Cost, MessageId, ModelName, StepId, StopReason, Timestamp, TokenUsage};
 
 /// One message. One step makes one assistant message; a tool's result stands in its part beside the call,
 /// so that a call without a result can't be written down.
@@ -29,8 +27,7 @@ pub enum MessageRole {
     Assistant,
 }
 
-/// A piece of a message. The model sees text, reasoning, files, tools and compactions; the rest is
-/// for people.
+/// A piece of a message. The model sees text, reasoning, files and tools; the rest is for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum MessagePart {
@@ -38,11 +35,6 @@ pub enum MessagePart {
     Reasoning(ReasoningPart),
     File(FilePart),
     Tool(Box<ToolPart>),
-    /// The state of the workspace before a step.
-    Snapshot {
-        /// The name of the recorded tree.
-        tree: String,
-    },
     /// What a step changed in the workspace.
     Patch(PatchPart),
     StepStart {
@@ -61,21 +53,6 @@ pub enum MessagePart {
         delay_ms: u64,
         reason: String,
     },
-    /// From here on another agent answers.
-    Agent {
-        name: AgentName,
-    },
-    /// Work was handed to a sub-agent, which has a session of its own.
-    Subtask {
-        session: SessionId,
-        agent: AgentName,
-        description: String,
-    },
-    /// Everything up to `through` was replaced by this summary in the model's view.
-    Compaction {
-        summary: String,
-        through: Seq,
-    },
 }
 
 impl MessagePart {
@@ -83,10 +60,7 @@ impl MessagePart {
     pub fn is_for_model(&self) -> bool {
         match self {
             MessagePart::Text(text) => !text.text.trim().is_empty(),
-            MessagePart::Reasoning(_)
-            | MessagePart::File(_)
-            | MessagePart::Tool(_)
-            | MessagePart::Compaction { .. } => true,
+            MessagePart::Reasoning(_) | MessagePart::File(_) | MessagePart::Tool(_) => true,
             _ => false,
         }
     }
@@ -178,7 +152,50 @@ pub struct FileChange {
 pub struct IrreversibleChange {
     /// As in [`FileChange`]; a folder's ends with `/`.
     pub path: String,
-    pub why: String,
+    pub why: UnkeptReason,
+}
+
+/// Why the content of a path is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UnkeptReason {
+    /// It is too large.
+    TooLarge,
+    /// The workspace as a whole has more than is kept.
+    WorkspaceTooLarge,
+    /// Nobody wants anything to be kept.
+    KeepingDisabled,
+    /// The project's ignore rules cover it.
+    Ignored,
+    /// It could not be read.
+    Unreadable,
+    /// A pipe, a socket, a device.
+    Special,
+    /// Its name is not Unicode.
+    NotUnicode,
+    /// It changed before anything was kept.
+    NotReadBefore,
+    /// It was in git's objects, and they were removed.
+    GoneFromGit,
+    /// It is git's own.
+    GitInternal,
+}
+
+impl fmt::Display for UnkeptReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            UnkeptReason::TooLarge => "it is too large to be kept",
+            UnkeptReason::WorkspaceTooLarge => "the workspace has more than can be kept",
+            UnkeptReason::KeepingDisabled => "nothing is kept outside of a session",
+            UnkeptReason::Ignored => "it is ignored",
+            UnkeptReason::Unreadable => "it could not be read",
+            UnkeptReason::Special => "it is neither a file nor a link",
+            UnkeptReason::NotUnicode => "its name is not Unicode",
+            UnkeptReason::NotReadBefore => "it had not been read before",
+            UnkeptReason::GitInternal => "it is git's own",
+            UnkeptReason::GoneFromGit => "git does not have its content any more",
+        })
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -294,9 +311,6 @@ pub struct ToolOutput {
     /// Nothing more is to be done: the turn ends after this result.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ends_turn: bool,
-    /// When the output was cleared from the model's view to save room.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pruned: Option<Timestamp>,
 }
 
 /// A call's result as the model reads it; images stand in the output's files.
@@ -351,10 +365,6 @@ impl ToolState {
     pub fn for_model(&self) -> ToolResultText<'_> {
         let failed = |text| ToolResultText { text, is_error: true };
         match self {
-            ToolState::Completed { output } if output.pruned.is_some() => ToolResultText {
-                text: "[This output was cleared to save room. Run the call again if you need it.]".into(),
-                is_error: false,
-            },
             ToolState::Completed { output } => {
                 ToolResultText { text: Cow::Borrowed(&output.text), is_error: false }
             }

@@ -5,7 +5,7 @@ use crate::{CommandRefused, FileChange, IrreversibleChange, ModelSwitched, StopR
 impl ModelSwitched {
     /// Says which model takes over, and why.
     pub fn notice(&self) -> String {
-        format!("{} takes over from {}: {}", self.to, self.from, one_line(&self.reason))
+        format!("{} takes over from {}: {}", self.to, self.from, one_line(&self.reason.to_string()))
     }
 }
 
@@ -37,6 +37,6 @@ impl FileChange {
 impl IrreversibleChange {
     /// Says that this file's change can't be undone, and why.
     pub fn notice(&self) -> String {
-        format!("{} changed, and can't be undone: {}", one_line(&self.path), one_line(&self.why))
+        format!("{} changed, and can't be undone: {}", one_line(&self.path), self.why)
     }
 }

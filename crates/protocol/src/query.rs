@@ -19,15 +19,8 @@ pub enum SessionQuery {
     Messages,
     /// The sessions of this machine.
     Sessions,
-    Models,
-    Agents,
     /// What changed in the workspace after `from`, up to `to`.
-    Changes {
-        from: Seq,
-        to: Seq,
-    },
-    /// What fills the model's context.
-    Context,
+    Changes { from: Seq, to: Seq },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,30 +45,13 @@ pub enum QueryReply {
     Sessions {
         sessions: Vec<SessionSummary>,
     },
-    Models {
-        models: Vec<ModelName>,
-    },
-    Agents {
-        agents: Vec<AgentName>,
-    },
     Changes {
         changes: Vec<FileChange>,
-    },
-    Context {
-        shares: Vec<ContextShare>,
-        limit: u64,
     },
     /// The query can't be answered.
     Failed {
         why: String,
     },
-}
-
-/// How many tokens of the context something takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ContextShare {
-    pub of: String,
-    pub tokens: u64,
 }
 
 /// One line of the list of sessions.

@@ -30,7 +30,7 @@ An event is one JSON object:
 | `data` | object | what the kind says it carries |
 
 Ids are UUIDs of version 7. Money is a whole number of pico-dollars (10⁻¹² USD). A reader must skip kinds and fields
-that it does not know: new ones may come in any version.
+that it does not know: new ones may come in any version. Those that there are keep their meaning.
 ";
 
 /// The field that tells the variants of a shared type apart.

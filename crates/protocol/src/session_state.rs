@@ -32,6 +32,8 @@ pub struct SessionState {
     pub plan: Vec<PlanTask>,
     /// The calls that have begun and not ended.
     pub running: BTreeMap<CallId, ToolClass>,
+    /// What this build can't read of the session.
+    pub unreadable: UnreadableEvents,
     activity: SessionActivity,
     asked: BTreeMap<ApprovalId, Vec<String>>,
 }
@@ -41,6 +43,40 @@ pub struct SessionState {
 pub struct OpenTurn {
     pub id: TurnId,
     pub step: Option<StepId>,
+}
+
+/// The events of a session that this build can't read, because a newer one wrote them.
+///
+/// Such a session can be shown, but not continued: what the model was told, or what a person allowed, may stand in
+/// just those events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnreadableEvents {
+    /// The kinds of events that are unknown here, or known in another form.
+    pub kinds: BTreeSet<String>,
+    /// The versions of Helve that wrote them, as far as the session tells.
+    pub versions: BTreeSet<String>,
+    /// The version that writes at this point of the session.
+    writer: Option<String>,
+}
+
+impl UnreadableEvents {
+    /// Takes the next event in.
+    pub fn apply(&mut self, event: &SessionEvent) {
+        match &event.body {
+            EventBody::SessionCreated(created) => self.writer = Some(created.helve.clone()),
+            EventBody::SessionOpened(opened) => self.writer = Some(opened.helve.clone()),
+            EventBody::Unknown(unknown) => {
+                self.kinds.insert(unknown.kind.clone());
+                self.versions.extend(self.writer.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether everything could be read.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
 }
 
 impl Default for SessionState {
@@ -59,6 +95,7 @@ impl Default for SessionState {
             allowed: BTreeSet::new(),
             plan: Vec::new(),
             running: BTreeMap::new(),
+            unreadable: UnreadableEvents::default(),
             activity: SessionActivity::default(),
             asked: BTreeMap::new(),
         }
@@ -76,6 +113,7 @@ impl SessionState {
         }
         self.history.apply(event);
         self.activity.apply(event);
+        self.unreadable.apply(event);
         match &event.body {
             EventBody::SessionCreated(created) => self.model.clone_from(&created.model),
             EventBody::QueueChanged(changed) => self.queue.clone_from(&changed.queue),
@@ -111,7 +149,6 @@ impl SessionState {
             EventBody::ToolEnded(ended) => drop(self.running.remove(&ended.call)),
             EventBody::PlanChanged(changed) => self.plan.clone_from(&changed.tasks),
             EventBody::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
-            EventBody::AgentSwitched(switch) => self.agent = switch.to.clone(),
             EventBody::ModeSwitched(switch) => self.mode = switch.to,
             EventBody::TurnEnded(ended) => {
                 self.turn = None;

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that the status line can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Something that the status line of the terminal interface can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StatusBarItem {
     /// which model answers
@@ -26,6 +26,7 @@ pub enum StatusBarItem {
 }
 
 impl StatusBarItem {
+    /// Every item, in the usual order.
     pub const ALL: [StatusBarItem; 8] = [
         StatusBarItem::Model,
         StatusBarItem::Agent,

@@ -72,10 +72,6 @@ fn entries(events: &[SessionEvent]) -> Vec<PagerEntry> {
             EventBody::ResponseEnded(answer) => {
                 answer.parts.iter().filter_map(|part| answer_entry(part, rest)).collect()
             }
-            EventBody::CompactionEnded(ended) => {
-                let summary = ended.summary.clone().map(PagerSection::Markdown);
-                summary.map(|summary| PagerEntry::new("summary", summary)).into_iter().collect()
-            }
             _ => Vec::new(),
         };
         entries.extend(told.into_iter().map(|entry| PagerEntry { seq: event.seq, ..entry }));

@@ -91,6 +91,7 @@ impl StatusBar {
     }
 
     pub(crate) fn apply(&mut self, event: &SessionEvent, now: Instant) {
+        self.agent = Some(event.agent.clone()).filter(is_unusual);
         match &event.body {
             EventBody::TurnStarted(_) => (self.turn, self.doing) = (Some(now), Doing::Thinking),
             EventBody::StepStarted(step) => {
@@ -119,7 +120,6 @@ impl StatusBar {
                 self.effort = dialogue.effort;
             }
             EventBody::ModelSwitched(switch) => self.model = Some(switch.to.clone()),
-            EventBody::AgentSwitched(switch) => self.agent = Some(switch.to.clone()).filter(is_unusual),
             EventBody::ModeSwitched(switch) => self.mode = switch.to,
             _ => {}
         }

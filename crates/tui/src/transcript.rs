@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use helve_protocol::{
-    CallId, ErrorRaised, EventBody, FilesChanged, Message, MessagePart, MessageRole, Seq, SessionEvent,
-    StopReason, TextKind, TurnOutcome,
+    CallId, ErrorRaised, EventBody, FilesChanged, Message, MessagePart, MessageRole, ModelSwitchReason, Seq,
+    SessionEvent, StopReason, TextKind, TurnOutcome, UnkeptReason,
 };
 use helve_widgets::Theme;
 use ratatui::text::Line;
@@ -153,7 +153,7 @@ impl Transcript {
     /// What is told in a line.
     fn tell(&mut self, body: &EventBody) {
         match body {
-            EventBody::ModelSwitched(switch) if switch.reason == "chosen" => {
+            EventBody::ModelSwitched(switch) if switch.reason == ModelSwitchReason::Chosen => {
                 self.remark(RemarkTone::Note, format!("{} answers from here on", switch.to));
             }
             EventBody::ModelSwitched(switch) => {
@@ -161,18 +161,6 @@ impl Transcript {
             }
             EventBody::SessionRenamed(renamed) => {
                 self.remark(RemarkTone::Note, format!("the session is called {}", one_line(&renamed.title)));
-            }
-            EventBody::CompactionStarted(_) => self.remark(RemarkTone::Note, "summing the conversation up"),
-            EventBody::CompactionEnded(ended) if ended.summary.is_some() => {
-                let (before, after) = (ended.tokens_before, ended.tokens_after);
-                let text = format!("the conversation was summed up: {before} tokens are {after} now");
-                self.remark(RemarkTone::Note, text);
-            }
-            EventBody::CompactionEnded(_) => {
-                self.remark(RemarkTone::Warning, "the conversation could not be summed up")
-            }
-            EventBody::OutputsPruned(pruned) => {
-                self.remark(RemarkTone::Note, format!("{} old outputs were cleared", pruned.calls.len()));
             }
             EventBody::CommandRefused(refused) => {
                 self.remark(RemarkTone::Warning, refused.notice());
@@ -215,7 +203,7 @@ impl Transcript {
                 }
             }
         }
-        let lost = files.not_kept.iter().filter(|lost| !lost.why.contains("ignored"));
+        let lost = files.not_kept.iter().filter(|lost| lost.why != UnkeptReason::Ignored);
         for lost in lost.take(MAX_OUTSIDE_FILES) {
             self.remark(RemarkTone::Warning, lost.notice());
         }

@@ -1,8 +1,6 @@
 //! What a call did to the files.
 
-use std::fmt;
-
-use helve_protocol::{BlobId, FileChange, FileChangeKind};
+use helve_protocol::{BlobId, FileChange, FileChangeKind, UnkeptReason};
 
 use crate::stat::FileMode;
 use crate::walk::UnseenFolder;
@@ -78,46 +76,4 @@ pub struct UnkeptPath {
     pub path: String,
     /// Why it is not kept.
     pub why: UnkeptReason,
-}
-
-/// Why the content of a path is not kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum UnkeptReason {
-    /// The file is larger than what is kept.
-    TooLarge,
-    /// The workspace as a whole has more than is kept.
-    WorkspaceTooLarge,
-    /// Nobody wants anything to be kept.
-    KeepingDisabled,
-    /// It is ignored, so only its change is noticed.
-    Ignored,
-    /// It can't be read.
-    Unreadable,
-    /// A pipe, a socket, a device.
-    Special,
-    /// Its name is not Unicode, so no path can name it.
-    NotUnicode,
-    /// It changed before anything was kept.
-    NotReadBefore,
-    /// It was in git's objects, and they were removed.
-    GoneFromGit,
-    /// It is git's own.
-    GitInternal,
-}
-
-impl fmt::Display for UnkeptReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            UnkeptReason::TooLarge => "it is too large to be kept",
-            UnkeptReason::WorkspaceTooLarge => "the workspace has more than can be kept",
-            UnkeptReason::KeepingDisabled => "nothing is kept outside of a session",
-            UnkeptReason::Ignored => "it is ignored",
-            UnkeptReason::Unreadable => "it could not be read",
-            UnkeptReason::Special => "it is neither a file nor a link",
-            UnkeptReason::NotUnicode => "its name is not Unicode",
-            UnkeptReason::NotReadBefore => "it had not been read before",
-            UnkeptReason::GitInternal => "it is git's own",
-            UnkeptReason::GoneFromGit => "git does not have its content any more",
-        })
-    }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use helve_protocol::BlobId;
+use helve_protocol::{BlobId, UnkeptReason};
 
-use crate::effects::UnkeptReason;
 use crate::files::folders_of;
 use crate::git_index::{ObjectId, TrackedFiles};
 use crate::stat::{FileStat, FileTime};

@@ -12,9 +12,8 @@ use std::io::{self, Read, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use helve_protocol::BlobId;
+use helve_protocol::{BlobId, UnkeptReason};
 
-use crate::effects::UnkeptReason;
 use crate::git_index::ObjectId;
 use crate::index::{ContentSource, PathMap, PathRecord, WorkspaceIndex};
 use crate::stat::{FileMode, FileStat, FileTime};

@@ -79,7 +79,7 @@ mod text;
 mod walk;
 mod workspace;
 
-pub use effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
+pub use effects::{PathEffect, PathSnapshot, UnkeptPath, WorkspaceEffects};
 pub use error::WorkspaceError;
 pub use git::GitProgram;
 pub use ignore_rules::can_read_ignore_files;

@@ -17,8 +17,8 @@ use helve_testkit::{SampleSession, TerminalWindow, sample_id};
 use tempfile::TempDir;
 
 const TURNS: usize = 10_000;
-/// A session of so many turns does not outlive the context of any model: it was summed up on its way.
-const SUMMED_UP_EVERY: usize = 500;
+/// So many turns are written at a time.
+const TURNS_PER_APPEND: usize = 500;
 /// How often a session is opened.
 const OPENINGS: usize = 9;
 const KEYS: usize = 300;
@@ -331,7 +331,7 @@ impl Home {
         let mut log = FileJournal::new(self.0.path()).create(session.id).unwrap();
         log.append(&[session.created()]).unwrap();
         let numbers: Vec<usize> = (0..turns).collect();
-        for numbers in numbers.chunks(SUMMED_UP_EVERY) {
+        for numbers in numbers.chunks(TURNS_PER_APPEND) {
             let turn = |number: &usize| turn_of(&mut session, *number, number + 1 == turns);
             log.append(&numbers.iter().flat_map(turn).collect::<Vec<SessionEvent>>()).unwrap();
         }
@@ -354,10 +354,6 @@ fn turn_of(session: &mut SampleSession, number: usize, is_last: bool) -> Vec<Ses
     events.extend(session.step(&format!("{answer}{last}"), &[]));
     events.push(session.turn_ended());
     session.turn = None;
-    if number % SUMMED_UP_EVERY == SUMMED_UP_EVERY - 1 && !is_last {
-        let through = session.last;
-        events.push(session.compaction_ended("The parser was looked at, line by line.", through));
-    }
     events
 }
 

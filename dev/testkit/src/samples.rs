@@ -16,12 +16,21 @@ pub struct SampleSession {
     pub last: Seq,
     pub turn: Option<TurnId>,
     pub step: Option<StepId>,
+    /// Who answers.
+    pub agent: AgentName,
     drawn: u64,
 }
 
 impl SampleSession {
     pub fn new(id: SessionId) -> SampleSession {
-        SampleSession { id, last: Seq::START, turn: None, step: None, drawn: 0 }
+        SampleSession {
+            id,
+            last: Seq::START,
+            turn: None,
+            step: None,
+            agent: AgentName::new("build"),
+            drawn: 0,
+        }
     }
 
     pub fn draw<T: From<Uuid>>(&mut self) -> T {
@@ -40,7 +49,7 @@ impl SampleSession {
             seq: self.last,
             turn: self.turn,
             step: self.step,
-            agent: AgentName::new("build"),
+            agent: self.agent.clone(),
             time: Timestamp::from_millis(1_700_000_000_000 + self.last.0),
             body,
         }
@@ -98,13 +107,6 @@ impl SampleSession {
         events
     }
 
-    /// A summary of everything up to an event.
-    pub fn compaction_ended(&mut self, summary: &str, through: Seq) -> SessionEvent {
-        let message = self.draw();
-        let summary = Some(summary.to_owned());
-        self.event(CompactionEnded { message, summary, through, tokens_before: 2, tokens_after: 1 })
-    }
-
     pub fn turn_ended(&mut self) -> SessionEvent {
         self.event(TurnEnded { outcome: TurnOutcome::EndTurn, metrics: TurnMetrics::default() })
     }
@@ -141,7 +143,6 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
         whole: Some(blob),
         files: vec![file.clone()],
         ends_turn: true,
-        pruned: Some(Timestamp::from_millis(5)),
     };
     let model = ModelName::new("test/model");
     vec![
@@ -166,9 +167,8 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
         TurnStarted { limits: TurnLimits { steps: Some(50), cost: Some(cost), time_ms: Some(60_000) } }
             .into(),
         UserMessage { message: sample_id(3), parts: vec![text("fix it"), MessagePart::File(file)] }.into(),
-        NoteAdded { message: sample_id(3), topic: "date".to_owned(), text: "Today is 1 May.".to_owned() }
+        NoteAdded { message: sample_id(3), topic: NoteTopic::Folders, text: "Also: /srv/lib.".to_owned() }
             .into(),
-        SnapshotTaken { tree: "4b825dc6".to_owned() }.into(),
         DialogueBegan { model: model.clone(), effort: None, manner: json!({"wire": "messages"}) }.into(),
         StepStarted {
             message: sample_id(3),
@@ -232,41 +232,23 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
             call: Some(sample_id(4)),
             changes: vec![change],
             diff: "--- src/old.rs\n+++ src/main.rs\n".to_owned(),
-            not_kept: vec![IrreversibleChange {
-                path: "big.bin".to_owned(),
-                why: "it is too large to be kept".to_owned(),
-            }],
+            not_kept: vec![IrreversibleChange { path: "big.bin".to_owned(), why: UnkeptReason::TooLarge }],
         }
         .into(),
-        SubagentStarted {
-            call: sample_id(4),
-            session: sample_id(9),
-            agent: AgentName::new("explore"),
-            description: "find the parser".to_owned(),
-        }
-        .into(),
-        SubagentActivity { session: sample_id(9), text: "reads src/parse.rs".to_owned() }.into(),
-        SubagentEnded { session: sample_id(9), outcome: TurnOutcome::Goal, usage, cost }.into(),
         PlanChanged {
             tasks: vec![PlanTask { text: "find it".to_owned(), state: PlanTaskState::InProgress }],
         }
         .into(),
         StepEnded { usage, cost, stop: StopReason::ToolUse }.into(),
-        ModelSwitched { from: model.clone(), to: model, reason: "unavailable".to_owned() }.into(),
-        AgentSwitched { from: AgentName::new("plan"), to: AgentName::new("build") }.into(),
-        ModeSwitched { from: PermissionMode::Plan, to: PermissionMode::AcceptEdits }.into(),
-        ToolsRefreshed { reason: "the MCP server docs came back".to_owned() }.into(),
-        CompactionStarted { reason: "full".to_owned() }.into(),
-        CompactionEnded {
-            message: sample_id(6),
-            summary: Some("The user wants the parser fixed.".to_owned()),
-            through: Seq(20),
-            tokens_before: 90_000,
-            tokens_after: 4_000,
+        ModelSwitched {
+            from: model.clone(),
+            to: model,
+            reason: ModelSwitchReason::Fallback { failure: "unavailable".to_owned() },
         }
         .into(),
-        OutputsPruned { calls: vec![sample_id(4)], tokens: 21_000 }.into(),
-        Rewound { to: Seq(4), scope: RewindScope::Both }.into(),
+        ModeSwitched { from: PermissionMode::Plan, to: PermissionMode::AcceptEdits }.into(),
+        ToolsRefreshed { reason: "the MCP server docs came back".to_owned() }.into(),
+        Rewound { to: Seq(4), scope: RewindScope::Messages }.into(),
         LimitReached { limit: LimitKind::Steps, text: "50 of 50 steps were used".to_owned() }.into(),
         ErrorRaised { what: "a".to_owned(), why: "b".to_owned(), hint: "c".to_owned(), is_about_keys: true }
             .into(),
@@ -282,6 +264,6 @@ pub fn sample_event_bodies() -> Vec<EventBody> {
             },
         }
         .into(),
-        CommandRefused { command: "undo".to_owned(), why: "nothing was changed".to_owned() }.into(),
+        CommandRefused { command: "go_on".to_owned(), why: "nothing was said yet".to_owned() }.into(),
     ]
 }

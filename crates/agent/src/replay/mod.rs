@@ -13,8 +13,8 @@ use helve_models::{
     RetryStrategy,
 };
 use helve_protocol::{
-    Clock, EventBody, IdSource, ModelName, Seq, SessionEvent, SessionId, SessionState, TurnLimits,
-    TurnOutcome,
+    Clock, EventBody, IdSource, ModelName, ModelSwitchReason, Seq, SessionEvent, SessionId, SessionState,
+    TurnLimits, TurnOutcome,
 };
 use helve_tools::Tool;
 use tokio_util::sync::CancellationToken;
@@ -163,7 +163,7 @@ impl SessionReplayer {
                 let target = manner.target(began.model.clone(), Box::new(TapedAnswers(tape)));
                 match &mut self.dialogue {
                     Some(dialogue) => {
-                        dialogue.switch(target, "");
+                        dialogue.switch(target, ModelSwitchReason::Chosen);
                         dialogue.set_prompt(manner.prompt(self.prompt.clone()));
                     }
                     None => {

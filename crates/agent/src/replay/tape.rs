@@ -10,8 +10,9 @@ use helve_models::{
 };
 use helve_protocol::{
     BlobError, BlobId, BlobStore, CallId, CallPermissions, Clock, EventBody, GeneratedId, IdKind, IdSource,
-    Interruption, MessageId, MessagePart, PromptDelivery, QueueChanged, QueuedMessage, RequestId, Seq,
-    SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolState, TurnOutcome,
+    Interruption, MessageId, MessagePart, NoteTopic, PromptDelivery, QueueChanged, QueuedMessage, RequestId,
+    Seq, SessionEvent, SessionId, StepId, StepStarted, StopReason, Timestamp, TokenUsage, ToolState,
+    TurnOutcome,
 };
 use helve_tools::{HiddenPathTest, Tool, ToolContext, ToolFailure, ToolFuture};
 use serde_json::Value;
@@ -72,7 +73,7 @@ struct TapedStep {
     /// What a person said before the next one.
     steering: Vec<QueuedMessage>,
     /// What was told before it of the world outside.
-    outside: Vec<(&'static str, String)>,
+    outside: Vec<(NoteTopic, String)>,
 }
 
 enum TapedStepEnd {
@@ -141,9 +142,8 @@ impl ReplayTape {
                     let outside = std::mem::take(&mut outside);
                     reel.steps.push_back(TapedStep { request, end, usage, steering, outside });
                 }
-                EventBody::NoteAdded(note) => {
-                    let topic = OUTSIDE_NOTE_TOPICS.iter().find(|topic| **topic == note.topic);
-                    outside.extend(topic.map(|topic| (*topic, note.text.clone())));
+                EventBody::NoteAdded(note) if OUTSIDE_NOTE_TOPICS.contains(&note.topic) => {
+                    outside.push((note.topic, note.text.clone()));
                 }
                 EventBody::ResponseEnded(response) => {
                     if let Some(step) = reel.steps.back_mut() {
@@ -157,7 +157,7 @@ impl ReplayTape {
                 }
                 EventBody::ModelSwitched(switch) => {
                     if let Some(step) = reel.steps.back_mut() {
-                        step.end = TapedStepEnd::Failed(FailureKind::Server, switch.reason.clone());
+                        step.end = TapedStepEnd::Failed(FailureKind::Server, switch.reason.to_string());
                     }
                 }
                 EventBody::ErrorRaised(error) => {

@@ -457,8 +457,8 @@ fn a_message_that_cant_be_kept_or_sent_is_refused() {
     let (name, media_type) = ("a.png".to_owned(), "image/png".to_owned());
     let lost = FilePart { name, media_type, content: BlobId::from_hash([7; 32]) };
     assert_eq!(refused(vec![MessagePart::File(lost)]), "a file of the message was never kept");
-    let summary = MessagePart::Compaction { summary: "all".to_owned(), through: Seq(3) };
-    assert_eq!(refused(vec![summary]), "a message is made of texts and files");
+    let thought = MessagePart::Reasoning(ReasoningPart { text: "all".to_owned(), sealed: Value::Null });
+    assert_eq!(refused(vec![thought]), "a message is made of texts and files");
     assert_eq!(refused(said(&"x".repeat(17 << 20))), "it is too much at once");
 }
 

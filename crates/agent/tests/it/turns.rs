@@ -134,9 +134,9 @@ fn a_model_that_goes_in_circles_is_noticed() {
     );
     let notes = events(&run.journal, run.session.id());
     assert!(
-        notes
-            .iter()
-            .any(|event| matches!(&event.body, EventBody::NoteAdded(note) if note.topic == "read_loop"))
+        notes.iter().any(
+            |event| matches!(&event.body, EventBody::NoteAdded(note) if note.topic == NoteTopic::ReadLoop)
+        )
     );
 }
 

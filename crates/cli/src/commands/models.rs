@@ -8,7 +8,7 @@ use helve_models::{ModelAnswer, ResponseDecoder, StreamError, WireProtocol, pars
 use serde_json::{Value, json};
 
 use super::{models_list, models_probe};
-use crate::args::{ModelsCommand, WireName};
+use crate::args::ModelsCommand;
 use crate::console::ConsoleOutput;
 use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
@@ -27,7 +27,7 @@ pub(crate) fn run(
         ModelsCommand::Decode { file, wire, chunk } => {
             let body = read(&file)?;
             let pieces = chunk.map_or(body.len(), |chunk| usize::try_from(chunk).unwrap_or(usize::MAX));
-            let (answer, error) = decode(wire_of(wire), &body, pieces.max(1));
+            let (answer, error) = decode(wire, &body, pieces.max(1));
             writeln!(screen, "{:#}", told(&answer, error.as_ref()))?;
             Ok(ProgramExit::Success)
         }
@@ -44,15 +44,6 @@ fn read(file: &Path) -> Result<Vec<u8>, CliFailure> {
     read.map_err(|error| {
         CliFailure::new(format!("{} can't be read", text::path(file)), error, "Check the path.")
     })
-}
-
-fn wire_of(name: WireName) -> WireProtocol {
-    match name {
-        WireName::Messages => WireProtocol::Messages,
-        WireName::Chat => WireProtocol::Chat,
-        WireName::Responses => WireProtocol::Responses,
-        WireName::Gemini => WireProtocol::Gemini,
-    }
 }
 
 /// What came before an error is told too.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use helve_agent::{JudgeContext, RuleSet, Rulebook};
 use helve_permissions::shell::{self, CommandAnalysis, ShellWord, TargetAccess};
-use helve_permissions::{CommandIsolation, PermissionPolicy, PermissionVerdict, PolicyDecision, decide};
+use helve_permissions::{ConfinementLevel, PermissionPolicy, PermissionVerdict, PolicyDecision, decide};
 use helve_protocol::{PermissionMode, ToolAction};
 use serde_json::{Value, json};
 
@@ -28,8 +28,7 @@ pub(crate) fn run(
     let RuleSet { rules, .. } = SettingsRulebook::new(setup)?
         .read()
         .map_err(|why| CliFailure::usage("the rules can't be read", why, "`helve config show` says more."))?;
-    let JudgeContext { places, level } =
-        judge_context(setup, sandbox_policy::level(sandbox_policy::probe_sandbox(setup).level));
+    let JudgeContext { places, level } = judge_context(setup, sandbox_policy::probe_sandbox(setup).level);
     let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
     let explain = |command: &str, screen: &mut ConsoleOutput| -> Result<(), CliFailure> {
         let explained = CommandExplanation::of(command, policy, &setup.cwd);
@@ -59,7 +58,7 @@ struct CommandExplanation {
     reading: CommandAnalysis,
     decision: PolicyDecision,
     mode: PermissionMode,
-    level: CommandIsolation,
+    level: ConfinementLevel,
 }
 
 impl CommandExplanation {
@@ -156,10 +155,10 @@ fn written(word: &ShellWord) -> String {
     }
 }
 
-fn sandbox(level: CommandIsolation) -> &'static str {
+fn sandbox(level: ConfinementLevel) -> &'static str {
     match level {
-        CommandIsolation::None => "no sandbox",
-        CommandIsolation::Partial => "the Landlock sandbox",
-        CommandIsolation::Full => "the full sandbox",
+        ConfinementLevel::None => "no sandbox",
+        ConfinementLevel::Landlock => "the Landlock sandbox",
+        ConfinementLevel::Full => "the full sandbox",
     }
 }

@@ -312,17 +312,7 @@ fn part_text(part: &MessagePart) -> Option<String> {
             Some(format!("{DIM}changed: {}{DIM:#}", files.collect::<Vec<_>>().join(", ")))
         }
         MessagePart::Retry { reason, .. } => Some(format!("{WARN}tried again: {}{WARN:#}", one_line(reason))),
-        MessagePart::Agent { name } => Some(format!("{DIM}(agent: {}){DIM:#}", one_line(name.as_str()))),
-        MessagePart::Subtask { agent, description, .. } => {
-            Some(format!("{DIM}({} was asked: {}){DIM:#}", one_line(agent.as_str()), one_line(description)))
-        }
-        MessagePart::Compaction { summary, .. } => {
-            Some(format!("{DIM}(summary of what was said before){DIM:#}\n{}", printable(summary)))
-        }
-        MessagePart::Reasoning(_)
-        | MessagePart::Snapshot { .. }
-        | MessagePart::StepStart { .. }
-        | MessagePart::StepFinish { .. } => None,
+        MessagePart::Reasoning(_) | MessagePart::StepStart { .. } | MessagePart::StepFinish { .. } => None,
     }
 }
 

@@ -107,7 +107,7 @@ fn describe(root: &str, config: &LoadedConfig) {
 
 /// Whether it runs something, sends something somewhere, or loosens what is asked.
 fn is_grave(item: &RestrictedSetting) -> bool {
-    ["hooks", "mcp", "providers", "permission"].iter().any(|section| item.key.starts_with(section))
+    ["shell", "providers", "permission"].iter().any(|section| item.key.starts_with(section))
 }
 
 fn confirm(root: &str, things: usize) -> Result<(), CliFailure> {

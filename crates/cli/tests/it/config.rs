@@ -59,7 +59,7 @@ fn a_secret_is_not_shown_unasked() {
 #[test]
 fn a_password_in_an_address_is_not_shown_unasked() {
     let home = Home::new();
-    home.write("home/config.toml", "[mcp.x]\nurl = 'https://user:tops3cret@host/'\n");
+    home.write("home/config.toml", "[providers.x]\nbase_url = 'https://user:tops3cret@host/'\n");
     assert!(!home.run(&["config", "show"]).out.contains("tops3cret"));
 }
 

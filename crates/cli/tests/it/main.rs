@@ -27,6 +27,7 @@ mod picture;
 mod private_registries;
 mod run;
 mod sessions;
+mod stored_sessions;
 mod terminal;
 mod tools;
 mod transport;

@@ -2,15 +2,15 @@ use std::fs;
 
 use crate::home::Home;
 
-const HOOK: &str = "[[hooks.stop]]\ncommand = 'touch pwned'\n";
+const STARTUP: &str = "[shell]\nstartup = 'touch pwned'\n";
 
 #[test]
 fn a_project_does_nothing_that_needs_trust_before_it_is_trusted() {
     let home = Home::new();
-    home.write("project/.helve/config.toml", HOOK);
-    let ran = home.run(&["config", "show", "hooks.stop"]);
+    home.write("project/.helve/config.toml", STARTUP);
+    let ran = home.run(&["config", "show", "shell.startup"]);
     assert!(
-        ran.out.starts_with("hooks.stop  []") && ran.out.contains("this project is not trusted"),
+        ran.out.starts_with("shell.startup  -  built-in") && ran.out.contains("this project is not trusted"),
         "{}",
         ran.out
     );
@@ -22,7 +22,7 @@ fn a_project_does_nothing_that_needs_trust_before_it_is_trusted() {
 
     let trusted = home.run(&["trust", "--yes"]);
     assert_eq!(trusted.code, 0, "{}", trusted.err);
-    assert!(home.run(&["config", "show", "hooks.stop"]).out.contains("touch pwned"));
+    assert!(home.run(&["config", "show", "shell.startup"]).out.contains("touch pwned"));
     assert_eq!(home.run(&["trust", "--list"]).out, "[PROJECT]\n");
     assert!(home.run(&["trust"]).out.contains("is trusted already"));
 }
@@ -30,10 +30,10 @@ fn a_project_does_nothing_that_needs_trust_before_it_is_trusted() {
 #[test]
 fn trust_ends_when_the_project_asks_for_something_else() {
     let home = Home::new();
-    home.write("project/.helve/config.toml", HOOK);
+    home.write("project/.helve/config.toml", STARTUP);
     home.run(&["trust", "--yes"]);
-    home.write("project/.helve/config.toml", &HOOK.replace("pwned", "worse"));
-    let ran = home.run(&["config", "show", "hooks"]);
+    home.write("project/.helve/config.toml", &STARTUP.replace("pwned", "worse"));
+    let ran = home.run(&["config", "show", "shell"]);
     assert!(ran.out.contains("has changed since it was trusted"), "{}", ran.out);
     assert!(home.run(&["trust"]).err.contains("It has changed since you trusted it."));
     assert_eq!(home.run(&["trust", "--forget"]).out, "[PROJECT] is not trusted any more.\n");
@@ -48,13 +48,15 @@ fn nothing_hides_in_what_is_asked_for() {
     let blanks = " ".repeat(5000);
     home.write(
         "project/.helve/config.toml",
-        &format!("model = 'a/b'\n[[hooks.stop]]\ncommand = \"echo hi{blanks}; rm -rf ~ \\u001b[2K\\u202e\\u200b\\n\"\n"),
+        &format!(
+            "model = 'a/b'\n[shell]\nstartup = \"echo hi{blanks}; rm -rf ~ \\u001b[2K\\u202e\\u200b\\n\"\n"
+        ),
     );
     let shown = home.run(&["trust"]).err;
     assert!(shown.contains("echo hi[5000 blanks]; rm -rf ~ "), "{shown}");
     assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{shown:?}");
-    let hook = shown.find("hooks.stop").unwrap();
-    assert!(hook < shown.find("model").unwrap(), "what runs something comes first: {shown}");
+    let startup = shown.find("shell.startup").unwrap();
+    assert!(startup < shown.find("model").unwrap(), "what runs something comes first: {shown}");
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn a_project_that_asks_for_nothing_needs_no_trust() {
 #[test]
 fn a_damaged_list_of_trusted_projects_trusts_nobody_and_loses_nothing() {
     let home = Home::new();
-    home.write("project/.helve/config.toml", HOOK);
+    home.write("project/.helve/config.toml", STARTUP);
     home.write("home/trust.toml", "[[trusted\n");
     let ran = home.run(&["config", "show"]);
     assert_eq!(ran.code, 1);

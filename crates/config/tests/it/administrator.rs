@@ -88,35 +88,21 @@ fn any_other_value_is_fixed() {
 }
 
 #[test]
-fn nobody_adds_to_a_server_or_provider_of_the_administrator() {
+fn nobody_adds_to_a_provider_of_the_administrator() {
     let setup = Setup::new()
-        .file(
-            ConfigLayer::Administrator,
-            "providers.corp = { wire = 'chat', base_url = 'https://corp' }\nmcp.m.url = 'u'",
-        )
+        .file(ConfigLayer::Administrator, "providers.corp = { wire = 'chat', base_url = 'https://corp' }")
         .file(
             ConfigLayer::User,
-            "[providers.corp]\nwire = 'chat'\nheaders = { X = 'y' }\n[mcp]\nm.command = 'c'\nn.url = 'n'",
+            "[providers.corp]\nwire = 'chat'\nheaders = { X = 'y' }\n[providers.own]\nbase_url = 'n'",
         );
     let settings = setup.config().settings;
     assert!(settings.providers["corp"].headers.is_empty());
-    assert_eq!((settings.mcp["m"].command.as_deref(), settings.mcp["m"].url.as_deref()), (None, Some("u")));
-    assert_eq!(settings.mcp["n"].url.as_deref(), Some("n"));
+    assert_eq!(settings.providers["corp"].base_url.as_deref(), Some("https://corp"));
+    assert_eq!(settings.providers["own"].base_url.as_deref(), Some("n"));
     assert_eq!(
         setup.notices(),
-        [
-            "user.toml:5:3: mcp.m.command is ignored: the administrator has fixed it",
-            "user.toml:3:13: providers.corp.headers.X is ignored: the administrator has fixed it",
-        ]
+        ["user.toml:3:13: providers.corp.headers.X is ignored: the administrator has fixed it",]
     );
-}
-
-#[test]
-fn a_table_of_the_administrator_must_be_complete_by_itself() {
-    let setup = Setup::new()
-        .file(ConfigLayer::Administrator, "[mcp.corp]\nenabled = true")
-        .file(ConfigLayer::User, "[mcp.corp]\nurl = 'https://corp'");
-    assert!(setup.problems().starts_with("administrator.toml:1:6: mcp.corp has neither `command` nor `url`"));
 }
 
 #[test]

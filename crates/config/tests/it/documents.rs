@@ -23,7 +23,7 @@ fn the_schema_says_what_an_editor_needs() {
     assert_eq!(at("/properties/limits/properties/max_steps/x-limit"), true);
     assert_eq!(at("/properties/permission/x-merge"), "append");
     assert_eq!(at("/properties/providers/propertyNames/pattern"), "^[A-Za-z0-9_-]{1,64}$");
-    assert_eq!(at("/properties/hooks/properties/pre_tool/items/required/0"), "command");
+    assert_eq!(at("/properties/permission/items/required/0"), "tool");
     assert_eq!(at("/properties/ui/properties/color/oneOf/1/const"), "always");
     assert_eq!(at("/additionalProperties"), false);
 }

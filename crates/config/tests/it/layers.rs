@@ -1,10 +1,7 @@
 //! Which value wins, and whose it is (R-BOOT-4).
 
-use helve_config::{
-    ColorSetting, ConfigLayer, ConfigLocation, ConfigPosition, HookEvent, RuleAction, SettingOrigin,
-    Settings, TimeSpan,
-};
-use helve_protocol::StatusBarItem;
+use helve_config::{ColorSetting, ConfigLayer, ConfigLocation, ConfigPosition, SettingOrigin, Settings};
+use helve_protocol::{PermissionVerdict, StatusBarItem};
 use serde_json::json;
 
 use crate::setup::{Setup, entry};
@@ -72,7 +69,7 @@ fn an_origin_names_the_spot() {
     let setup = Setup::new()
         .file(
             ConfigLayer::User,
-            "\n[limits]\n  max_steps = 7\nmax_cost = 2.5\n[mcp.m.env]\n\"A.B\" = 'x'\n[mcp.m]\nurl = 'u'",
+            "\n[limits]\n  max_steps = 7\nmax_cost = 2.5\n[providers.p.headers]\n\"A.B\" = 'x'\n[providers.p]\nwire = 'chat'",
         )
         .variable("HELVE_MODEL", "a/b")
         .flag("ui.color", "never");
@@ -80,10 +77,10 @@ fn an_origin_names_the_spot() {
     let origin = |key: &str| setup.tidy(config.origin(key).unwrap());
     assert_eq!(origin("limits.max_steps"), "user.toml:3:3");
     assert_eq!(origin("limits.max_cost"), "user.toml:4:1");
-    assert_eq!(origin("mcp.m.env.\"A.B\""), "user.toml:6:1");
+    assert_eq!(origin("providers.p.headers.\"A.B\""), "user.toml:6:1");
     assert_eq!(origin("model"), "HELVE_MODEL");
     assert_eq!(origin("ui.color"), "--set ui.color");
-    assert_eq!(origin("mcp.m.enabled"), "built-in");
+    assert_eq!(origin("providers.p.auth"), "built-in");
     assert_eq!(config.origin("no.such.key"), None);
     let at = Some(ConfigPosition { line: 3, column: 3 });
     let place = ConfigLocation::File { path: setup.path("user.toml"), at };
@@ -93,7 +90,10 @@ fn an_origin_names_the_spot() {
 #[test]
 fn the_entries_show_everything_in_order() {
     let setup = Setup::new()
-        .file(ConfigLayer::User, "mcp.m = { command = 'c', env = { T = 'secret' } }\nlimits.max_cost = 2.5")
+        .file(
+            ConfigLayer::User,
+            "providers.p = { wire = 'chat', headers = { T = 'secret' } }\nlimits.max_cost = 2.5",
+        )
         .file(ConfigLayer::Local, "[[permission]]\ntool = 't'\naction = 'deny'");
     let config = setup.config();
     let lines: Vec<String> = config
@@ -111,15 +111,6 @@ fn the_entries_show_everything_in_order() {
     features.background_index = true [built-in]
     features.parallel_subagents = true [built-in]
     features.parallel_tools = true [built-in]
-    hooks.error = [] [built-in]
-    hooks.post_tool = [] [built-in]
-    hooks.pre_compact = [] [built-in]
-    hooks.pre_tool = [] [built-in]
-    hooks.session_end = [] [built-in]
-    hooks.session_start = [] [built-in]
-    hooks.stop = [] [built-in]
-    hooks.subagent_stop = [] [built-in]
-    hooks.user_prompt = [] [built-in]
     interface.status = ["model","agent","mode","context","cost","branch","sandbox","queue"] [built-in]
     keys = {} [built-in]
     limits.max_cost = "2.50" [user.toml:2:8]
@@ -127,13 +118,6 @@ fn the_entries_show_everything_in_order() {
     limits.max_steps = 50 [built-in]
     limits.max_time = unset [built-in]
     log.level = "info" [built-in]
-    mcp.m.args = [] [built-in] (secret)
-    mcp.m.command = "c" [user.toml:1:11]
-    mcp.m.enabled = true [built-in]
-    mcp.m.env.T = "secret" [user.toml:1:34] (secret)
-    mcp.m.headers = {} [built-in] (secret)
-    mcp.m.timeout = unset [built-in]
-    mcp.m.url = unset [built-in]
     model = unset [built-in]
     models.aliases = {} [built-in]
     models.fallback = [] [built-in]
@@ -144,7 +128,11 @@ fn the_entries_show_everything_in_order() {
     permissions.max_deletes = 100 [built-in]
     permissions.mode = "ask" [built-in]
     permissions.show = [] [built-in]
-    providers = {} [built-in]
+    providers.p.auth = unset [built-in]
+    providers.p.base_url = unset [built-in]
+    providers.p.headers.T = "secret" [user.toml:1:44] (secret)
+    providers.p.key_env = unset [built-in]
+    providers.p.wire = "chat" [user.toml:1:17]
     retry = "long" [built-in]
     shell.env = [] [built-in]
     shell.program = unset [built-in]
@@ -188,51 +176,24 @@ fn lists_of_rules_add_up_with_the_strongest_layer_first() {
     user user.toml:1:1 u1
     user user.toml:4:1 u2
     ");
-    assert_eq!(config.settings.permission[2].action, RuleAction::Allow);
+    assert_eq!(config.settings.permission[2].action, PermissionVerdict::Allow);
     assert_eq!(setup.tidy(config.origin("permission[1]").unwrap()), "administrator.toml:4:1");
     assert_eq!(config.origin("permission[8]").unwrap().layer, ConfigLayer::User);
 }
 
 #[test]
-fn hooks_add_up_too() {
+fn tables_merge_key_by_key_and_other_lists_replace() {
     let setup = Setup::new()
         .file(
             ConfigLayer::User,
-            "[[hooks.stop]]\ncommand = 'u'\ntimeout = '5s'\n[[hooks.error]]\ncommand = 'e'",
+            "models.fallback = ['a/a', 'b/b']\n[providers.p]\nwire = 'chat'\nheaders = { A = '1', B = '1' }",
         )
-        .file(ConfigLayer::Administrator, "[[hooks.stop]]\ncommand = 'a'\nmatcher = 'm'");
-    let config = setup.config();
-    let hooks = config.hooks(HookEvent::Stop);
-    let seen: Vec<_> =
-        hooks.iter().map(|(layer, _, hook)| (*layer, hook.command.as_str(), hook.timeout)).collect();
-    assert_eq!(
-        seen,
-        [
-            (ConfigLayer::Administrator, "a", TimeSpan::from_secs(60)),
-            (ConfigLayer::User, "u", TimeSpan::from_secs(5))
-        ]
-    );
-    assert_eq!(config.hooks(HookEvent::Error).len(), 1);
-    assert!(config.hooks(HookEvent::PreTool).is_empty());
-}
-
-#[test]
-fn tables_merge_key_by_key_and_other_lists_replace() {
-    let setup = Setup::new()
-        .file(ConfigLayer::User, "[mcp.m]\ncommand = 'c'\nargs = ['a', 'b']\nenv = { A = '1', B = '1' }")
-        .flag("mcp.m.args", "['z']")
-        .flag("mcp.m.env.B", "2")
-        .flag("mcp.m.env", "{ C = '3' }");
-    let server = &setup.config().settings.mcp["m"];
-    assert_eq!(server.args, ["z"]);
-    assert_eq!(json!(server.env), json!({ "A": "1", "B": "2", "C": "3" }));
-}
-
-#[test]
-fn the_url_of_a_server_takes_the_place_of_its_command() {
-    let setup = Setup::new().file(ConfigLayer::User, "[mcp.m]\ncommand = 'c'").flag("mcp.m.url", "u");
-    let server = &setup.config().settings.mcp["m"];
-    assert_eq!((server.command.as_deref(), server.url.as_deref()), (None, Some("u")));
+        .flag("models.fallback", "['z/z']")
+        .flag("providers.p.headers.B", "2")
+        .flag("providers.p.headers", "{ C = '3' }");
+    let settings = setup.config().settings;
+    assert_eq!(settings.models.fallback, ["z/z"]);
+    assert_eq!(json!(settings.providers["p"].headers), json!({ "A": "1", "B": "2", "C": "3" }));
 }
 
 #[test]

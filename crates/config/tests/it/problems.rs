@@ -36,8 +36,8 @@ fn each_mistake_has_its_message_place_and_hint() {
             "user.toml:1:1: unknown key `xyzzy`\n  `helve reference settings` lists the valid keys",
         ),
         (
-            "[[hooks.pretool]]\ncommand = 'x'",
-            "user.toml:1:9: unknown key `hooks.pretool`\n  did you mean `pre_tool`?",
+            "[providers.p]\nbaseurl = 'x'",
+            "user.toml:2:1: unknown key `providers.p.baseurl`\n  did you mean `base_url`?",
         ),
         (
             "[limits]\nmax_steps = 'many'",
@@ -87,20 +87,12 @@ fn each_mistake_has_its_message_place_and_hint() {
             "user.toml:2:18: features.parallel_tools: expected true or false, found a string",
         ),
         (
-            "[mcp.'a b']\ncommand = 'x'",
-            "user.toml:1:6: mcp.\"a b\": this can't be a name\n  use 1 to 64 letters, digits, `_` or `-`",
-        ),
-        (
-            "[mcp.x]\nurl = 'u'\ncommand = 'c'",
-            "user.toml:3:1: mcp.x has both `url` and `command`\n  keep one of them",
-        ),
-        (
-            "[mcp.x]\nenabled = false",
-            "user.toml:1:6: mcp.x has neither `command` nor `url`\n  add one of them",
+            "[providers.'a b']\nwire = 'chat'",
+            "user.toml:1:12: providers.\"a b\": this can't be a name\n  use 1 to 64 letters, digits, `_` or `-`",
         ),
         (
             "[[permission]]\ntool = 'x'",
-            "user.toml:1:1: permission[0] has no `action`\n  add `action`: one of \"allow\", \"deny\", \"ask\"",
+            "user.toml:1:1: permission[0] has no `action`\n  add `action`: one of \"allow\", \"ask\", \"deny\"",
         ),
         (
             "[[permission]]\ntool = 'x'\naction = 'ask'\n[[permission]]\naction = 'deny'",
@@ -108,11 +100,11 @@ fn each_mistake_has_its_message_place_and_hint() {
         ),
         (
             "[[permission]]\ntool = 'x'\naction = 'maybe'",
-            "user.toml:3:10: permission[0].action: \"maybe\" is not one of allow, deny, ask",
+            "user.toml:3:10: permission[0].action: \"maybe\" is not one of allow, ask, deny",
         ),
         (
-            "mcp.x.command = 'c'\nmcp.x.args = ['a', 1]",
-            "user.toml:2:20: mcp.x.args[1]: expected a string, found a whole number",
+            "models.fast = 'a/b'\nmodels.fallback = ['a', 1]",
+            "user.toml:2:25: models.fallback[1]: expected a string, found a whole number",
         ),
         (
             "ui.color = \"a\\u001b\"",
@@ -166,7 +158,7 @@ fn a_syntax_error_brings_no_follow_up_errors() {
     for (content, count) in [
         ("[limits\nmax_steps = 3\nmax_cost = 1\n[ui]\ncolor = 'auto'", 1),
         ("[[permission]]\ntool = 'x'\naction = \n", 1),
-        ("mcp.x.args = ['a', 'b'\nmcp.x.command = 'c'\n[ui]\ncolor = 'auto'\n[log]\nlevel = 'info'", 1),
+        ("models.fallback = ['a', 'b'\nmodels.fast = 'c'\n[ui]\ncolor = 'auto'\n[log]\nlevel = 'info'", 1),
         ("model = 'x\n[ui]\ncolor = 'auto'", 1),
         ("model\nwrong = 1\n[ui]\ncolor = 3", 3),
     ] {
@@ -207,7 +199,7 @@ fn variables_and_flags_have_the_same_problems_with_their_own_names() {
         .flag("ui.color", "alwais")
         .flag("ui.colour", "auto")
         .flag("a b", "1")
-        .flag("mcp.new.enabled", "true");
+        .flag("providers.new.auth", "bearer");
     insta::assert_snapshot!(setup.problems(), @r#"
     HELVE_MAX_STEPS: limits.max_steps: expected a whole number, found "lots"
 
@@ -265,19 +257,20 @@ fn a_problem_has_its_parts() {
 #[test]
 fn what_one_layer_lacks_another_may_give() {
     let setup = Setup::new()
-        .file(ConfigLayer::User, "[providers.p]\nwire = 'chat'\n[mcp.m]\ncommand = 'c'")
+        .file(ConfigLayer::User, "[providers.p]\nwire = 'chat'\n[catalogue.'p/m']\ncontext = 7")
         .flag("providers.p.base_url", "http://localhost")
-        .flag("mcp.m.enabled", "false");
+        .flag("catalogue.\"p/m\".tools", "false");
     let settings = setup.config().settings;
     assert_eq!(settings.providers["p"].base_url.as_deref(), Some("http://localhost"));
-    assert!(!settings.mcp["m"].enabled);
+    let facts = &settings.catalogue["p/m"];
+    assert_eq!((facts.context, facts.tools), (Some(7), Some(false)));
 }
 
 #[test]
 fn a_hostile_file_is_answered_in_good_time() {
     let deep = format!("{}x = 1", "a.".repeat(300_000));
     let nested = format!("model = {}", "[".repeat(500_000));
-    let one_line = format!("mcp = {{ {} }}", "\"a b\" = 1, ".repeat(50_000));
+    let one_line = format!("providers = {{ {} }}", "\"a b\" = 1, ".repeat(50_000));
     let many_tables = "[[a]]\nb\n".repeat(50_000);
     let long_key = format!("{} = 1", "k".repeat(900_000));
     for content in [deep, nested, one_line, many_tables, long_key] {

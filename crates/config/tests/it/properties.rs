@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use helve_config::{
-    AuthSetting, ColorSetting, ConfigLayer, ConfigLocation, Dollars, FeatureSettings, HookCommand, HookEvent,
-    HookSettings, InterfaceSettings, LimitSettings, LogLevel, LogSettings, McpServerSettings,
-    ModelFactSettings, ModelSettings, OneOrMoreStrings, PermissionRule, PermissionSettings, ProviderSettings,
-    RetrySetting, RuleAction, Settings, ShellSettings, TimeSpan, TimeoutSettings, ToolSettings, UiSettings,
-    WebSettings, WireSetting,
+    ColorSetting, ConfigLayer, ConfigLocation, Dollars, FeatureSettings, InterfaceSettings, LimitSettings,
+    LogLevel, LogSettings, ModelFactSettings, ModelSettings, OneOrMoreStrings, PermissionRule,
+    PermissionSettings, ProviderSettings, RetrySetting, Settings, ShellSettings, TimeSpan, TimeoutSettings,
+    ToolSettings, UiSettings, WebSettings,
 };
-use helve_protocol::{PermissionMode, ReasoningEffort, StatusBarItem};
+use helve_protocol::{
+    KeyPlacement, PermissionMode, PermissionVerdict, ReasoningEffort, StatusBarItem, WireProtocol,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -39,10 +40,14 @@ fn models() -> impl Strategy<Value = ModelSettings> {
 }
 
 fn provider() -> impl Strategy<Value = ProviderSettings> {
-    let wires =
-        select(vec![WireSetting::Messages, WireSetting::Chat, WireSetting::Responses, WireSetting::Gemini]);
+    let wires = select(vec![
+        WireProtocol::Messages,
+        WireProtocol::Chat,
+        WireProtocol::Responses,
+        WireProtocol::Gemini,
+    ]);
     let auths =
-        select(vec![AuthSetting::Bearer, AuthSetting::XApiKey, AuthSetting::Query, AuthSetting::None]);
+        select(vec![KeyPlacement::Bearer, KeyPlacement::XApiKey, KeyPlacement::Query, KeyPlacement::None]);
     (wires, option::of(text()), option::of(text()), option::of(auths), pairs()).prop_map(
         |(wire, base_url, key_env, auth, headers)| ProviderSettings {
             wire: Some(wire),
@@ -86,27 +91,12 @@ fn limits() -> impl Strategy<Value = LimitSettings> {
 }
 
 fn rule() -> impl Strategy<Value = PermissionRule> {
-    (text(), option::of(".{0,8}"), select(vec![RuleAction::Allow, RuleAction::Deny, RuleAction::Ask]))
+    (
+        text(),
+        option::of(".{0,8}"),
+        select(vec![PermissionVerdict::Allow, PermissionVerdict::Deny, PermissionVerdict::Ask]),
+    )
         .prop_map(|(tool, pattern, action)| PermissionRule { tool, pattern, action })
-}
-
-fn hooks() -> impl Strategy<Value = HookSettings> {
-    let event =
-        select(vec![HookEvent::SessionStart, HookEvent::PreTool, HookEvent::SubagentStop, HookEvent::Error]);
-    let hook = (option::of(".{0,8}"), text(), span()).prop_map(|(matcher, command, timeout)| HookCommand {
-        matcher,
-        command,
-        timeout,
-    });
-    btree_map(event, vec(hook, 1..3), 0..3).prop_map(HookSettings)
-}
-
-fn server() -> impl Strategy<Value = McpServerSettings> {
-    (any::<bool>(), text(), vec(".{0,8}", 0..3), pairs(), pairs(), any::<bool>(), option::of(span()))
-        .prop_map(|(is_local, target, args, env, headers, enabled, timeout)| {
-            let (command, url) = if is_local { (Some(target), None) } else { (None, Some(target)) };
-            McpServerSettings { command, args, env, url, headers, enabled, timeout }
-        })
 }
 
 fn features() -> impl Strategy<Value = FeatureSettings> {
@@ -121,23 +111,14 @@ fn settings() -> impl Strategy<Value = Settings> {
     let modes =
         [PermissionMode::Plan, PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Bypass];
     let model = "[A-Za-z0-9_-]{1,8}/[a-z0-9./:-]{1,12}";
-    let named = (
-        btree_map(name(), provider(), 0..3),
-        btree_map(name(), server(), 0..3),
-        btree_map(model, facts(), 0..3),
-    );
+    let named = (btree_map(name(), provider(), 0..3), btree_map(model, facts(), 0..3));
     let speaking = (
         option::of(select(vec![ReasoningEffort::Off, ReasoningEffort::Low, ReasoningEffort::Max])),
         select(vec![RetrySetting::Long, RetrySetting::Short]),
         (span(), span(), span(), span()),
     );
-    let lists = (
-        vec(rule(), 0..4),
-        hooks(),
-        vec(name(), 0..3),
-        vec(name(), 0..3),
-        (option::of(name()), option::of(name())),
-    );
+    let lists =
+        (vec(rule(), 0..4), vec(name(), 0..3), vec(name(), 0..3), (option::of(name()), option::of(name())));
     let item = select(vec![StatusBarItem::Model, StatusBarItem::Cost, StatusBarItem::Queue]);
     let interface =
         (vec(item, 0..4), btree_map(name(), vec(".{0,8}", 0..3).prop_map(OneOrMoreStrings), 0..3));
@@ -153,9 +134,9 @@ fn settings() -> impl Strategy<Value = Settings> {
             models,
             limits,
             features,
-            (providers, mcp, catalogue),
+            (providers, catalogue),
             (effort, retry, times),
-            (permission, hooks, remove, allow, (program, startup)),
+            (permission, remove, allow, (program, startup)),
             ((status, keys), mode, color, level),
         )| {
             let (connect, first_byte, idle, keep_alive) = times;
@@ -173,8 +154,6 @@ fn settings() -> impl Strategy<Value = Settings> {
                 shell: ShellSettings { program, startup, env: Vec::new() },
                 permissions: PermissionSettings { mode, ..PermissionSettings::default() },
                 permission,
-                hooks,
-                mcp,
                 features,
                 ui: UiSettings { color },
                 interface: InterfaceSettings { status },
@@ -195,8 +174,8 @@ fn almost_toml() -> impl Strategy<Value = String> {
         "action = ",
         "'allow'",
         "\n",
-        "[mcp.a]\n",
-        "url = ",
+        "[providers.a]\n",
+        "base_url = ",
         "\"",
         "'''",
         "[",
@@ -212,12 +191,12 @@ fn almost_toml() -> impl Strategy<Value = String> {
         "#",
         "model",
         ".",
-        "hooks",
+        "models",
         "true",
         "\t",
         "\u{0}",
-        "[[hooks.stop]]\n",
-        "command = 'c'\n",
+        "[shell]\n",
+        "startup = 'c'\n",
         "1h",
         "-",
     ]);
@@ -284,12 +263,12 @@ proptest! {
             let mut of_project = config.entries().iter().filter(|entry| entry.origin.layer == ConfigLayer::Project);
             of_project.any(|entry| entry.key.starts_with(key))
         };
-        for key in ["model", "providers", "hooks", "mcp", "log", "keys", "interface"] {
+        for key in ["model", "providers", "shell", "log", "keys", "interface"] {
             prop_assert!(!of_project(key), "{}", key);
         }
         prop_assert!(config.settings.limits.max_steps <= 50);
         prop_assert!(config.settings.permissions.mode <= PermissionMode::Ask);
-        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != RuleAction::Allow));
+        prop_assert!(config.settings.permission.iter().all(|rule| rule.action != PermissionVerdict::Allow));
 
         setup.trust();
         // Not even trust lets a project choose the user's keys.

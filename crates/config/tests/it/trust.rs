@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use helve_config::{ConfigLayer, ProjectTrust, TrustStore, TrustStoreError};
+use helve_protocol::PermissionVerdict;
 
 use crate::setup::{Setup, entry};
 
@@ -15,9 +16,9 @@ const RESTRICTED: &[(&str, &str)] = &[
     ("limits.max_steps = 51", "limits.max_steps"),
     ("permissions.mode = 'accept-edits'", "permissions.mode"),
     ("[[permission]]\ntool = '*'\naction = 'allow'", "permission[0]"),
-    ("[[hooks.session_start]]\ncommand = 'curl'", "hooks.session_start[0]"),
-    ("[mcp.m]\ncommand = 'curl'", "mcp.m.command"),
-    ("[mcp.m]\nurl = 'http://x'", "mcp.m.url"),
+    ("shell.startup = 'evil.sh'", "shell.startup"),
+    ("shell.program = './evil'", "shell.program"),
+    ("[providers.p]\nbase_url = 'http://x'", "providers.p.base_url"),
     ("log.level = 'debug'", "log.level"),
 ];
 
@@ -38,7 +39,7 @@ fn each_restricted_thing_waits_for_trust_and_for_new_trust_after_a_change() {
             assert_eq!(setup.config().trust(), ProjectTrust::Trusted);
             assert!(setup.notices().is_empty());
 
-            setup.write(layer, format!("{content}\n[[hooks.error]]\ncommand = 'rm'"));
+            setup.write(layer, format!("{content}\n[catalogue.'a/b']\ncontext = 1"));
             assert!(!is_set(), "{key} counts although the project changed");
             assert_eq!(setup.config().trust(), ProjectTrust::Changed);
             assert!(setup.notices()[0].ends_with("has changed since it was trusted"));
@@ -114,19 +115,19 @@ fn a_rule_that_vanishes_before_a_trusted_one_is_a_change() {
 
 #[test]
 fn trust_is_about_what_is_said_not_how_it_is_written() {
-    let setup =
-        Setup::new().file(ConfigLayer::Project, "model = 'a/b'\nmcp.m = { command = 'c', args = ['x'] }");
+    let setup = Setup::new()
+        .file(ConfigLayer::Project, "model = 'a/b'\nproviders.m = { wire = 'chat', base_url = 'x' }");
     setup.trust();
     setup.write(
         ConfigLayer::Project,
-        "# moved\nui.color = 'never'\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n",
+        "# moved\nui.color = 'never'\n[providers.m]\nbase_url =  'x'\nwire = \"chat\"\n",
     );
     setup.write(ConfigLayer::Local, "model = 'a/b'");
     assert_eq!(setup.config().trust(), ProjectTrust::Changed, "moved to the other file");
     setup.write(ConfigLayer::Local, "");
     setup.write(
         ConfigLayer::Project,
-        "# moved\nui.color = 'never'\nmodel = \"a/b\"\n[mcp.m]\nargs = [ 'x' ]\ncommand = \"c\"\n",
+        "# moved\nui.color = 'never'\nmodel = \"a/b\"\n[providers.m]\nbase_url =  'x'\nwire = \"chat\"\n",
     );
     assert_eq!(setup.config().trust(), ProjectTrust::Trusted);
 }
@@ -137,18 +138,6 @@ fn trust_does_not_depend_on_the_users_own_settings() {
     setup.trust();
     setup.write(ConfigLayer::User, "limits.max_steps = 100");
     assert_eq!(setup.config().trust(), ProjectTrust::Trusted);
-}
-
-#[test]
-fn what_depends_on_an_untrusted_part_is_ignored_with_it() {
-    let setup = Setup::new().file(ConfigLayer::Project, "[mcp.p]\ncommand = 'c'").flag("mcp.p.timeout", "1s");
-    assert!(setup.config().settings.mcp.is_empty());
-    assert_eq!(
-        setup.notices()[1],
-        "--set mcp.p.timeout: mcp.p.timeout is ignored: the rest of it is in a project that is not trusted"
-    );
-    setup.trust();
-    assert_eq!(setup.config().settings.mcp["p"].command.as_deref(), Some("c"));
 }
 
 #[test]
@@ -256,11 +245,11 @@ fn no_project_chooses_the_keys_trusted_or_not() {
 /// Rules that a person adds by an answer are trusted with what was read before, and with nothing that came meanwhile.
 #[test]
 fn an_added_rule_brings_nothing_else_with_it() {
-    use helve_config::{PermissionRule, RuleAction, add_rules};
+    use helve_config::{PermissionRule, add_rules};
     let rule = |pattern: &str| PermissionRule {
         tool: "shell".to_owned(),
         pattern: Some(pattern.to_owned()),
-        action: RuleAction::Allow,
+        action: PermissionVerdict::Allow,
     };
     let rules = [rule("npm test:*"), PermissionRule { pattern: None, ..rule("") }];
     for before in ["", "model = 'a/b'\n", "[[permission]]\ntool = 'read'\naction = 'deny'\n"] {
@@ -274,7 +263,7 @@ fn an_added_rule_brings_nothing_else_with_it() {
         // A job writes the project's file between the question and the answer.
         for (layer, planted) in [
             (ConfigLayer::Project, "[[permission]]\ntool = '*'\naction = 'allow'\n"),
-            (ConfigLayer::Project, "[[hooks.error]]\ncommand = 'x'\n"),
+            (ConfigLayer::Project, "[shell]\nstartup = 'x'\n"),
             (ConfigLayer::Local, "model = 'c/d'\n"),
         ] {
             let setup = Setup::new().file(ConfigLayer::Local, before);

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use helve_protocol::ConfinementLevel;
 use landlock::{
     ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
@@ -15,7 +16,7 @@ use rustix::stdio::stdout;
 use rustix::termios::ttyname;
 
 use super::view::{PlaceAccess, SandboxView};
-use crate::confinement::{Confinement, ConfinementLevel, NetworkAccess};
+use crate::confinement::{Confinement, NetworkAccess};
 
 /// The newest rules that we know well. What the kernel lacks of them is left out, down to the oldest that we can do
 /// with: before, any file could be emptied.

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use helve_protocol::ConfinementLevel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{
@@ -44,7 +45,7 @@ use self::seccomp::{ProcessPolicy, SocketPolicy};
 pub(crate) use self::syscalls::keep_files_to_ourselves;
 use self::syscalls::{ForkParent, fork, leave};
 use self::view::SandboxView;
-use crate::confinement::{Confinement, ConfinementLevel, ConfinementPart, NetworkAccess};
+use crate::confinement::{Confinement, ConfinementPart, NetworkAccess};
 use crate::network::NamespaceFiles;
 use crate::report::{StartRefusal, StartStep, SupervisorReport};
 use crate::resource_limits::lower_limit;

@@ -9,7 +9,7 @@ mod messages;
 mod responses;
 pub(crate) mod wire_message;
 
-use serde::{Deserialize, Serialize};
+use helve_protocol::WireProtocol;
 use serde_json::{Map, Value};
 
 use crate::prompt::ModelPrompt;
@@ -17,22 +17,26 @@ use crate::{ModelEvent, StreamError, surrogates};
 use dialect::ModelDialect;
 use wire_message::{PrecedingItem, WireMessage};
 
-/// A protocol. A vendor is data; a wire is code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WireProtocol {
-    /// Anthropic Messages.
-    Messages,
-    /// OpenAI Chat Completions, and the many servers that are compatible with it.
-    Chat,
-    /// OpenAI Responses.
-    Responses,
-    /// Gemini generateContent.
-    Gemini,
+/// What the code of each protocol does.
+pub(crate) trait WireFormat {
+    /// Reads a response of this protocol.
+    fn decoder(self) -> WireDecoder;
+
+    /// The field that the conversation stands in, and what stands before it.
+    fn head(self, prompt: &ModelPrompt, dialect: &ModelDialect) -> (&'static str, Map<String, Value>);
+
+    /// The prompt to use while the model goes on with what another one began, if it must be another.
+    fn prompt_without_thinking(self, prompt: &ModelPrompt, dialect: &ModelDialect) -> Option<ModelPrompt>;
+
+    /// What the conversation begins with, whoever speaks first.
+    fn opening(self, prompt: &ModelPrompt) -> Option<Value>;
+
+    /// A message, as the items that stand for it on this wire.
+    fn items(self, said: &WireMessage<'_>, dialect: &ModelDialect, before: PrecedingItem) -> Vec<Value>;
 }
 
-impl WireProtocol {
-    pub(crate) fn decoder(self) -> WireDecoder {
+impl WireFormat for WireProtocol {
+    fn decoder(self) -> WireDecoder {
         match self {
             WireProtocol::Messages => WireDecoder::Messages(messages::MessagesReader::default()),
             WireProtocol::Chat => WireDecoder::Chat(chat::ChatReader::default()),
@@ -41,12 +45,7 @@ impl WireProtocol {
         }
     }
 
-    /// The field that the conversation stands in, and what stands before it.
-    pub(crate) fn head(
-        self,
-        prompt: &ModelPrompt,
-        dialect: &ModelDialect,
-    ) -> (&'static str, Map<String, Value>) {
+    fn head(self, prompt: &ModelPrompt, dialect: &ModelDialect) -> (&'static str, Map<String, Value>) {
         match self {
             WireProtocol::Messages => messages::head(prompt, dialect),
             WireProtocol::Chat => chat::head(prompt, dialect),
@@ -55,33 +54,21 @@ impl WireProtocol {
         }
     }
 
-    /// The prompt to use while the model goes on with what another one began, if it must be another.
-    pub(crate) fn prompt_without_thinking(
-        self,
-        prompt: &ModelPrompt,
-        dialect: &ModelDialect,
-    ) -> Option<ModelPrompt> {
+    fn prompt_without_thinking(self, prompt: &ModelPrompt, dialect: &ModelDialect) -> Option<ModelPrompt> {
         match self {
             WireProtocol::Messages => messages::disable_thinking(prompt, dialect),
             WireProtocol::Chat | WireProtocol::Responses | WireProtocol::Gemini => None,
         }
     }
 
-    /// What the conversation begins with, whoever speaks first.
-    pub(crate) fn opening(self, prompt: &ModelPrompt) -> Option<Value> {
+    fn opening(self, prompt: &ModelPrompt) -> Option<Value> {
         match self {
             WireProtocol::Chat => chat::system(prompt),
             WireProtocol::Messages | WireProtocol::Responses | WireProtocol::Gemini => None,
         }
     }
 
-    /// A message, as the items that stand for it on this wire.
-    pub(crate) fn items(
-        self,
-        said: &WireMessage<'_>,
-        dialect: &ModelDialect,
-        before: PrecedingItem,
-    ) -> Vec<Value> {
+    fn items(self, said: &WireMessage<'_>, dialect: &ModelDialect, before: PrecedingItem) -> Vec<Value> {
         match self {
             WireProtocol::Messages => messages::items(said, dialect, before),
             WireProtocol::Chat => chat::items(said, dialect, before),

@@ -114,11 +114,6 @@ pub(crate) fn to_wire<'a>(
                 said.pieces.push(WirePart::Call(call(tool, origin, dialect)));
                 said.results.push(result(tool, origin, dialect, blobs));
             }
-            MessagePart::Compaction { summary, .. } => {
-                let text =
-                    format!("<summary>\nThe conversation up to here, in short:\n\n{summary}\n</summary>");
-                said.pieces.push(WirePart::Text { text: text.into(), sealed: NO_SEAL });
-            }
             _ => {}
         }
     }
@@ -198,9 +193,7 @@ fn result<'a>(
     let told = tool.state.for_model();
     let mut text = told.text;
     let mut files = Vec::new();
-    if let ToolState::Completed { output } = &tool.state
-        && output.pruned.is_none()
-    {
+    if let ToolState::Completed { output } = &tool.state {
         for part in &output.files {
             match file(part, dialect, blobs) {
                 Ok(file) => files.push(file),

@@ -2,15 +2,15 @@
 //! it runs unasked; a yes beforehand is no answer to the gravest. `--nocapture` prints the table, with what was asked.
 
 use helve_permissions::{
-    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, PolicyDecision, ProjectContext,
+    ConfinementLevel, LayeredRules, PermissionPolicy, PermissionVerdict, PolicyDecision, ProjectContext,
     Rule, RuleLayer, decide,
 };
 use helve_protocol::{PermissionMode, ToolAction};
 
 const MODES: [PermissionMode; 4] =
     [PermissionMode::Plan, PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto];
-const LEVELS: [CommandIsolation; 3] =
-    [CommandIsolation::None, CommandIsolation::Partial, CommandIsolation::Full];
+const LEVELS: [ConfinementLevel; 3] =
+    [ConfinementLevel::None, ConfinementLevel::Landlock, ConfinementLevel::Full];
 
 /// What a user in a hurry has allowed.
 const GENEROUS: [&str; 22] = [
@@ -277,8 +277,8 @@ fn nothing_that_a_hostile_model_tries_runs_unasked() {
                         && decision.verdict == PermissionVerdict::Ask
                         && !decision.is_grave;
                     let is_held = match (mode, level) {
-                        (PermissionMode::Auto, CommandIsolation::Partial | CommandIsolation::Full)
-                        | (PermissionMode::AcceptEdits, CommandIsolation::Full) => {
+                        (PermissionMode::Auto, ConfinementLevel::Landlock | ConfinementLevel::Full)
+                        | (PermissionMode::AcceptEdits, ConfinementLevel::Full) => {
                             let needs = &decision.needs;
                             !needs.unconfined
                                 && needs.credentials.is_none()

@@ -1,7 +1,7 @@
 //! A child never has more than its parent, whatever its own rules say.
 
 use helve_permissions::{
-    AgentRights, CommandIsolation, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    AgentRights, ConfinementLevel, LayeredRules, PermissionVerdict, ProjectContext, Rule, RuleLayer,
 };
 use helve_protocol::{PermissionMode, ToolAction};
 use proptest::prelude::*;
@@ -68,7 +68,7 @@ proptest! {
     fn a_child_never_has_more(
         (rules, mode) in own(),
         children in prop::collection::vec(own(), 1..4),
-        level in prop::sample::select(vec![CommandIsolation::None, CommandIsolation::Partial, CommandIsolation::Full]),
+        level in prop::sample::select(vec![ConfinementLevel::None, ConfinementLevel::Landlock, ConfinementLevel::Full]),
     ) {
         let places = ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") };
         let mut rights = AgentRights::new(rules, mode, places, level);

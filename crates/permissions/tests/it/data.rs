@@ -5,7 +5,7 @@ use std::path::Path;
 
 use helve_permissions::shell::analyze;
 use helve_permissions::{
-    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    ConfinementLevel, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
     decide,
 };
 use helve_protocol::{PermissionMode, ToolAction};
@@ -73,7 +73,7 @@ fn with_half_of_the_programs_allowed_nothing_of_the_other_half_runs_unasked() {
     }
     let places = ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") };
     let (mut run, mut wrong) = (0, Vec::new());
-    for level in [CommandIsolation::None, CommandIsolation::Full] {
+    for level in [ConfinementLevel::None, ConfinementLevel::Full] {
         let policy = PermissionPolicy { rules: &rules, places: &places, mode: PermissionMode::Ask, level };
         for case in &cases {
             let (command, folder) = (case.command.clone(), "/p".into());

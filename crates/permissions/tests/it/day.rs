@@ -1,7 +1,7 @@
 //! An ordinary day: what a developer types, and what comes of it.
 
 use helve_permissions::{
-    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    ConfinementLevel, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
     decide,
 };
 use helve_protocol::{PermissionMode, ToolAction};
@@ -22,7 +22,7 @@ fn came(command: &str, network: bool) -> (&'static str, String) {
         rules: &rules,
         places: &places,
         mode: PermissionMode::Auto,
-        level: CommandIsolation::Full,
+        level: ConfinementLevel::Full,
     };
     let action = ToolAction::Run {
         command: command.to_owned(),

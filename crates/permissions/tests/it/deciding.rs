@@ -1,7 +1,7 @@
 //! The table: mode × what the rules say × level → decision.
 
 use helve_permissions::{
-    CommandIsolation, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
+    ConfinementLevel, LayeredRules, PermissionPolicy, PermissionVerdict, ProjectContext, Rule, RuleLayer,
     decide,
 };
 use helve_protocol::{PermissionMode, ToolAction};
@@ -13,8 +13,8 @@ const MODES: [PermissionMode; 5] = [
     PermissionMode::Auto,
     PermissionMode::Bypass,
 ];
-const LEVELS: [CommandIsolation; 3] =
-    [CommandIsolation::None, CommandIsolation::Partial, CommandIsolation::Full];
+const LEVELS: [ConfinementLevel; 3] =
+    [ConfinementLevel::None, ConfinementLevel::Landlock, ConfinementLevel::Full];
 
 fn places() -> ProjectContext {
     ProjectContext { home: Some("/home/me".into()), ..ProjectContext::of("/p") }
@@ -23,7 +23,7 @@ fn places() -> ProjectContext {
 fn decided(
     rules: &[(RuleLayer, &str, PermissionVerdict)],
     mode: PermissionMode,
-    level: CommandIsolation,
+    level: ConfinementLevel,
     tool: &str,
     action: &ToolAction,
 ) -> PermissionVerdict {
@@ -65,17 +65,17 @@ fn every_mode_with_every_verdict_at_every_level() {
                             PermissionVerdict::Deny
                         }
                         // Where nothing confines it, a rule that does not say all of it is no answer.
-                        (_, Some(PermissionVerdict::Allow)) if level == CommandIsolation::None => {
+                        (_, Some(PermissionVerdict::Allow)) if level == ConfinementLevel::None => {
                             PermissionVerdict::Ask
                         }
                         (_, Some(PermissionVerdict::Allow)) => PermissionVerdict::Allow,
                         (_, Some(PermissionVerdict::Ask)) => PermissionVerdict::Ask,
                         (PermissionMode::Ask, None) => PermissionVerdict::Ask,
-                        (PermissionMode::Auto, None) if level == CommandIsolation::None => {
+                        (PermissionMode::Auto, None) if level == ConfinementLevel::None => {
                             PermissionVerdict::Ask
                         }
                         // Where less confines it, more is asked.
-                        (PermissionMode::AcceptEdits, None) if level < CommandIsolation::Full => {
+                        (PermissionMode::AcceptEdits, None) if level < ConfinementLevel::Full => {
                             PermissionVerdict::Ask
                         }
                         (PermissionMode::AcceptEdits | PermissionMode::Auto, None) => {
@@ -112,7 +112,7 @@ fn files() {
         (PermissionMode::Bypass, "write", write("/etc/x"), allow),
     ] {
         assert_eq!(
-            decided(&[], mode, CommandIsolation::Full, tool, &action),
+            decided(&[], mode, ConfinementLevel::Full, tool, &action),
             expected,
             "{mode:?} {tool} {action:?}"
         );
@@ -120,10 +120,10 @@ fn files() {
     // What decides about rules is asked even if a rule allows it.
     let free = [(RuleLayer::User, "write", allow)];
     assert_eq!(
-        decided(&free, PermissionMode::Auto, CommandIsolation::Full, "write", &write("/p/.git/hooks/x")),
+        decided(&free, PermissionMode::Auto, ConfinementLevel::Full, "write", &write("/p/.git/hooks/x")),
         ask
     );
-    assert_eq!(decided(&free, PermissionMode::Ask, CommandIsolation::Full, "write", &write("/p/a")), allow);
+    assert_eq!(decided(&free, PermissionMode::Ask, ConfinementLevel::Full, "write", &write("/p/a")), allow);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_rule_for_one_command_is_none_for_its_neighbour() {
         ("git -c core.pager=./x log", PermissionVerdict::Ask),
     ] {
         assert_eq!(
-            decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command)),
+            decided(&rules, PermissionMode::Ask, ConfinementLevel::Full, "shell", &run(command)),
             expected,
             "{command}"
         );
@@ -167,7 +167,7 @@ fn variables_by_which_programs_run_others_are_asked_about() {
         ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=./x cargo test", PermissionVerdict::Ask),
     ] {
         assert_eq!(
-            decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command)),
+            decided(&rules, PermissionMode::Ask, ConfinementLevel::Full, "shell", &run(command)),
             expected,
             "{command}"
         );
@@ -189,7 +189,7 @@ fn what_is_suggested_would_have_been_enough() {
             rules: &rules,
             places: &places,
             mode: PermissionMode::Ask,
-            level: CommandIsolation::Full,
+            level: ConfinementLevel::Full,
         };
         let decision = decide(tool, std::slice::from_ref(&action), policy);
         assert_eq!(decision.verdict, PermissionVerdict::Ask, "{action:?}");
@@ -215,7 +215,7 @@ fn what_is_suggested_would_have_been_enough() {
 fn suggestions_are_small() {
     let suggested = |tool: &str, action: ToolAction, mode: PermissionMode| -> Vec<String> {
         let (rules, places) = (LayeredRules::default(), places());
-        let policy = PermissionPolicy { rules: &rules, places: &places, mode, level: CommandIsolation::Full };
+        let policy = PermissionPolicy { rules: &rules, places: &places, mode, level: ConfinementLevel::Full };
         decide(tool, &[action], policy).suggestions.iter().map(ToString::to_string).collect()
     };
     assert_eq!(
@@ -246,7 +246,7 @@ fn a_folder_that_may_be_read_shows_no_secrets() {
         decided(
             &[(RuleLayer::Session, rule, PermissionVerdict::Allow)],
             PermissionMode::Auto,
-            CommandIsolation::Full,
+            ConfinementLevel::Full,
             "read",
             &ToolAction::Read(path.into()),
         )
@@ -268,14 +268,14 @@ fn nobody_gets_around_a_deny_by_another_name() {
         ["rm x", "/bin/rm x", "./rm x", "git push", "git -C . push", "/usr/bin/git --no-pager push -f"]
     {
         assert_eq!(
-            decided(&deny, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            decided(&deny, PermissionMode::Auto, ConfinementLevel::Full, "shell", &run(command)),
             PermissionVerdict::Deny,
             "{command}"
         );
     }
     let allow = [(RuleLayer::User, "shell(make:*)", PermissionVerdict::Allow)];
     assert_eq!(
-        decided(&allow, PermissionMode::Ask, CommandIsolation::Full, "shell", &run("./make")),
+        decided(&allow, PermissionMode::Ask, ConfinementLevel::Full, "shell", &run("./make")),
         PermissionVerdict::Ask
     );
 }
@@ -293,7 +293,7 @@ fn credentials_are_asked_for_by_name_and_go_with_one_plain_command() {
             rules: &rules,
             places: &places,
             mode: PermissionMode::Auto,
-            level: CommandIsolation::Full,
+            level: ConfinementLevel::Full,
         };
         let (command, folder) = (command.to_owned(), "/p".into());
         let action = ToolAction::Run { command, folder, network: false, credentials: wanted };
@@ -349,7 +349,7 @@ fn credentials_are_given_in_the_project_only() {
         rules.add(RuleLayer::Session, "asked", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
     }
     let places = ProjectContext { credentials: vec!["git", "npm", "cargo"], ..places() };
-    let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+    let (mode, level) = (PermissionMode::Auto, ConfinementLevel::Full);
     let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
     for command in ["git fetch origin", "npm ci --ignore-scripts", "cargo fetch"] {
         for (folder, is_given) in
@@ -385,7 +385,7 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
         rules: &all,
         places: &places,
         mode: PermissionMode::Auto,
-        level: CommandIsolation::Full,
+        level: ConfinementLevel::Full,
     };
     let decided = |command: &str| {
         let decision = decide("shell", &[run(command)], policy);
@@ -411,7 +411,7 @@ fn nothing_leaves_the_sandbox_in_the_company_of_another() {
 #[test]
 fn leaving_the_sandbox_takes_a_rule_or_a_person() {
     let (rules, places) = (LayeredRules::default(), places());
-    for level in [CommandIsolation::Partial, CommandIsolation::Full] {
+    for level in [ConfinementLevel::Landlock, ConfinementLevel::Full] {
         for mode in [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto] {
             let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
             for command in [
@@ -448,7 +448,7 @@ fn leaving_the_sandbox_takes_a_rule_or_a_person() {
     for rule in ["shell(docker:*)", "shell(systemctl status:*)"] {
         rules.add(RuleLayer::User, "settings", Rule::parse(rule, PermissionVerdict::Allow).unwrap());
     }
-    let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+    let (mode, level) = (PermissionMode::Auto, ConfinementLevel::Full);
     let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
     let decided = |command: &str| {
         let decision = decide("shell", &[run(command)], policy);
@@ -488,7 +488,7 @@ fn leaving_the_sandbox_takes_a_rule_or_a_person() {
 #[test]
 fn a_yes_beforehand_does_not_reach_what_decides() {
     let places = ProjectContext { own: vec!["/home/me/.config/helve".into()], ..places() };
-    let (rules, level) = (LayeredRules::default(), CommandIsolation::Full);
+    let (rules, level) = (LayeredRules::default(), ConfinementLevel::Full);
     let grave = |mode: PermissionMode, tool: &str, action: ToolAction| {
         let decision =
             decide(tool, &[action], PermissionPolicy { rules: &rules, places: &places, mode, level });
@@ -566,13 +566,13 @@ fn plan_mode_sees_through_wrappers_and_folders() {
         "git foo",
         "parallel --joblog f ls ::: a",
     ] {
-        let came = decided(&[], PermissionMode::Plan, CommandIsolation::Full, "shell", &run(command));
+        let came = decided(&[], PermissionMode::Plan, ConfinementLevel::Full, "shell", &run(command));
         assert_ne!(came, PermissionVerdict::Allow, "{command}");
     }
     for command in
         ["timeout 5 ls", "git status", "git log -3 | head", "cd src && ls", "nice ls", "env LANG=C ls"]
     {
-        let came = decided(&[], PermissionMode::Plan, CommandIsolation::Full, "shell", &run(command));
+        let came = decided(&[], PermissionMode::Plan, ConfinementLevel::Full, "shell", &run(command));
         assert_eq!(came, PermissionVerdict::Allow, "{command}");
     }
 }
@@ -596,13 +596,13 @@ fn what_is_read_outside_is_seen_through_variables_and_folders() {
         "ls ~/*",
     ] {
         for mode in [PermissionMode::Auto, PermissionMode::Plan] {
-            let came = decided(&[], mode, CommandIsolation::Full, "shell", &run(command));
+            let came = decided(&[], mode, ConfinementLevel::Full, "shell", &run(command));
             assert_ne!(came, PermissionVerdict::Allow, "{mode:?} {command}");
         }
     }
     for command in ["cat \"$PWD/x\"", "f=a.txt; cat $f", "for f in *.txt; do wc -l \"$f\"; done"] {
         assert_eq!(
-            decided(&[], PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            decided(&[], PermissionMode::Auto, ConfinementLevel::Full, "shell", &run(command)),
             PermissionVerdict::Allow,
             "{command}"
         );
@@ -662,7 +662,7 @@ fn a_rule_for_one_program_runs_no_other() {
         "pushd evil; ./test.sh",
     ] {
         assert_eq!(
-            decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command)),
+            decided(&rules, PermissionMode::Ask, ConfinementLevel::Full, "shell", &run(command)),
             PermissionVerdict::Ask,
             "{command}"
         );
@@ -676,7 +676,7 @@ fn a_rule_for_one_program_runs_no_other() {
         "awk '{print}' a",
         "RUST_LOG=x cargo test",
     ] {
-        let came = decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &run(command));
+        let came = decided(&rules, PermissionMode::Ask, ConfinementLevel::Full, "shell", &run(command));
         assert_eq!(came, PermissionVerdict::Allow, "{command}");
     }
     let elsewhere = ToolAction::Run {
@@ -686,7 +686,7 @@ fn a_rule_for_one_program_runs_no_other() {
         credentials: false,
     };
     assert_eq!(
-        decided(&rules, PermissionMode::Ask, CommandIsolation::Full, "shell", &elsewhere),
+        decided(&rules, PermissionMode::Ask, ConfinementLevel::Full, "shell", &elsewhere),
         PermissionVerdict::Ask
     );
 }
@@ -707,7 +707,7 @@ fn what_is_denied_has_no_other_name() {
         "/usr/bin/npm pub --tag x",
     ] {
         assert_eq!(
-            decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            decided(&rules, PermissionMode::Auto, ConfinementLevel::Full, "shell", &run(command)),
             PermissionVerdict::Deny,
             "{command}"
         );
@@ -747,7 +747,7 @@ fn without_a_sandbox_what_is_not_known_to_only_look_is_asked() {
     ] {
         for mode in [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto] {
             assert_eq!(
-                decided(&rules, mode, CommandIsolation::None, "shell", &run(command)),
+                decided(&rules, mode, ConfinementLevel::None, "shell", &run(command)),
                 PermissionVerdict::Ask,
                 "{mode:?} {command}"
             );
@@ -755,7 +755,7 @@ fn without_a_sandbox_what_is_not_known_to_only_look_is_asked() {
     }
     for command in ["make test", "ls src", "git status", "sort a"] {
         assert_eq!(
-            decided(&rules, PermissionMode::Auto, CommandIsolation::None, "shell", &run(command)),
+            decided(&rules, PermissionMode::Auto, ConfinementLevel::None, "shell", &run(command)),
             PermissionVerdict::Allow,
             "{command}"
         );
@@ -790,7 +790,7 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
         "make",
         "head -c9 ./*.txt",
     ] {
-        for level in [CommandIsolation::None, CommandIsolation::Partial] {
+        for level in [ConfinementLevel::None, ConfinementLevel::Landlock] {
             let came = decided(&rules, PermissionMode::Auto, level, "shell", &run(command));
             assert_ne!(came, PermissionVerdict::Allow, "{level:?} {command}");
         }
@@ -812,7 +812,7 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
         "git stash show -p",
     ] {
         assert_ne!(
-            decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            decided(&rules, PermissionMode::Auto, ConfinementLevel::Full, "shell", &run(command)),
             PermissionVerdict::Allow,
             "{command}"
         );
@@ -829,13 +829,13 @@ fn a_denied_path_is_asked_about_where_it_can_not_be_masked() {
         "cat a.txt",
     ] {
         assert_eq!(
-            decided(&rules, PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command)),
+            decided(&rules, PermissionMode::Auto, ConfinementLevel::Full, "shell", &run(command)),
             PermissionVerdict::Allow,
             "{command}"
         );
     }
     assert_eq!(
-        decided(&rules, PermissionMode::Auto, CommandIsolation::Partial, "shell", &run("cat src/a.rs")),
+        decided(&rules, PermissionMode::Auto, ConfinementLevel::Landlock, "shell", &run("cat src/a.rs")),
         PermissionVerdict::Allow
     );
 }
@@ -849,7 +849,7 @@ fn nobody_is_led_to_allow_an_interpreter() {
             rules: &rules,
             places: &places,
             mode: PermissionMode::Ask,
-            level: CommandIsolation::Full,
+            level: ConfinementLevel::Full,
         };
         decide("shell", &[run(command)], policy).suggestions.iter().map(ToString::to_string).collect()
     };
@@ -872,11 +872,11 @@ fn looking_is_looking_only() {
         "RIPGREP_CONFIG_PATH=./rc rg foo",
         "git branch -m x",
     ] {
-        let came = decided(&[], PermissionMode::Plan, CommandIsolation::Full, "shell", &run(command));
+        let came = decided(&[], PermissionMode::Plan, ConfinementLevel::Full, "shell", &run(command));
         assert_eq!(came, PermissionVerdict::Deny, "{command}");
     }
     for command in ["date --file=/etc/shadow", "grep -f/etc/passwd x", "diff --from-file=/etc/shadow a"] {
-        let came = decided(&[], PermissionMode::Auto, CommandIsolation::Full, "shell", &run(command));
+        let came = decided(&[], PermissionMode::Auto, ConfinementLevel::Full, "shell", &run(command));
         assert_eq!(came, PermissionVerdict::Ask, "{command}");
     }
 }
@@ -890,7 +890,7 @@ fn a_yes_beforehand_does_not_open_the_home_folder() {
         ..places()
     };
     let decided = |rules: &LayeredRules, tool: &str, path: &str| {
-        let (mode, level) = (PermissionMode::Auto, CommandIsolation::Full);
+        let (mode, level) = (PermissionMode::Auto, ConfinementLevel::Full);
         let policy = PermissionPolicy { rules, places: &places, mode, level };
         let decision = decide(tool, &[ToolAction::Read(path.into())], policy);
         (decision.verdict, decision.is_grave)
@@ -958,7 +958,7 @@ fn going_back_stays_in_the_project() {
         ("cd a && cd b && cd ../.. && ls", "/p"),
         ("pushd .. && ls", "/p/crate"),
     ] {
-        assert_eq!(verdict(command, folder, CommandIsolation::Full), PermissionVerdict::Allow, "{command}");
+        assert_eq!(verdict(command, folder, ConfinementLevel::Full), PermissionVerdict::Allow, "{command}");
     }
     for (command, folder) in [
         ("cd ..", "/p"),
@@ -966,10 +966,10 @@ fn going_back_stays_in_the_project() {
         ("cd a && cd ../..", "/p"),
         ("cd .. && cat ../x", "/p/crate"),
     ] {
-        assert_eq!(verdict(command, folder, CommandIsolation::Full), PermissionVerdict::Ask, "{command}");
+        assert_eq!(verdict(command, folder, ConfinementLevel::Full), PermissionVerdict::Ask, "{command}");
     }
     // Where less confines commands, a `cd` that fails must not lead out.
-    assert_eq!(verdict("cd a; cd ..; ls", "/p", CommandIsolation::Partial), PermissionVerdict::Ask);
+    assert_eq!(verdict("cd a; cd ..; ls", "/p", ConfinementLevel::Landlock), PermissionVerdict::Ask);
 }
 
 /// Ordinary looking around is not asked about where the sandbox shows it anyway.
@@ -993,7 +993,7 @@ fn what_every_confined_program_sees_is_looked_at_unasked() {
             "cargo update --offline",
             "git clone . copy",
         ] {
-            let came = decided(&[], mode, CommandIsolation::Full, "shell", &run(command));
+            let came = decided(&[], mode, ConfinementLevel::Full, "shell", &run(command));
             assert_eq!(came, PermissionVerdict::Allow, "{command}");
         }
         for command in [
@@ -1006,14 +1006,14 @@ fn what_every_confined_program_sees_is_looked_at_unasked() {
             "cat ~/.bash_history",
             "git config user.name me",
         ] {
-            let came = decided(&[], mode, CommandIsolation::Full, "shell", &run(command));
+            let came = decided(&[], mode, ConfinementLevel::Full, "shell", &run(command));
             assert_eq!(came, PermissionVerdict::Ask, "{command}");
         }
     }
     let came = decided(
         &[],
         PermissionMode::Auto,
-        CommandIsolation::Full,
+        ConfinementLevel::Full,
         "read",
         &ToolAction::Read("/etc/os-release".into()),
     );
@@ -1022,7 +1022,7 @@ fn what_every_confined_program_sees_is_looked_at_unasked() {
 
 fn suggestions(command: &str) -> Vec<String> {
     let (rules, places) = (LayeredRules::default(), places());
-    let (mode, level) = (PermissionMode::Ask, CommandIsolation::Full);
+    let (mode, level) = (PermissionMode::Ask, ConfinementLevel::Full);
     let policy = PermissionPolicy { rules: &rules, places: &places, mode, level };
     decide("shell", &[run(command)], policy).suggestions.iter().map(ToString::to_string).collect()
 }

@@ -52,14 +52,16 @@ fn a_turn_goes_through_what_people_know() {
 }
 
 #[test]
-fn a_summary_within_a_turn_does_not_end_it() {
+fn what_cant_be_read_is_named_with_the_version_that_wrote_it() {
     let mut session = SampleSession::new(sample_id(1));
-    session.turn = Some(sample_id(2));
-    let mut activity = SessionActivity::default();
-    activity.apply(&session.event(TurnStarted::default()));
-    activity.apply(&session.compaction_ended("short", Seq(1)));
-    assert_eq!(activity.status(), SessionStatus::Thinking);
-    session.turn = None;
-    activity.apply(&session.compaction_ended("short", Seq(1)));
-    assert_eq!(activity.status(), SessionStatus::Idle);
+    let mut state = SessionState::default();
+    state.apply(&session.created());
+    state.apply(&session.event(SessionOpened { helve: "9.9.9".to_owned() }));
+    assert!(state.unreadable.is_empty());
+    for kind in ["telepathy_began", "turn_ended", "telepathy_began"] {
+        let data = serde_json::value::RawValue::from_string("{}".to_owned()).unwrap();
+        state.apply(&session.event(EventBody::Unknown(UnknownEvent { kind: kind.to_owned(), data })));
+    }
+    assert_eq!(Vec::from_iter(&state.unreadable.kinds), ["telepathy_began", "turn_ended"]);
+    assert_eq!(Vec::from_iter(&state.unreadable.versions), ["9.9.9"]);
 }

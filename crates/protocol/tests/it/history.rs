@@ -40,7 +40,6 @@ fn texts(history: &ConversationHistory) -> Vec<String> {
         let said = message.parts.iter().filter(|part| part.is_for_model()).map(|part| match part {
             MessagePart::Text(text) => text.text.clone(),
             MessagePart::Tool(tool) => format!("{} -> {}", tool.name, tool.state.for_model().text),
-            MessagePart::Compaction { summary, .. } => format!("summary: {summary}"),
             other => format!("{other:?}"),
         });
         said.collect::<Vec<_>>().join(" + ")
@@ -106,28 +105,13 @@ fn a_partial_answer_is_for_readers_only() {
 }
 
 #[test]
-fn a_summary_replaces_what_it_covers_and_rewinding_brings_it_back() {
+fn rewinding_drops_what_was_said_after_a_point() {
     let (mut session, mut events) = session_with_a_call();
-    let through = session.last;
-    events.push(session.compaction_ended("main.rs is empty", through));
+    let to = session.last;
     events.push(session.user_message("thanks"));
-    assert_eq!(texts(&ConversationHistory::of(&events)), ["summary: main.rs is empty", "thanks"]);
-    events.push(session.event(Rewound { to: through, scope: RewindScope::Messages }));
+    assert_eq!(texts(&ConversationHistory::of(&events)).len(), 4);
+    events.push(session.event(Rewound { to, scope: RewindScope::Messages }));
     assert_eq!(texts(&ConversationHistory::of(&events)).len(), 3);
-}
-
-/// The context may overflow while an answer is on its way.
-#[test]
-fn a_summary_does_not_swallow_the_answer_that_is_on_its_way() {
-    let mut session = SampleSession::new(sample_id(1_000_000));
-    let mut events = vec![session.created(), session.user_message("go")];
-    let mut step = session.step("Here it is.", &[]).into_iter();
-    events.extend(step.next());
-    events.push(session.compaction_ended("so far", Seq(100)));
-    for event in step {
-        events.push(session.event(event.body));
-    }
-    assert_eq!(texts(&ConversationHistory::of(&events)), ["summary: so far", "Here it is."]);
 }
 
 #[test]
@@ -135,17 +119,6 @@ fn pieces_of_an_answer_add_up() {
     let mut session = SampleSession::new(sample_id(1_000_000));
     let events = ["Hel", "lo"].map(|text| session.event(ResponsePartial { text: text.to_owned() }));
     assert_eq!(ConversationHistory::of(&events).partial(), Some("Hello"));
-}
-
-#[test]
-fn a_cleared_output_says_so() {
-    let (mut session, mut events) = session_with_a_call();
-    let call = events.iter().find_map(|event| match &event.body {
-        EventBody::ToolStarted(started) => Some(started.call),
-        _ => None,
-    });
-    events.push(session.event(OutputsPruned { calls: vec![call.unwrap()], tokens: 1 }));
-    assert!(texts(&ConversationHistory::of(&events))[1].contains("cleared to save room"));
 }
 
 #[test]
@@ -175,8 +148,6 @@ fn any_body() -> impl Strategy<Value = EventBody> {
         text().prop_map(|text| MessagePart::Text(TextPart::said(text))),
         text().prop_map(|text| MessagePart::Reasoning(ReasoningPart { text, sealed: json!(null) })),
         tool,
-        (text(), 0u64..40)
-            .prop_map(|(summary, through)| MessagePart::Compaction { summary, through: Seq(through) }),
     ];
     let parts = || prop::collection::vec(part.clone(), 0..4);
     prop_oneof![
@@ -189,12 +160,7 @@ fn any_body() -> impl Strategy<Value = EventBody> {
         }),
         2 => small().prop_map(|call| ToolStarted { call: sample_id(call), class: ToolClass::Changes }.into()),
         2 => (small(), 0usize..6).prop_map(|(call, end)| ToolEnded { call: sample_id(call), end: any_state(end) }.into()),
-        1 => (0u64..40).prop_map(|to| Rewound { to: Seq(to), scope: RewindScope::Both }.into()),
-        1 => (small(), text(), 0u64..60).prop_map(|(m, summary, through)| {
-            CompactionEnded { message: sample_id(m), summary: Some(summary), through: Seq(through), tokens_before: 0, tokens_after: 0 }
-                .into()
-        }),
-        1 => small().prop_map(|call| OutputsPruned { calls: vec![sample_id(call)], tokens: 0 }.into()),
+        1 => (0u64..40).prop_map(|to| Rewound { to: Seq(to), scope: RewindScope::Messages }.into()),
         2 => (0..sample_event_bodies().len()).prop_map(|kind| sample_event_bodies().swap_remove(kind)),
     ]
 }
@@ -228,8 +194,6 @@ enum Move {
     Say,
     Step { calls: usize },
     Note,
-    Prune,
-    Compact,
 }
 
 fn any_move() -> impl Strategy<Value = Move> {
@@ -237,8 +201,6 @@ fn any_move() -> impl Strategy<Value = Move> {
         3 => Just(Move::Say),
         6 => (0usize..3).prop_map(|calls| Move::Step { calls }),
         2 => Just(Move::Note),
-        1 => Just(Move::Prune),
-        1 => Just(Move::Compact),
     ]
 }
 
@@ -253,21 +215,9 @@ fn play(moves: &[Move]) -> Vec<SessionEvent> {
                 let message = session.draw();
                 events.push(session.event(NoteAdded {
                     message,
-                    topic: "date".to_owned(),
+                    topic: NoteTopic::Folders,
                     text: "1 May".to_owned(),
                 }));
-            }
-            Move::Prune => {
-                let calls = events.iter().filter_map(|event| match &event.body {
-                    EventBody::ToolEnded(ended) => Some(ended.call),
-                    _ => None,
-                });
-                let calls = calls.collect();
-                events.push(session.event(OutputsPruned { calls, tokens: 1 }));
-            }
-            Move::Compact => {
-                let through = session.last;
-                events.push(session.compaction_ended("so far", through));
             }
         }
     }
@@ -304,16 +254,13 @@ proptest! {
         assert_well_formed(&ConversationHistory::of(&events).for_model());
     }
 
-    /// Law 3: unless an event says why not, the view of a later request begins with that of the one before.
+    /// Law 3: the view of a later request begins with that of the one before.
     #[test]
     fn requests_grow_only_at_the_end(moves in prop::collection::vec(any_move(), 0..20)) {
         let events = play(&moves);
         let mut history = ConversationHistory::default();
         let mut sent: Option<Vec<Message>> = None;
         for event in &events {
-            if matches!(event.body, EventBody::OutputsPruned(_) | EventBody::CompactionEnded(_)) {
-                sent = None;
-            }
             if matches!(event.body, EventBody::StepStarted(_)) {
                 let now: Vec<Message> = history.for_model().into_iter().map(std::borrow::Cow::into_owned).collect();
                 if let Some(before) = &sent {

@@ -88,7 +88,7 @@ fn commands_and_queries_survive_their_json() {
         SessionCommand::Background,
         SessionCommand::SetEffort { effort: Some(ReasoningEffort::High) },
         SessionCommand::Decide { approval: sample_id(1), answer: ApprovalAnswer::Reject { message: None } },
-        SessionCommand::Rewind { to: Seq(4), scope: RewindScope::Both },
+        SessionCommand::Rewind { to: Seq(4), scope: RewindScope::Messages },
         SessionCommand::ShutDown,
     ];
     for command in commands {

@@ -36,7 +36,7 @@ pub(crate) struct Desk {
     screen: TerminalScreen<Wire, Window>,
     seen: Rc<RefCell<vt100::Parser>>,
     size: Rc<Cell<Size>>,
-    session: SampleSession,
+    pub(crate) session: SampleSession,
     now: Instant,
     /// What the interface asked of the session.
     pub(crate) orders: Vec<SessionCommand>,

@@ -230,14 +230,14 @@ fn hours_of_answers_are_drawn_to_the_end() {
 #[test]
 fn the_status_line_has_every_part_that_has_something_to_tell() {
     let mut desk = Desk::new(SessionOverview::default());
-    let (usual, other) = (SessionState::default().agent, AgentName::new("reviewer"));
+    let usual = SessionState::default().agent;
     assert!(!desk.text().contains(usual.as_str()), "{}", desk.text());
     desk.tell(ModelSwitched {
         from: ModelName::new("small/model"),
         to: ModelName::new("big/model"),
-        reason: String::new(),
+        reason: ModelSwitchReason::Fallback { failure: String::new() },
     });
-    desk.tell(AgentSwitched { from: usual.clone(), to: other.clone() });
+    desk.session.agent = AgentName::new("reviewer");
     desk.tell(ModeSwitched { from: PermissionMode::Ask, to: PermissionMode::Bypass });
     let usage = TokenUsage { input: 50_000, ..TokenUsage::default() };
     desk.tell(StepEnded { usage, cost: Cost::from_pico_dollars(20_000_000_000), stop: StopReason::EndTurn });
@@ -250,6 +250,7 @@ fn the_status_line_has_every_part_that_has_something_to_tell() {
         text.contains("big/model · reviewer · bypass · 50% of 100k · $0.02 · not confined · 1 queued"),
         "{text}"
     );
-    desk.tell(AgentSwitched { from: other, to: usual });
+    desk.session.agent = usual;
+    desk.tell(QueueChanged { queue: Vec::new() });
     assert!(desk.text().contains("big/model · bypass ·"), "{}", desk.text());
 }

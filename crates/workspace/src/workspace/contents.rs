@@ -6,11 +6,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use helve_protocol::BlobId;
+use helve_protocol::{BlobId, UnkeptReason};
 
 use super::{Workspace, is_content_known};
 use crate::diff::{DiffBudget, count_lines};
-use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason};
+use crate::effects::{PathEffect, PathSnapshot, UnkeptPath};
 use crate::error::{PathContext, WorkspaceResult};
 use crate::files::{FileReadOutcome, is_absence, read_in, stat_in};
 use crate::git::GitObject;

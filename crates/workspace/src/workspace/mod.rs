@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use helve_protocol::{BlobStore, Clock};
+use helve_protocol::{BlobStore, Clock, UnkeptReason};
 
 pub use self::outside::{NoDiffReason, OutsideChange, OutsideEffects, OutsideReport};
 pub use self::restore::RestoreGuard;
 use self::scan::WorkspaceScan;
 use crate::diff::{self, DiffSide};
-use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, UnkeptReason, WorkspaceEffects};
+use crate::effects::{PathEffect, PathSnapshot, UnkeptPath, WorkspaceEffects};
 use crate::error::WorkspaceResult;
 use crate::files::{RootFiles, join};
 use crate::git::{GitProgram, GitRepository};

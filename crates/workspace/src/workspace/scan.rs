@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use helve_protocol::UnkeptReason;
+
 use super::contents::{ContentRequest, KeepMode};
 use super::{Workspace, differ};
-use crate::effects::{UnkeptPath, UnkeptReason};
+use crate::effects::UnkeptPath;
 use crate::error::WorkspaceResult;
 use crate::files::RootFiles;
 use crate::git::GitRepository;

@@ -16,7 +16,7 @@ use helve_models::ModelTarget;
 use helve_protocol::{
     ApprovalAnswer, ApprovalId, ApprovalRequested, CallId, CommandRefused, EventBody, IdKind, MessagePart,
     ModelName, PromptDelivery, QueryReply, QuestionAsked, Seq, SessionCommand, SessionId, SessionQuery,
-    SessionState, SessionStatus, TurnOutcome, UserPrompt,
+    SessionState, SessionStatus, TurnOutcome, UnreadableEvents, UserPrompt,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -26,7 +26,9 @@ use crate::failure::{CliFailure, ProgramExit};
 use crate::setup::CliSetup;
 use crate::text::one_line;
 use crate::user_models::{UserModels, block_on};
-use crate::wiring::{SessionWiring, session_failure, session_model, wire_session, worker_failure};
+use crate::wiring::{
+    SessionWiring, session_failure, session_model, unreadable_session, wire_session, worker_failure,
+};
 use instruction::RunInstruction;
 use printer::{OutputDetail, RunPrinter};
 
@@ -483,8 +485,13 @@ fn fork(journal: &FileJournal, place: &str, services: &Services) -> Result<Sessi
     let failed =
         |error: &helve_journal::JournalError| CliFailure::journal("the session can't be forked", error);
     let (mut ends, mut last) = (Vec::new(), Seq::START);
+    let (mut unreadable, mut last_readable) = (UnreadableEvents::default(), Seq::START);
     let read = journal.read(parent, Seq::START, &mut |event| {
         last = event.seq;
+        unreadable.apply(&event);
+        if unreadable.is_empty() {
+            last_readable = event.seq;
+        }
         if matches!(event.body, EventBody::TurnEnded(_)) {
             ends.push(event.seq);
         }
@@ -501,6 +508,9 @@ fn fork(journal: &FileJournal, place: &str, services: &Services) -> Result<Sessi
             })?
         }
     };
+    if at > last_readable {
+        return Err(unreadable_session(&unreadable));
+    }
     let child: SessionId = services.ids.draw(IdKind::Session).into();
     journal.fork(parent, at, child).map_err(|error| failed(&error))?;
     Ok(child)
@@ -509,12 +519,12 @@ fn fork(journal: &FileJournal, place: &str, services: &Services) -> Result<Sessi
 /// How the program ends after a turn.
 fn exit_of(outcome: TurnOutcome) -> ProgramExit {
     match outcome {
-        TurnOutcome::EndTurn | TurnOutcome::Goal => ProgramExit::Success,
+        TurnOutcome::EndTurn => ProgramExit::Success,
         TurnOutcome::Cancelled => ProgramExit::Interrupted,
         TurnOutcome::MaxTurns => ProgramExit::StepLimit,
         TurnOutcome::Timeout => ProgramExit::TimeLimit,
         TurnOutcome::Budget => ProgramExit::CostLimit,
         TurnOutcome::Denied => ProgramExit::Denied,
-        TurnOutcome::Error | TurnOutcome::NoCompletion => ProgramExit::Error,
+        TurnOutcome::Error => ProgramExit::Error,
     }
 }

@@ -8,7 +8,7 @@ use helve_agent::Session;
 use helve_protocol::{
     CallId, Cost, ErrorRaised, EventBody, FileChange, FileChangeKind, MessagePart, MessageRole,
     PlanTaskState, QueryReply, SessionEvent, StopReason, TokenUsage, ToolPart, ToolState, TurnMetrics,
-    TurnOutcome,
+    TurnOutcome, UnkeptReason,
 };
 use serde_json::{Value, json};
 
@@ -293,7 +293,7 @@ impl RunPrinter {
                 for lost in files
                     .not_kept
                     .iter()
-                    .filter(|lost| !lost.why.contains("ignored"))
+                    .filter(|lost| lost.why != UnkeptReason::Ignored)
                     .take(MAX_LISTED_CHANGES)
                 {
                     self.remark(&format!("{WARN}  {}{WARN:#}", lost.notice()));
