@@ -342,7 +342,8 @@ mod tests {
         write(git.join("config"), TRAP);
         let ledger = RepositoryLedger::default();
         let roots = [root.clone()];
-        let aside = ledger.inspect(&[git.clone()], |_| true, RepositoryJudge { roots: &roots }, NOBODY);
+        let aside =
+            ledger.inspect(std::slice::from_ref(&git), |_| true, RepositoryJudge { roots: &roots }, NOBODY);
         assert_eq!(aside, [git.join("HEAD.put-aside")]);
         assert!(git.join("config").exists() && !is_git_folder(&git));
     }
