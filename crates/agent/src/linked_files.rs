@@ -73,8 +73,12 @@ impl LinkIndex {
         for root in places.inside() {
             index.read(root, rights, usize::MAX);
         }
-        for folder in places.own.iter().cloned().chain(home_paths(places.home.as_deref())) {
-            index.read(&folder, rights, usize::MAX);
+        // Of this program's own folders only what is at their top: below it are sessions and caches.
+        let own = places.own.iter().flat_map(|own| fs::read_dir(own).into_iter().flatten().flatten());
+        let own =
+            own.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file())).map(|entry| entry.path());
+        for path in own.chain(home_paths(places.home.as_deref())) {
+            index.read(&path, rights, usize::MAX);
         }
         let bases = ["read", "write"].iter().flat_map(|tool| rights.denied_bases(tool));
         for base in bases.filter(|base| !places.is_inside(base)) {

@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use helve_permissions::is_secret_variable;
+
 use crate::registries::npm_line_is_harmless;
 use crate::settings_file::read_settings;
 
@@ -30,6 +32,10 @@ const SECRET_MARKERS: [&str; 10] = [
     "credential",
 ];
 
+/// What settings say that are no secrets, whatever they are called.
+const WORDS_OF_SETTINGS: [&str; 10] =
+    ["true", "false", "yes", "no", "on", "off", "null", "none", "auto", "always"];
+
 /// Whether a file of settings holds a secret, or may hold one because it can't be read.
 pub(crate) fn holds_secrets(path: &Path) -> bool {
     read_settings(path).is_none_or(|text| text.lines().any(line_holds_secret))
@@ -37,8 +43,34 @@ pub(crate) fn holds_secrets(path: &Path) -> bool {
 
 fn line_holds_secret(line: &str) -> bool {
     // Who is asked for credentials is none.
-    let line = line.to_ascii_lowercase().replace("credential-provider", "").replace("cargo:token", "");
-    holds_login(&line) || SECRET_MARKERS.iter().any(|sign| line.contains(sign))
+    let line = line.replace("credential-provider", "").replace("cargo:token", "");
+    let lower = line.to_ascii_lowercase();
+    holds_login(&lower) || SECRET_MARKERS.iter().any(|sign| lower.contains(sign)) || setting_is_secret(&line)
+}
+
+/// Whether a line of settings is a secret as a variable would be one, by its name or by what it says.
+fn setting_is_secret(line: &str) -> bool {
+    let line = line.trim().trim_start_matches("- ").trim_start_matches("export ");
+    if line.starts_with(['#', ';']) {
+        return false;
+    }
+    // A colon in an address is not between a name and what it says.
+    let (name, said) =
+        match line.find(['=', ':']).filter(|at| !line.get(*at..).is_some_and(|rest| rest.starts_with("://")))
+        {
+            Some(at) => (line.get(..at).unwrap_or_default(), line.get(at + 1..).unwrap_or_default()),
+            None => ("", line),
+        };
+    let clean = |text: &str| text.trim().trim_matches(['"', '\'', ',']).to_owned();
+    let (name, said) = (clean(name), clean(said));
+    let is_word = said.is_empty() || WORDS_OF_SETTINGS.contains(&said.to_ascii_lowercase().as_str());
+    let is_path = said.starts_with(['/', '~', '.']);
+    let is_number = said.chars().all(|letter| letter.is_ascii_digit());
+    let is_key_id = name.eq_ignore_ascii_case("signingkey");
+    match is_word || is_path || is_number || is_key_id {
+        true => is_secret_variable("", &said),
+        false => is_secret_variable(&name, &said) || is_secret_variable("", line),
+    }
 }
 
 /// Whether a file that holds secrets by its name holds none all the same.
@@ -146,6 +178,43 @@ fn without_secrets(settings: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_with_secrets_are_known_by_what_they_name_and_say() {
+        for line in [
+            "smtpPass = hunter2",
+            "pass = hunter2",
+            "oauth = hunter2",
+            "\tpat = hunter2",
+            "MY_KEY = \"hunter2\"",
+            "proxy = \"user:pw@proxy\"",
+            "  - https://conda.example/t/tk-123-abcdef-456/get/main",
+            "STRIPE = \"sk_live_0123456789\"",
+            "export DB_PW=hunter2",
+            "password: hunter2",
+            "http: http://me:pw@proxy:3128",
+        ] {
+            assert!(line_holds_secret(line), "{line}");
+        }
+        for line in [
+            "name = A Name",
+            "email = a@example.org",
+            "signingkey = 0123456789ABCDEF",
+            "sslKey = /etc/ssl/client.key",
+            "always-auth = true",
+            "index-url = https://pypi.example/simple",
+            "rustflags = [\"-C\", \"link-arg=-fuse-ld=mold\"]",
+            "[url \"git@github.com:\"]",
+            "insteadOf = https://github.com/",
+            "  - https://conda.anaconda.org/conda-forge",
+            "# the password is elsewhere: ask",
+            "global-credential-providers = [\"cargo:token\"]",
+            "indent_style = space",
+            "AllowShortIfStatementsOnASingleLine: Never",
+        ] {
+            assert!(!line_holds_secret(line) || line.contains("password"), "{line}");
+        }
+    }
 
     #[test]
     fn addresses_lose_their_logins_and_nothing_else() {

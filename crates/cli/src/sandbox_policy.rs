@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use helve_exec::{ConfinementLevel, SandboxProbe, probe};
@@ -294,6 +295,93 @@ const TOOLCHAIN_PATHS: &[&str] = &[
     ".gitattributes",
 ];
 
+/// Where tools keep a login inside what is shown of them.
+const TOOLCHAIN_CREDENTIALS: &[&str] = &[
+    ".local/share/uv/credentials",
+    ".rye/credentials",
+    ".opam/plugins/opam-publish",
+    ".nimble/github_api_token",
+    ".luarocks/upload_config.lua",
+    ".julia/servers",
+    ".julia/logs",
+    ".dotnet/corefx",
+    ".npm-global/etc/npmrc",
+    ".npm-packages/etc/npmrc",
+    ".config/yarn/global/.npmrc",
+    ".config/yarn/global/.yarnrc",
+    ".config/yarn/global/.yarnrc.yml",
+    ".local/share/gem/credentials",
+    ".local/share/pnpm/auth.ini",
+    ".local/share/pnpm/.npmrc",
+    ".bun/install/global/.npmrc",
+];
+
+/// Names of files in which tools keep a login, without their suffix; how such names end; and which suffixes they have. Certificates
+/// that everybody has, and code, are no logins.
+const CREDENTIAL_FILE_STEMS: [&str; 16] = [
+    "credential",
+    "credentials",
+    "token",
+    "tokens",
+    "auth",
+    "secret",
+    "secrets",
+    "password",
+    "passwords",
+    "netrc",
+    "npmrc",
+    "pypirc",
+    "apikey",
+    "api_key",
+    "api-key",
+    "creds",
+];
+const CREDENTIAL_STEM_ENDS: [&str; 9] = [
+    "_token",
+    "-token",
+    "_tokens",
+    "_credentials",
+    "-credentials",
+    "_history",
+    "_auth",
+    "_secrets",
+    "_api_key",
+];
+const CREDENTIAL_FILE_SUFFIXES: [&str; 14] = [
+    "json",
+    "toml",
+    "yml",
+    "yaml",
+    "ini",
+    "cfg",
+    "conf",
+    "txt",
+    "xml",
+    "properties",
+    "token",
+    "lua",
+    "jl",
+    "db",
+];
+const CREDENTIAL_KEY_SUFFIXES: [&str; 4] = [".pfx", ".p12", ".jks", ".keystore"];
+/// Settings in folders of tools that may hold a login.
+const NESTED_SETTINGS_FILES: [&str; 14] = [
+    ".condarc",
+    "condarc",
+    "pip.conf",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".gemrc",
+    "gemrc",
+    "nuget.config",
+    "gradle.properties",
+    "settings.xml",
+    "config.toml",
+    "config.yml",
+    "config.yaml",
+    "config.json",
+];
+
 /// Settings that tools need, and that may hold a password or a token: shown only if they hold none.
 const TOOL_SETTINGS_FILES: &[&str] = &[
     ".gitconfig",
@@ -355,6 +443,7 @@ pub(crate) fn sandbox_policy_for(setup: &CliSetup, found: &SandboxProbe) -> Opti
     // What is in the project is written there.
     let moved = home.iter().flat_map(|home| moved_caches(home).into_iter().chain(caches_elsewhere(home)));
     let moved = moved.filter(|path| !is_in_project(path));
+    let toolchains: Vec<PathBuf> = home.iter().flat_map(|home| readable_paths(home)).collect();
     Some(SandboxPolicy {
         level,
         private: ProjectStorage {
@@ -378,10 +467,13 @@ pub(crate) fn sandbox_policy_for(setup: &CliSetup, found: &SandboxProbe) -> Opti
             .into_iter()
             .chain(setup.places.own())
             .chain(credentials::all_moved_files())
+            .chain(below(TOOLCHAIN_CREDENTIALS))
+            .chain(toolchains.iter().flat_map(|folder| logins_in(folder)))
             .collect(),
-        shown: home
+        shown: toolchains
             .iter()
-            .flat_map(|home| readable_paths(home, &wanted))
+            .flat_map(|folder| beside_caches(folder, &home.as_deref().map(caches_below).unwrap_or_default()))
+            .chain(home.iter().flat_map(|home| wanted.iter().map(|path| in_full(path, home))))
             .chain(copies.iter().map(|(_, path)| path.clone()))
             .collect(),
         variables: copies
@@ -400,16 +492,16 @@ pub(crate) fn sandbox_policy_for(setup: &CliSetup, found: &SandboxProbe) -> Opti
     })
 }
 
-/// All that commands see of the home folder: what they can read, and caches.
+/// All that commands see of the home folder: what they can read, what the user wants them to see, and caches.
 pub(crate) fn shown_of_home(setup: &CliSetup) -> Vec<PathBuf> {
     let Some(home) = home() else { return Vec::new() };
     let wanted = setup.config().map(|config| config.settings.permissions.show.clone()).unwrap_or_default();
-    readable_paths(&home, &wanted).into_iter().chain(caches_below(&home)).collect()
+    let wanted = wanted.iter().map(|path| in_full(path, &home));
+    readable_paths(&home).into_iter().chain(wanted).chain(caches_below(&home)).collect()
 }
 
-/// What commands can read of the home folder: what is there of the toolchains, the programs on the `PATH`, and what the user
-/// wants them to see.
-fn readable_paths(home: &Path, wanted: &[String]) -> Vec<PathBuf> {
+/// What commands can read of the home folder: what is there of the toolchains, and the programs on the `PATH`.
+fn readable_paths(home: &Path) -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut shown: Vec<PathBuf> = TOOLCHAIN_PATHS.iter().map(|name| home.join(name)).collect();
     shown.extend(std::env::split_paths(&path).filter(|folder| is_program_folder(folder, home)));
@@ -423,8 +515,50 @@ fn readable_paths(home: &Path, wanted: &[String]) -> Vec<PathBuf> {
     shown.retain(|path| path.exists() && !leads_to_secrets(path, home));
     // For as long as it holds no secret, which is looked at before each command.
     shown.push(home.join(NPM_SETTINGS_FILE));
-    shown.extend(wanted.iter().map(|path| in_full(path, home)));
     shown
+}
+
+/// The files with logins in a folder of a tool, and in the folders in it. What lies deeper belongs to packages.
+fn logins_in(toolchain: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_folder = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let inside: Vec<fs::DirEntry> = entries(toolchain).collect();
+    let deeper = inside.iter().filter(|entry| is_folder(entry)).flat_map(|folder| entries(&folder.path()));
+    let all: Vec<PathBuf> = deeper
+        .chain(entries(toolchain))
+        .filter(|entry| !is_folder(entry))
+        .map(|entry| entry.path())
+        .collect();
+    all.into_iter().filter(|path| is_login(path)).collect()
+}
+
+fn is_login(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let plain = name.trim_start_matches('.');
+    let (stem, suffix) = plain.rsplit_once('.').unwrap_or((plain, ""));
+    let is_data = suffix.is_empty() || CREDENTIAL_FILE_SUFFIXES.contains(&suffix);
+    let is_named = CREDENTIAL_FILE_STEMS.contains(&stem)
+        || CREDENTIAL_STEM_ENDS.iter().any(|end| stem.ends_with(end))
+        || suffix == "token";
+    // A program is no login, whatever it is called.
+    let is_program = || fs::metadata(path).is_ok_and(|facts| facts.permissions().mode() & 0o111 != 0);
+    let is_store = is_data && is_named && !is_program();
+    is_store
+        || CREDENTIAL_KEY_SUFFIXES.iter().any(|end| name.ends_with(end))
+        || name == ".env"
+        || name.starts_with("id_rsa")
+        || name.starts_with("id_ed25519")
+        || NESTED_SETTINGS_FILES.contains(&name.as_str()) && holds_secrets(path)
+}
+
+/// A folder that is shown, or all that is in it: a cache that is not there yet could not be made inside what is shown as a whole.
+fn beside_caches(shown: &Path, caches: &[PathBuf]) -> Vec<PathBuf> {
+    let is_missing = |cache: &&PathBuf| cache.starts_with(shown) && *cache != shown && !cache.exists();
+    if !shown.is_dir() || caches.iter().find(is_missing).is_none() {
+        return vec![shown.to_owned()];
+    }
+    let inside = fs::read_dir(shown).into_iter().flatten().flatten().map(|entry| entry.path());
+    inside.flat_map(|path| beside_caches(&path, caches)).collect()
 }
 
 /// What tools write in folders of the home folder that the user's variables name.

@@ -28,7 +28,7 @@ const SECRET_NAME_PARTS: [&str; 23] = [
 ];
 
 /// Words in names that say so, unless the last word says that it is only about one: `KEY_PATH`.
-const SECRET_WORDS: &str = "KEY KEYS PASS PW PWD PAT DSN CRED CREDS AUTH AUTHORIZATION BEARER JWT SAS SK PSK OTP TOTP HOTP MFA PEM PFX \
+const SECRET_WORDS: &str = "KEY KEYS PASS PW PWD PAT DSN CRED CREDS AUTH OAUTH AUTHORIZATION BEARER JWT SAS SK PSK OTP TOTP HOTP MFA PEM PFX \
                             SESSION HMAC SALT PEPPER NETRC DOCKERCONFIGJSON DOCKERCFG CONNSTR SSHKEY SECRETKEY PRIVATEKEY ACCESSKEY \
                             AUTHKEY MASTERKEY SIGNINGKEY LICENSEKEY DEPLOYKEY";
 
@@ -219,6 +219,7 @@ fn holds_secret(value: &str) -> bool {
     SECRET_MARKS.iter().any(|mark| lower.contains(mark))
         || holds_key(value)
         || holds_login(value)
+        || holds_path_token(value)
         || holds_named_secret(value)
         || holds_authorization(value)
         || is_random(value.trim().trim_matches(['"', '\'']))
@@ -285,6 +286,15 @@ fn holds_login(value: &str) -> bool {
         })
     };
     in_address || value.split(is_end).any(without_scheme)
+}
+
+/// Whether an address has a token as a folder, as channels of conda have it: `https://host/t/TOKEN/channel`.
+fn holds_path_token(value: &str) -> bool {
+    value.contains("://")
+        && value.match_indices("/t/").any(|(at, found)| {
+            let rest = value.get(at + found.len()..).unwrap_or_default();
+            rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-' || *c == '_').count() >= 8
+        })
 }
 
 fn is_host_letter(letter: char) -> bool {

@@ -101,6 +101,32 @@ const STORES: &[&str] = &[
     "other-project/.env",
 ];
 
+/// The same inside what is shown of toolchains. They are there, and look empty.
+const TOOLCHAIN_STORES: &[&str] = &[
+    ".local/share/uv/credentials/credentials.toml",
+    ".rye/credentials",
+    ".opam/plugins/opam-publish/me.token",
+    ".opam/opam-token",
+    ".nimble/github_api_token",
+    ".luarocks/upload_config.lua",
+    ".julia/servers/example.org/auth.toml",
+    ".julia/logs/repl_history.jl",
+    ".dotnet/corefx/cryptography/x509stores/my/key.pfx",
+    ".npm-global/etc/npmrc",
+    ".config/yarn/global/.npmrc",
+    ".local/share/gem/credentials",
+    ".nvm/.npmrc",
+    ".pyenv/secrets.toml",
+    ".asdf/plugins/auth.json",
+    ".local/share/mise/tokens.json",
+    ".pixi/credentials.json",
+    ".virtualenvs/work/pip.conf",
+    "miniconda3/.condarc",
+    ".local/bin/.env",
+    ".config/mise/config.toml",
+    ".cargo/config.toml",
+];
+
 /// A home folder that is not in `/tmp`, which is covered as a whole.
 struct Person {
     machine: Home,
@@ -202,6 +228,24 @@ fn no_store_of_secrets_is_read() {
 }
 
 #[test]
+fn no_login_inside_a_toolchain_is_read() {
+    for limits in levels() {
+        let person = Person::new();
+        person.write(".rustup/toolchains/stable/lib/std", "a part of Rust");
+        person.write("miniconda3/conda-meta/google-auth-2.38.0.json", "a package of conda");
+        for store in TOOLCHAIN_STORES {
+            person.write(store, &format!("password = SECRET in {store}\n"));
+        }
+        let list =
+            TOOLCHAIN_STORES.iter().map(|store| format!("\"$HOME/{store}\"")).collect::<Vec<_>>().join(" ");
+        let look = "cat ~/.rustup/toolchains/stable/lib/std ~/miniconda3/conda-meta/*";
+        let said = person.shell(limits, &format!("for f in {list}; do cat \"$f\"; done; {look}"));
+        assert!(!said.contains("SECRET"), "{limits:?}: {said}");
+        assert!(said.contains("a part of Rust") && said.contains("a package of conda"), "{limits:?}: {said}");
+    }
+}
+
+#[test]
 fn only_what_is_shown_is_listed() {
     for limits in levels() {
         let person = Person::new();
@@ -233,6 +277,40 @@ fn only_what_is_shown_is_listed() {
     }
 }
 
+/// Settings of tools are seen only without what is in them of others' business.
+#[test]
+fn settings_with_secrets_are_not_shown() {
+    for limits in levels() {
+        for (name, text) in [
+            (".condarc", "channels:\n  - https://conda.example/t/tk-123-SECRET-456/main\n"),
+            (".config/mise/config.toml", "[env]\nSTRIPE = \"sk_live_SECRET0123456789\"\n"),
+            (".cargo/config.toml", "[env]\nMY_KEY = \"SECRET\"\n"),
+            (".cargo/config.toml", "[http]\nproxy = \"user:SECRET@proxy\"\n"),
+        ] {
+            let person = Person::new();
+            person.write(name, text);
+            let said = person.shell(limits, &format!("cat ~/{name}"));
+            assert!(!said.contains("SECRET"), "{limits:?} {name}: {said}");
+            person.write(".editorconfig", "indent_style = space\n");
+            assert!(person.shell(limits, "cat ~/.editorconfig").contains("space"), "{limits:?}");
+        }
+    }
+}
+
+/// A cache that is not there yet can be made, also where the folder around it is shown.
+#[test]
+fn caches_are_made_inside_what_is_shown() {
+    for limits in levels().into_iter().filter(|limits| *limits == Limits::Full) {
+        let person = Person::new();
+        person.write("go/pkg/sumdb/x", "there");
+        person.write(".local/share/pnpm/global/x", "there");
+        let script = "cat ~/go/pkg/sumdb/x ~/.local/share/pnpm/global/x; mkdir -p ~/go/pkg/mod/m ~/.local/share/pnpm/store/v3 && echo made";
+        let said = person.shell(limits, script);
+        assert!(said.matches("there").count() == 2 && said.contains("made"), "{said}");
+        assert!(!person.path("go/pkg/mod").exists());
+    }
+}
+
 /// Settings that are links into a folder of settings, as some people have them.
 #[test]
 fn links_to_what_is_shown_lead_there() {
@@ -256,6 +334,8 @@ fn git_keeps_its_settings_and_not_its_tokens() {
         let person = Person::new();
         let settings = "[user]\n\tname = A Name\n\temail = a@example.org\n[init]\n\tdefaultBranch = trunk\n\
             [http \"https://example.org\"]\n\textraHeader = Authorization: SECRET\n\
+            [sendemail]\n\tsmtpServer = mail.example.org\n\tsmtpPass = SECRET\n[imap]\n\tpass = SECRET\n[github]\n\toauth = SECRET\n\
+            [gitlab]\n\tpat = SECRET\n\
             [url \"https://x:SECRET@example.org/\"]\n\tinsteadOf = https://example.org/\n";
         person.write(".gitconfig", settings);
         let script = "cat ~/.gitconfig; git config --global --list; mkdir r; cd r; git init -q; git commit -q --allow-empty -m first; git log --format='%an %ae'; git branch --show-current";

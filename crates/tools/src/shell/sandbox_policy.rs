@@ -222,6 +222,7 @@ impl SandboxPolicy {
             in_git: self.protected_in_git,
             in_project: &self.protected,
             hidden: &self.hidden,
+            storage: Some(&self.private.folder),
             home: self.home.as_deref(),
         };
         SecretCriteria { is_secret: self.is_secret, denied, elsewhere }

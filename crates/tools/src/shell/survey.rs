@@ -136,6 +136,8 @@ pub(crate) struct GuardedElsewhere<'a> {
     pub(crate) in_project: &'a [PathBuf],
     /// What is hidden.
     pub(crate) hidden: &'a [PathBuf],
+    /// Where this program keeps what it needs, which may be much: of the folder around it only the files at its top count.
+    pub(crate) storage: Option<&'a Path>,
     pub(crate) home: Option<&'a Path>,
 }
 
@@ -356,9 +358,16 @@ impl SurveyState {
 
     /// A file that must not be read, or changed, may have another name: then that is under the same rule.
     fn find_other_names(&mut self, measure: &SecretCriteria<'_>) {
-        let GuardedElsewhere { in_git: names, in_project, hidden: elsewhere, home } = measure.elsewhere;
-        let secret = self.found.secrets.union(&self.found.denied_reads).chain(elsewhere);
-        let hidden: HashSet<FileIdentity> = secret.flat_map(|path| self.identities(path)).collect();
+        let GuardedElsewhere { in_git: names, in_project, hidden: elsewhere, storage, home } =
+            measure.elsewhere;
+        let is_large = |path: &&PathBuf| storage.is_some_and(|storage| storage.starts_with(path));
+        let (large, small): (Vec<&PathBuf>, Vec<&PathBuf>) = elsewhere.iter().partition(is_large);
+        let secret = self.found.secrets.union(&self.found.denied_reads).chain(small);
+        let at_top =
+            large.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        let at_top = at_top.filter_map(|entry| identity(&entry.path()));
+        let hidden: HashSet<FileIdentity> =
+            secret.flat_map(|path| self.identities(path)).chain(at_top).collect();
         let own = self.roots.iter().flat_map(|root| in_project.iter().map(|name| root.join(name)));
         let repositories = self.found.repositories.iter().flat_map(|git| match git.is_dir() {
             true => in_git(git, names),
@@ -764,6 +773,7 @@ mod tests {
             in_git: &["config", "hooks"],
             in_project: &[".helve".into()],
             hidden: &[home.join(".ssh")],
+            storage: None,
             home: Some(&home),
         };
         let measure = SecretCriteria { elsewhere, ..measure(&denied) };
