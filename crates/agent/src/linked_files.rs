@@ -13,7 +13,7 @@ use helve_protocol::ToolAction;
 const MAX_OUTSIDE_ENTRIES: usize = 20_000;
 
 /// The other names of files that may not be read or written unasked. They are looked for when somebody first opens a file with several
-/// names, and again when such a file is newer than that.
+/// names, and again when such a file is not as it was then.
 #[derive(Debug, Default)]
 pub(crate) struct LinkedFiles(Mutex<Option<LinkIndex>>);
 
@@ -21,12 +21,27 @@ pub(crate) struct LinkedFiles(Mutex<Option<LinkIndex>>);
 struct LinkIndex {
     /// Changes with the rules.
     key: String,
-    /// When the youngest file was changed that it was asked for. To give a file another name changes it, and nobody can set this.
-    newest: (i64, i64),
-    /// The names that are special, by the device and the number of the file.
-    names: HashMap<(u64, u64), Vec<PathBuf>>,
+    files: HashMap<FileNumber, LinkedFile>,
     /// Folders in which there may be more.
     unknown: Vec<PathBuf>,
+}
+
+/// The device and the number of a file.
+type FileNumber = (u64, u64);
+
+/// A file with several names.
+#[derive(Debug, Default)]
+struct LinkedFile {
+    state: LinkState,
+    /// Those of its names that are special.
+    special: Vec<PathBuf>,
+}
+
+/// How many names a file has, and when it was last changed. To give it another name changes that, and nobody can set it.
+type LinkState = (u64, i64, i64);
+
+fn link_state(facts: &fs::Metadata) -> LinkState {
+    (facts.nlink(), facts.ctime(), facts.ctime_nsec())
 }
 
 impl LinkedFiles {
@@ -49,26 +64,31 @@ impl LinkedFiles {
         // There is nothing to be read in an empty one, which stores of packages give many names.
         let has_names = |facts: &fs::Metadata| facts.is_file() && facts.nlink() > 1 && facts.size() > 0;
         let Some(facts) = path.symlink_metadata().ok().filter(has_names) else { return Vec::new() };
-        let changed = (facts.ctime(), facts.ctime_nsec());
         let key: String = ["read", "write"]
             .iter()
             .flat_map(|tool| rights.denied_paths(tool))
             .map(|rule| format!("{rule}\n"))
             .collect();
+        let (number, state) = ((facts.dev(), facts.ino()), link_state(&facts));
         let mut index = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = |index: &LinkIndex| index.key == key && index.newest >= changed;
+        let is_known = |index: &LinkIndex| {
+            index.key == key && index.files.get(&number).is_some_and(|file| file.state == state)
+        };
         if !index.as_ref().is_some_and(is_known) {
-            *index = Some(LinkIndex::new(key, changed, rights));
+            *index = Some(LinkIndex::new(key, rights));
         }
-        let Some(index) = index.as_ref() else { return Vec::new() };
-        let known = index.names.get(&(facts.dev(), facts.ino())).into_iter().flatten();
-        known.filter(|name| *name != path).chain(&index.unknown).cloned().collect()
+        let Some(index) = index.as_mut() else { return Vec::new() };
+        // One that lies elsewhere need not be looked for each time.
+        let file = index.files.entry(number).or_default();
+        file.state = state;
+        let known = file.special.iter().filter(|name| *name != path);
+        known.chain(&index.unknown).cloned().collect()
     }
 }
 
 impl LinkIndex {
-    fn new(key: String, newest: (i64, i64), rights: &AgentRights) -> LinkIndex {
-        let mut index = LinkIndex { key, newest, names: HashMap::new(), unknown: Vec::new() };
+    fn new(key: String, rights: &AgentRights) -> LinkIndex {
+        let mut index = LinkIndex { key, files: HashMap::new(), unknown: Vec::new() };
         let places = rights.places();
         for root in places.inside() {
             index.read(root, rights, usize::MAX);
@@ -89,7 +109,7 @@ impl LinkIndex {
         index
     }
 
-    /// Notes the special names of files at a path, and below. False if there were too many to look at.
+    /// Notes the files with several names at a path, and below. False if there were too many to look at.
     fn read(&mut self, path: &Path, rights: &AgentRights, mut left: usize) -> bool {
         let mut open = vec![path.to_owned()];
         while let Some(path) = open.pop() {
@@ -99,8 +119,10 @@ impl LinkIndex {
                 let is_store = path.ends_with("objects") && path.iter().any(|name| name == ".git");
                 let entries = fs::read_dir(&path).into_iter().flatten().flatten().filter(|_| !is_store);
                 open.extend(entries.map(|entry| entry.path()));
-            } else if facts.is_file() && facts.nlink() > 1 && rights.is_special(&path) {
-                self.names.entry((facts.dev(), facts.ino())).or_default().push(path);
+            } else if facts.is_file() && facts.nlink() > 1 {
+                let file = self.files.entry((facts.dev(), facts.ino())).or_default();
+                file.state = link_state(&facts);
+                file.special.extend(rights.is_special(&path).then_some(path));
             }
             let Some(rest) = left.checked_sub(1) else { return false };
             left = rest;

@@ -224,6 +224,13 @@ impl Trap {
         }
         if window.text().contains("what shall be done?") {
             window.say("work");
+            // In a folder that git would take for its own, a change of a file is a question.
+            window.wait_until("an answer, or a question", |text| {
+                text.contains("Understood.") || text.contains("decides what git runs")
+            });
+            if !window.text().contains("Understood.") {
+                window.answer("n");
+            }
             window.wait_for("Understood.");
             window.wait_for("what shall be done?");
             window.type_in("\x04");
