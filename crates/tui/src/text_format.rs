@@ -39,8 +39,11 @@ pub(crate) fn keep_end(text: &mut String, most: usize) {
 pub(crate) fn strip_terminal_codes(text: &str) -> String {
     let mut plain = TerminalLines::default();
     for line in text.split_inclusive('\n') {
-        // Each line begins anew: a title that is never ended must not hide all that comes after it.
-        vte::Parser::new().advance(&mut plain, line.as_bytes());
+        // Each line begins anew, and its end is not for the parser: a title that is never ended must not hide what follows.
+        let (words, has_end) = line.strip_suffix('\n').map_or((line, false), |words| (words, true));
+        vte::Parser::new().advance(&mut plain, words.as_bytes());
+        plain.has_returned = false;
+        plain.text.push_str(if has_end { "\n" } else { "" });
     }
     plain.text
 }
@@ -70,10 +73,6 @@ impl vte::Perform for TerminalLines {
     fn execute(&mut self, control: u8) {
         match control {
             b'\r' => self.has_returned = true,
-            b'\n' => {
-                self.has_returned = false;
-                self.text.push('\n');
-            }
             // Whoever draws the text makes them visible.
             _ => self.print(char::from(control)),
         }
