@@ -3,13 +3,13 @@
 //! Faults are the business of the other server; this one is for what lies below HTTP.
 //!
 //! ```no_run
-//! use helve_models::script::Script;
-//! use helve_testkit::{Protocol, Proxy, SecureServer};
+//! use helve_models::script::ModelScript;
+//! use helve_testkit::{HttpProtocol, TestProxy, SecureServer};
 //!
-//! let script = Script::parse("[[step]]\ntext = \"Hello.\"\n").unwrap();
-//! let server = SecureServer::play(script, &[Protocol::Http2]).unwrap();
+//! let script = ModelScript::parse("[[step]]\ntext = \"Hello.\"\n").unwrap();
+//! let server = SecureServer::play(script, &[HttpProtocol::Http2]).unwrap();
 //! let trusted = server.authority(); // what SSL_CERT_FILE must hold
-//! let proxy = Proxy::to(server.address()).unwrap(); // leads there, as https://models.test, too
+//! let proxy = TestProxy::to(server.address()).unwrap(); // leads there, as https://models.test, too
 //! ```
 
 mod certificate;

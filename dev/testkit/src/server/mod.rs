@@ -1,12 +1,12 @@
 //! A server that plays a model: real HTTP on a real socket, scripts on all four wires, and every fault that networks have.
 //!
 //! ```no_run
-//! use helve_models::script::Script;
-//! use helve_testkit::{Fault, Server};
+//! use helve_models::script::ModelScript;
+//! use helve_testkit::{InjectedFault, ScriptedServer};
 //!
-//! let script = Script::parse("[[step]]\ntext = \"Hello.\"\n").unwrap();
-//! let server = Server::play(script).unwrap();
-//! server.fault(Fault::ResetMid); // the next request fails like this, the one after it gets the answer
+//! let script = ModelScript::parse("[[step]]\ntext = \"Hello.\"\n").unwrap();
+//! let server = ScriptedServer::play(script).unwrap();
+//! server.fault(InjectedFault::ResetMid); // the next request fails like this, the one after it gets the answer
 //! let base = server.url("/v1"); // what a client is given
 //! ```
 
