@@ -105,8 +105,9 @@ struct KnownFolder {
 struct FolderTimes {
     modified: (i64, i64),
     changed: (i64, i64),
-    /// The file system on which it is.
+    /// The file system on which it is, and its number there: two folders may have been changed at the same moment.
     device: u64,
+    number: u64,
 }
 
 impl FolderTimes {
@@ -116,6 +117,7 @@ impl FolderTimes {
             modified: (facts.mtime(), facts.mtime_nsec()),
             changed: (facts.ctime(), facts.ctime_nsec()),
             device: facts.dev(),
+            number: facts.ino(),
         })
     }
 }
