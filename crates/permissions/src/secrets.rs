@@ -11,7 +11,7 @@ pub const GUARDED_FOLDER: &str = ".helve";
 pub const GUARDED_GIT_ENTRIES: &[&str] = &["config", "hooks", "commondir", "config.worktree", "info"];
 
 /// Names of files with secrets, wherever they are.
-const SECRET_FILE_PATTERNS: [&str; 35] = [
+const SECRET_FILE_PATTERNS: [&str; 43] = [
     ".env",
     ".env.*",
     ".env-*",
@@ -47,6 +47,14 @@ const SECRET_FILE_PATTERNS: [&str; 35] = [
     ".dockerconfigjson",
     ".git-credentials",
     "kubeconfig",
+    "*.agekey",
+    ".mylogin.cnf",
+    ".terraformrc",
+    ".databrickscfg",
+    ".sentryclirc",
+    "pgpass.conf",
+    ".pgpass.conf",
+    ".snowsql",
 ];
 
 /// Words in the names of files with data that say that those are secrets: `secrets.yml`, `prod-credentials.json`.
@@ -67,6 +75,9 @@ const DATA_FILE_SUFFIXES: [&str; 13] =
 /// Names of such files that have no such word in them.
 const SECRET_DATA_FILES: [&str; 2] = ["auth.json", "local.settings.json"];
 
+/// What editors and other programs add to the name of a file when they keep a copy of it.
+const BACKUP_SUFFIXES: [&str; 7] = ["~", ".bak", ".backup", ".orig", ".old", ".save", ".rej"];
+
 /// Looks like a secret and is none.
 const NOT_SECRET_PATTERNS: [&str; 1] = ["*.pub"];
 /// Words in the names of files that only show how one with secrets looks: `.env.example`.
@@ -76,7 +87,7 @@ const EXAMPLE_FILE_WORDS: [&str; 10] =
 const KEY_FILE_SUFFIXES: [&str; 8] = ["pem", "key", "p12", "pfx", "ppk", "jks", "keystore", "kdbx"];
 
 /// What holds secrets below the home folder.
-pub const SECRET_HOME_PATHS: [&str; 14] = [
+pub const SECRET_HOME_PATHS: [&str; 65] = [
     ".ssh",
     ".aws",
     ".gnupg",
@@ -91,6 +102,57 @@ pub const SECRET_HOME_PATHS: [&str; 14] = [
     ".npmrc",
     ".pypirc",
     ".git-credentials",
+    ".pgpass",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".s3cfg",
+    ".boto",
+    ".vault-token",
+    ".terraformrc",
+    ".terraform.d/credentials.tfrc.json",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/sops",
+    ".config/age",
+    ".config/rclone",
+    ".config/restic",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".config/rbw",
+    ".doppler",
+    ".fly",
+    ".config/netlify",
+    ".netlify",
+    ".local/share/com.vercel.cli",
+    ".config/com.vercel.cli",
+    ".supabase",
+    ".local/share/heroku",
+    ".railway",
+    ".config/doctl",
+    ".config/hcloud",
+    ".oci",
+    ".aliyun",
+    ".config/scw",
+    ".pulumi/credentials.json",
+    ".config/stripe",
+    ".config/ngrok",
+    ".ngrok2",
+    ".config/containers/auth.json",
+    ".cache/huggingface/token",
+    ".huggingface/token",
+    ".kaggle",
+    ".databrickscfg",
+    ".sentryclirc",
+    ".snowsql",
+    ".codex/auth.json",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".gemini/oauth_creds.json",
+    ".config/github-copilot",
+    ".local/share/opencode/auth.json",
+    ".config/anthropic",
+    ".config/openai",
+    ".subversion/auth",
 ];
 
 /// What holds secrets of the system.
@@ -140,8 +202,21 @@ pub(crate) fn is_public(path: &Path, places: &ProjectContext) -> bool {
         && !is_hidden(path, places)
 }
 
-/// Whether a file by this name may hold secrets, wherever it is.
+/// Whether a file by this name may hold secrets, wherever it is. A copy that an editor keeps holds what the file does.
 pub fn is_secret_name(name: &str) -> bool {
+    is_secret_file_name(name) || original_of_copy(name).is_some_and(is_secret_name)
+}
+
+/// The name of the file of which a program keeps a copy by this name: `.env` of `.env~`, `..env.swp`, `#.env#` and `.env.bak`.
+fn original_of_copy(name: &str) -> Option<&str> {
+    let is_swap = |suffix: &str| suffix.len() == 3 && suffix.starts_with("sw");
+    let swap = || Some(name.strip_prefix('.')?.rsplit_once('.').filter(|(_, suffix)| is_swap(suffix))?.0);
+    let autosave = || name.strip_prefix('#')?.strip_suffix('#');
+    let backup = || BACKUP_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
+    swap().or_else(autosave).or_else(backup).filter(|original| !original.is_empty())
+}
+
+fn is_secret_file_name(name: &str) -> bool {
     let any =
         |patterns: &[&str]| patterns.iter().any(|pattern| glob_matches(pattern, name, WildcardScope::InName));
     (any(&SECRET_FILE_PATTERNS) || is_secret_data(name)) && !any(&NOT_SECRET_PATTERNS) && !is_example(name)
@@ -312,6 +387,29 @@ mod tests {
                      src/secrets/mod.rs credentials/main.go .env.template environment.yml config.json env.ts secretary.json .secrets.baseline keys.txt password.html";
         for name in names.split_whitespace() {
             assert!(!is_secret(&format!("/p/{name}")), "{name}");
+        }
+    }
+
+    #[test]
+    fn copies_that_programs_keep_of_secrets_are_secrets() {
+        for name in [
+            ".env~",
+            "..env.swp",
+            "#.env#",
+            ".env.bak",
+            ".server.key.swo",
+            "server.key~",
+            "secrets.yml.orig",
+            "credentials.json.bak~",
+            ".netrc.old",
+            "auth.json.save",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in
+            ["main.rs~", ".main.rs.swp", "#notes#", "~", "##", ".bak", "id_rsa.pub", "server.pub~", "swp"]
+        {
+            assert!(!is_secret_name(name), "{name}");
         }
     }
 

@@ -722,3 +722,43 @@ fn where_nothing_can_be_masked_it_is_not_run() {
         assert!(wrong.is_empty(), "{limits:?}: {} of {}:\n{}", wrong.len(), ways.len(), wrong.join("\n"));
     }
 }
+
+/// What a rule denies and what is not there yet can't be covered: whoever makes it finds it put aside.
+#[test]
+fn what_is_made_where_a_rule_denies_it_does_not_stay() {
+    if !is_confined() {
+        return;
+    }
+    let rules = [
+        "write(./later/**)",
+        "read(./both/**)",
+        "write(./both/**)",
+        "write(./x/*.lock)",
+        "write(./.git/refs/**)",
+    ];
+    let ways = [
+        ("mkdir -p later/a && echo x > later/a/b", "later"),
+        ("mkdir both && echo x > both/b", "both"),
+        ("mkdir n && echo x > n/b && mv n both", "both"),
+        ("ln -s x later", "later"),
+        ("echo x > x/a.lock", "x/a.lock"),
+        ("echo x > a && ln a x/a.lock", "x/a.lock"),
+        ("mv x x2; mkdir x; echo x > x/a.lock", "x/a.lock"),
+        ("cp .git/refs/heads/main .git/refs/heads/other", ".git/refs/heads/other"),
+    ];
+    let template = Template::new();
+    let wrong = with_each(&ways, |(way, made)| {
+        let plain = template.copy();
+        bare(&plain, way);
+        assert!(plain.project().join(made).symlink_metadata().is_ok(), "{way} makes nothing");
+        let home = template.copy();
+        home.write("project/way.sh", way);
+        let input = json!({ "command": "bash ./way.sh" }).to_string();
+        let mut words = vec!["tool", "shell", &input, "--permission-mode", "auto", "--yes"];
+        words.extend(rules.iter().flat_map(|rule| ["--deny", rule]));
+        let Ran { out, err, .. } = home.run(&words);
+        let is_there = home.project().join(made).symlink_metadata().is_ok();
+        (is_there || !out.contains("[exit code ")).then(|| format!("{way}: {out}{err}"))
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

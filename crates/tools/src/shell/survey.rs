@@ -305,6 +305,7 @@ impl SurveyState {
                 has_rest |= name == "objects" || name == "commondir";
                 let path = folder.join(&name);
                 if name == ".git" {
+                    self.note_git_folder(&path, measure);
                     self.found.repositories.insert(path);
                     continue;
                 }
@@ -339,14 +340,25 @@ impl SurveyState {
         let denies = |test: &Option<PathTest>| {
             test.as_ref().is_some_and(|test| test(path) || path.is_dir() && test(&path.join(ANY_NAME)))
         };
-        if denies(reads) {
-            self.found.denied_reads.insert(path.to_owned());
-            return true;
-        }
+        // What can't be read may be denied to be written as well: whoever makes it later is told of by that rule.
         if denies(writes) {
             self.found.denied_writes.insert(path.to_owned());
         }
-        false
+        let is_unreadable = denies(reads);
+        if is_unreadable {
+            self.found.denied_reads.insert(path.to_owned());
+        }
+        is_unreadable
+    }
+
+    /// Notes what a rule denies of a `.git`. Nobody looks deeper into it: its objects are many.
+    fn note_git_folder(&mut self, git: &Path, measure: &SecretCriteria<'_>) {
+        if measure.denied.writes.is_none() && measure.denied.reads.is_none() || self.notes(git, measure) {
+            return;
+        }
+        for entry in fs::read_dir(git).into_iter().flatten().flatten() {
+            self.notes(&entry.path(), measure);
+        }
     }
 
     fn is_secret(&self, path: &Path, name: &OsStr, is_of_others: bool, measure: &SecretCriteria<'_>) -> bool {
@@ -828,6 +840,37 @@ mod tests {
         write(&root, &["later.txt", "new/a/x", "free"]);
         let news = survey.after(&measure(&denied), true);
         assert_eq!(below(&root, &news.denied_writes), ["later.txt", "new", "new/a", "new/a/x"]);
+    }
+
+    #[test]
+    fn what_may_neither_be_read_nor_written_is_told_when_it_is_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        write(&root, &["free"]);
+        let test = || -> Option<PathTest> {
+            let both = root.join("both");
+            Some(Arc::new(move |path| path.starts_with(&both) && path != both))
+        };
+        let denied = DeniedPaths { reads: test(), writes: test(), ..DeniedPaths::default() };
+        let survey = ProjectSurvey::default();
+        survey.masks(std::slice::from_ref(&root), &measure(&denied));
+        write(&root, &["both/a/x"]);
+        let news = survey.after(&measure(&denied), true);
+        assert_eq!(below(&root, &news.denied_writes), ["both"]);
+    }
+
+    #[test]
+    fn rules_hold_for_the_folder_of_git() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
+        write(&root, &[".git/HEAD", ".git/refs/heads/main", "sub/.git/HEAD"]);
+        let (all, refs) = (root.join("sub/.git"), root.join(".git/refs"));
+        let denied = DeniedPaths {
+            writes: Some(Arc::new(move |path| path.starts_with(&all) || path.starts_with(&refs))),
+            ..DeniedPaths::default()
+        };
+        let masks = ProjectSurvey::default().masks(std::slice::from_ref(&root), &measure(&denied));
+        assert_eq!(below(&root, &masks.protected), [".git/refs", "sub/.git", "sub/.git/HEAD"]);
     }
 
     #[test]
