@@ -202,13 +202,13 @@ struct InstructionLoader<'a> {
 impl InstructionLoader<'_> {
     fn load_all(&mut self, touched: &BTreeSet<PathBuf>) {
         let places = self.places;
-        for path in &places.administrator {
+        if let Some(path) = &places.administrator {
             self.add(path, InstructionOrigin::Administrator, Author::Person, 0);
         }
         for path in &places.user {
             self.add(path, InstructionOrigin::User, Author::Person, 0);
         }
-        for path in &places.user_memory {
+        if let Some(path) = &places.user_memory {
             self.add(path, InstructionOrigin::Memory, Author::Person, 0);
         }
         let first = folders_between(&places.root, &places.working_folder);
@@ -217,7 +217,7 @@ impl InstructionLoader<'_> {
         }
         self.add(&places.root.join(".helve/guidelines.md"), InstructionOrigin::Project, Author::Project, 0);
         self.add_rules(touched);
-        for path in &places.project_memory {
+        if let Some(path) = &places.project_memory {
             self.add(path, InstructionOrigin::Memory, Author::Project, 0);
         }
         for path in &places.named {
@@ -246,7 +246,7 @@ impl InstructionLoader<'_> {
     fn add_rules(&mut self, touched: &BTreeSet<PathBuf>) {
         for path in self.files.markdown_below(&self.places.root.join(".helve/rules")) {
             // What a rule is about is not known before it is read, and it is only text of the project.
-            let Ok(text) = self.read(&path, Author::Project) else {
+            let Ok(text) = self.read(&path, Author::Project, 0) else {
                 self.add(&path, InstructionOrigin::Rule, Author::Project, 0);
                 continue;
             };
@@ -263,7 +263,7 @@ impl InstructionLoader<'_> {
         }
     }
 
-    fn read(&self, path: &Path, author: Author) -> Result<ReadInstruction, Option<SkipReason>> {
+    fn read(&self, path: &Path, author: Author, hops: usize) -> Result<ReadInstruction, Option<SkipReason>> {
         let resolved = self.files.resolve(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => None,
             _ => Some(SkipReason::Unreadable(error.to_string())),
@@ -273,7 +273,9 @@ impl InstructionLoader<'_> {
             if author == Author::Project && !real.starts_with(&self.root) {
                 return Err(Some(SkipReason::OutsideProject));
             }
-            if self.files.is_hidden(&real) {
+            // What a person put in its place is meant to be read, wherever their rules say that is.
+            let is_named = author == Author::Person && hops == 0;
+            if !is_named && self.files.is_hidden(&real) {
                 return Err(Some(SkipReason::Hidden));
             }
         }
@@ -291,7 +293,7 @@ impl InstructionLoader<'_> {
 
     /// Adds a file and what it imports. Says whether there is such a file.
     fn add(&mut self, path: &Path, origin: InstructionOrigin, author: Author, hops: usize) -> bool {
-        let read = match self.read(path, author) {
+        let read = match self.read(path, author, hops) {
             Ok(read) => read,
             Err(None) => return false,
             Err(Some(reason)) => {
