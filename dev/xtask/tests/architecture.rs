@@ -13,13 +13,14 @@ use std::process::Command;
 use serde_json::Value;
 use xtask::source::{CrateSource, ModuleGraph, TypeDefinition, read_crates};
 
-/// Each crate of ours with those it may know. `protocol ← {config exec journal models permissions workspace} ← tools ← agent ← cli`.
-const MAY_KNOW: [(&str, &[&str]); 12] = [
+/// Each crate of ours with those it may know. `protocol ← {config exec journal library models permissions workspace} ← tools ← agent ← cli`.
+const MAY_KNOW: [(&str, &[&str]); 13] = [
     ("helve-protocol", &[]),
     ("helve-widgets", &["helve-protocol"]),
     ("helve-config", &["helve-protocol"]),
     ("helve-exec", &["helve-protocol"]),
     ("helve-journal", &["helve-protocol"]),
+    ("helve-library", &["helve-protocol"]),
     ("helve-models", &["helve-protocol"]),
     ("helve-permissions", &["helve-protocol"]),
     ("helve-workspace", &["helve-protocol"]),
@@ -29,6 +30,7 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
         &[
             "helve-protocol",
             "helve-journal",
+            "helve-library",
             "helve-models",
             "helve-permissions",
             "helve-tools",
@@ -43,6 +45,7 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
             "helve-config",
             "helve-exec",
             "helve-journal",
+            "helve-library",
             "helve-models",
             "helve-permissions",
             "helve-tools",

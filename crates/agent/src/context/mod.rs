@@ -40,11 +40,7 @@ impl SessionModel {
 
 /// What this build tells every model, whatever the machine and the session.
 pub(crate) fn base_prompt(tools: &ToolSet) -> ModelPrompt {
-    ModelPrompt {
-        system: system_prompt::SYSTEM_PROMPT.to_owned(),
-        tools: tools.specs(),
-        ..ModelPrompt::default()
-    }
+    ModelPrompt { system: system_prompt::system_prompt(), tools: tools.specs(), ..ModelPrompt::default() }
 }
 
 /// What was done about a conversation that is too long for its model.
