@@ -225,7 +225,7 @@ fn large_broken_and_special_files_are_bounded_and_named() {
     tree.write("project/.helve/rules/closed.md", "closed");
     fs::create_dir_all(tree.base.join("project/.helve/guidelines.md")).unwrap();
     let closed = tree.base.join("project/.helve/rules/closed.md");
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o0)).unwrap();
     let is_root = fs::read(&closed).is_ok();
     let loaded = tree.load(&[]);
     let cut = loaded.parts.get(1).unwrap();

@@ -146,6 +146,8 @@ impl RequestFailure {
             // The words of an ordinary limit may speak of billing too, so only the kind counts.
             FailureKind::RateLimited if is_billing_kind(kind) => FailureKind::Billing,
             FailureKind::BadRequest => kind_from_text(kind, &message).unwrap_or(FailureKind::BadRequest),
+            // Some servers call it their own failure. To send the same again would help nothing.
+            FailureKind::Server if is_context_overflow(kind, &message) => FailureKind::TooLong,
             other => other,
         };
         RequestFailure { status: Some(status), ..RequestFailure::new(kind, text) }
@@ -193,7 +195,7 @@ fn kind_from_text(kind: &str, message: &str) -> Option<FailureKind> {
     let message_has = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let status =
         kind.split('/').find_map(|word| word.parse::<u16>().ok()).filter(|code| (400..600).contains(code));
-    if message_has(&CONTEXT_TOO_LONG_PHRASES) || kind_has(&["context_length", "string_above_max_length"]) {
+    if is_context_overflow(&kind, &message) {
         Some(FailureKind::TooLong)
     } else if kind_has(&["tool_use_failed"]) {
         // The model wrote a call that its server could not read. It may do better.
@@ -219,7 +221,17 @@ fn kind_from_text(kind: &str, message: &str) -> Option<FailureKind> {
     }
 }
 
-const CONTEXT_TOO_LONG_PHRASES: [&str; 9] = [
+/// Whether an error says that the conversation is longer than the model can read.
+fn is_context_overflow(kind: &str, message: &str) -> bool {
+    let (kind, message) = (kind.to_ascii_lowercase(), message.to_ascii_lowercase());
+    CONTEXT_TOO_LONG_PHRASES.iter().any(|phrase| message.contains(phrase))
+        || CONTEXT_TOO_LONG_KINDS.iter().any(|known| kind.contains(known))
+}
+
+const CONTEXT_TOO_LONG_KINDS: [&str; 3] =
+    ["context_length", "string_above_max_length", "exceed_context_size"];
+
+const CONTEXT_TOO_LONG_PHRASES: [&str; 12] = [
     "prompt is too long",
     "maximum context length",
     "context length exceeded",
@@ -229,6 +241,9 @@ const CONTEXT_TOO_LONG_PHRASES: [&str; 9] = [
     "exceed_context_size",
     "input is too long",
     "maximum number of tokens allowed",
+    "exceed context limit",
+    "maximum model length",
+    "greater than the context length",
 ];
 
 const BILLING_PHRASES: [&str; 3] =
@@ -290,6 +305,85 @@ mod tests {
                 "{status} {kind} {message}"
             );
         }
+    }
+
+    /// The words of the four wires, and of servers that speak one of them in their own way.
+    #[test]
+    fn every_server_that_finds_the_conversation_too_long_is_understood() {
+        for (server, status, kind, message) in [
+            ("Messages", 400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+            (
+                "Messages, with the output",
+                400,
+                "invalid_request_error",
+                "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+            ),
+            ("Messages, in bytes", 413, "request_too_large", "Request exceeds the maximum size"),
+            (
+                "Chat",
+                400,
+                "invalid_request_error/context_length_exceeded",
+                "This model's maximum context length is 128000 tokens. However, your messages resulted in 130001 tokens.",
+            ),
+            (
+                "Responses",
+                400,
+                "invalid_request_error/context_length_exceeded",
+                "Your input exceeds the context window of this model. Please adjust your input and try again.",
+            ),
+            (
+                "Gemini",
+                400,
+                "INVALID_ARGUMENT",
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            ),
+            (
+                "llama.cpp",
+                400,
+                "exceed_context_size_error",
+                "request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it",
+            ),
+            (
+                "llama.cpp, older",
+                500,
+                "server_error",
+                "the request exceeds the available context size. try increasing the context size",
+            ),
+            (
+                "vLLM",
+                400,
+                "BadRequestError",
+                "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+            ),
+            (
+                "vLLM, newer",
+                400,
+                "BadRequestError",
+                "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+            ),
+            (
+                "OpenRouter",
+                400,
+                "400",
+                "This endpoint's maximum context length is 131072 tokens. However, you requested about 140000 tokens.",
+            ),
+            (
+                "LM Studio",
+                400,
+                "",
+                "The number of tokens to keep from the initial prompt is greater than the context length.",
+            ),
+        ] {
+            let failure = RequestFailure::from_status(status, Some(&told(kind, message)));
+            assert_eq!(failure.kind, FailureKind::TooLong, "{server}");
+            assert!(!failure.kind.is_retryable(), "{server}");
+            if status != 413 {
+                let failure = RequestFailure::from_stream_error(&told(kind, message));
+                assert_eq!(failure.kind, FailureKind::TooLong, "{server}, in the stream");
+            }
+        }
+        let other = RequestFailure::from_status(500, Some(&told("server_error", "the model crashed")));
+        assert_eq!(other.kind, FailureKind::Server);
     }
 
     #[test]
