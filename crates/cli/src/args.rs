@@ -28,10 +28,10 @@ pub(crate) struct CliArgs {
 pub(crate) struct InteractiveArgs {
     /// What to do first; without a command, the interface is opened
     pub(crate) prompt: Vec<String>,
-    /// Go on with this session: its id, the beginning or the end of it, or `last`
+    /// Resume this session: its id, the beginning or the end of it, or `last`
     #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
     pub(crate) resume: Option<String>,
-    /// Go on with the last session of this project
+    /// Resume the last session of this project
     #[arg(long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
     /// Print plain lines and read lines, for screen readers and simple terminals
@@ -65,9 +65,9 @@ impl InteractiveArgs {
 }
 
 const AFTER_HELP: &str = "Everything stays on this machine: Helve sends no telemetry.\n\
-                          Start with `helve doctor`: it tells what works here.\n\n\
-                          Exit codes: 0 done, 1 failed, 2 wrong words or settings, 3 a key is missing or wrong, 10 limit of steps,\n\
-                          11 limit of money, 12 time is up, 13 refused with nobody to ask, 130 interrupted.";
+                          Start with `helve doctor`: it shows what works here.\n\n\
+                          Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 a key is missing or wrong, 10 step limit,\n\
+                          11 cost limit, 12 time limit, 13 refused with nobody to ask, 130 interrupted.";
 
 /// What every command takes.
 #[derive(Debug, Default, clap::Args)]
@@ -148,14 +148,14 @@ pub(crate) enum CliCommand {
 /// What needs the user's folders and settings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkCommand {
-    /// Let the model do something, without the interface
+    /// Run a task without the interface
     Run(Box<RunCommandArgs>),
     /// Watch the whole loop at work on a sample project, with a scripted model, offline
     Demo,
-    /// Tell what would come of a command, and why
+    /// Explain what a command may do, and why
     #[command(subcommand)]
     Permissions(PermissionsCommand),
-    /// Run one tool by hand, and print what came of it as JSON
+    /// Run one tool by hand and print its result as JSON
     Tool(ToolCommandArgs),
     /// Run recorded sessions again, offline, and prove that every request is the same
     Replay(ReplayArgs),
@@ -180,14 +180,14 @@ pub(crate) enum WorkCommand {
         /// The provider
         provider: String,
     },
-    /// Tell what works here, what does not, and what to do about it
+    /// Check what works here, what does not, and how to fix it
     Doctor(DoctorArgs),
 }
 
 /// What needs nothing but the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PrintCommand {
-    /// Print the script that completes helve's words in a shell
+    /// Print a shell completion script
     Completions {
         /// The shell that you use
         shell: Shell,
@@ -287,10 +287,10 @@ pub(crate) struct RunCommandArgs {
     /// Print the last answer only
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Go on with this session: its id, the beginning or the end of it, or `last`
+    /// Resume this session: its id, the beginning or the end of it, or `last`
     #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
     pub(crate) resume: Option<String>,
-    /// Go on with the last session of this project
+    /// Resume the last session of this project
     #[arg(long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,
     /// Go on from another session (`last` for the last one), or from the end of one of its turns, in a session of its own
@@ -498,7 +498,7 @@ pub(crate) struct TrustArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DoctorArgs {
-    /// Mend what can be mended; damaged files are kept under another name
+    /// Repair what can be repaired; damaged files are kept under another name
     #[arg(long)]
     pub(crate) repair: bool,
     /// As JSON

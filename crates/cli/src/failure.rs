@@ -82,7 +82,7 @@ impl CliFailure {
 
     pub(crate) fn route(error: &RouteError) -> CliFailure {
         let exit = if error.is_about_keys() { ProgramExit::NoKey } else { ProgramExit::Usage };
-        let what = "there is no model to speak with".to_owned();
+        let what = "no model available".to_owned();
         CliFailure::Explained { what, why: error.to_string(), hint: error.hint(), exit }
     }
 

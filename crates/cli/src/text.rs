@@ -132,7 +132,7 @@ pub(crate) fn question(request: &ApprovalRequested) -> String {
     let mut effects = request.effects.iter();
     let first = effects.next().map(|effect| one_line(effect)).unwrap_or_default();
     let mut text =
-        format!("{WARN}may it {first}?{WARN:#}\n  {DIM}why{DIM:#}   {}", one_line(&request.reason));
+        format!("{WARN}Allow Helve to {first}?{WARN:#}\n  {DIM}why{DIM:#}   {}", one_line(&request.reason));
     for effect in effects {
         text.push_str(&format!("\n  {DIM}does{DIM:#}  {}", one_line(effect)));
     }

@@ -202,7 +202,7 @@ fn script(path: &Path, shown: &str) -> Result<ModelTarget, CliFailure> {
         CliFailure::usage(
             format!("the script {shown} has a mistake"),
             error,
-            "Mend it; docs/scripts.md tells how.",
+            "Fix it; docs/scripts.md explains the format.",
         )
     })?;
     Ok(ModelTarget::script(&name, script))

@@ -275,8 +275,8 @@ pub(crate) fn worker_failure(error: &WorkerError) -> CliFailure {
             CliFailure::new("the session can't go on", error, "Check the limits of this process.")
         }
         WorkerError::Panicked => {
-            let hint = "Report it with the log; `helve run --continue` goes on.";
-            CliFailure::new("the turn broke off", "a mistake in Helve", hint)
+            let hint = "Report it with the log; `helve run --continue` resumes.";
+            CliFailure::new("the turn broke off", "a bug in Helve", hint)
         }
     }
 }

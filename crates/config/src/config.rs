@@ -126,7 +126,7 @@ fn to_settings(merged: &MergedSettings) -> Result<Settings, ConfigProblems> {
             SettingOrigin::BUILT_IN,
             format!("the checked settings can't be used: {error}"),
         );
-        ConfigProblems::new(vec![problem.hint("this is a mistake in Helve: please report it")])
+        ConfigProblems::new(vec![problem.hint("this is a bug in Helve: please report it")])
     })
 }
 

@@ -55,7 +55,7 @@ impl KeyStoreError {
     pub fn hint(&self) -> String {
         match self {
             KeyStoreError::Unreadable { .. } => "Check who owns the file and who may read it.".to_owned(),
-            KeyStoreError::Damaged { .. } => "Mend the file, or delete it and log in again.".to_owned(),
+            KeyStoreError::Damaged { .. } => "Fix the file, or delete it and log in again.".to_owned(),
             KeyStoreError::Exposed { path } => {
                 format!("Run `chmod 600 {}`; if others may have read it, make new keys.", path.display())
             }

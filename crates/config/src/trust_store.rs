@@ -57,7 +57,7 @@ impl TrustStoreError {
     pub fn hint(&self) -> &'static str {
         match self {
             TrustStoreError::Unreadable { .. } => "check who owns the file and who may read it",
-            TrustStoreError::Damaged { .. } => "mend the file, or delete it and trust your projects again",
+            TrustStoreError::Damaged { .. } => "fix the file, or delete it and trust your projects again",
             TrustStoreError::Unwritable { .. } => {
                 "check that the disk is not full and that the folder may be written to"
             }

@@ -95,11 +95,8 @@ impl App {
 
     fn greet(&mut self, opened: &SessionOverview) {
         if opened.recent.is_empty() {
-            let text = format!(
-                "helve {} · {} · /help tells more",
-                self.facts.version,
-                one_line(&self.facts.project)
-            );
+            let text =
+                format!("helve {} · {} · /help for help", self.facts.version, one_line(&self.facts.project));
             self.transcript.remark(RemarkTone::Note, text);
         }
         if opened.has_earlier {
@@ -116,7 +113,7 @@ impl App {
 
     fn tell_unfinished(&mut self, opened: &SessionOverview) {
         if opened.is_unfinished {
-            let text = "the last turn did not end by itself; /continue goes on with it";
+            let text = "the last turn was cut off; /continue resumes it";
             self.transcript.remark(RemarkTone::Warning, text);
         }
     }

@@ -318,7 +318,7 @@ impl ApprovalDialog {
                 sections.extend(
                     asked.diff.as_deref().map(|diff| PagerSection::Diff(without_count(diff).to_owned())),
                 );
-                Some(PagerEntry { title: "may it do this?".to_owned(), sections, ..PagerEntry::default() })
+                Some(PagerEntry { title: "Allow this?".to_owned(), sections, ..PagerEntry::default() })
             }
             DecisionRequest::Question(asked) => {
                 let text = format!("{}\n\n{}", asked.text, asked.options.join("\n"));
@@ -390,7 +390,7 @@ impl ApprovalDialog {
         let first = effects.next().unwrap_or_default();
         let title = Line::from(vec![
             Span::styled(count.to_owned(), theme.muted),
-            Span::styled(format!("may it {first}?"), theme.warning),
+            Span::styled(format!("Allow Helve to {first}?"), theme.warning),
         ]);
         let mut rows = ApprovalDialogRows {
             head: wrap_with_prefix(&title, width, &Line::styled("? ", theme.warning), &Line::raw("  ")),
@@ -426,7 +426,7 @@ impl ApprovalDialog {
             choices.push(key(KeyAction::AllowProject, "for this project"));
         }
         choices.push(key(KeyAction::Reject, "no"));
-        choices.push(key(KeyAction::RejectWithMessage, "no, and say why"));
+        choices.push(key(KeyAction::RejectWithMessage, "no, and tell it why"));
         rows.foot = match (&self.words, self.is_sent) {
             (_, true) => vec![Line::styled("  …", theme.muted)],
             (Some(_), _) => vec![Line::styled("  what should it do instead? Enter sends", theme.muted)],

@@ -179,7 +179,7 @@ impl ToolCard {
                 let said = match how {
                     Interruption::NotStarted => "was not run",
                     Interruption::Stopped => "was stopped",
-                    Interruption::Unknown => "the program ended while it ran; look at what it did",
+                    Interruption::Unknown => "Helve exited while it was running; check what it did",
                 };
                 vec![Line::styled(said, theme.warning)]
             }

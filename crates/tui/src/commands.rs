@@ -39,14 +39,12 @@ impl App {
                 self.orders.push(UiRequest::Command(SessionCommand::Rename { title: argument.to_owned() }))
             }
             SlashAction::Copy if self.transcript.last_answer.is_empty() => {
-                self.transcript.remark(RemarkTone::Note, "there is no answer yet");
+                self.transcript.remark(RemarkTone::Note, "no answer yet");
             }
             SlashAction::Copy => {
                 self.errands.push(MachineJob::Copy(self.transcript.last_answer.clone()));
-                self.transcript.remark(
-                    RemarkTone::Note,
-                    "the last answer is in the clipboard, if your terminal allows it",
-                );
+                self.transcript
+                    .remark(RemarkTone::Note, "copied the last answer, if your terminal allows it");
             }
             SlashAction::Permissions => self.errands.push(MachineJob::Permissions),
             SlashAction::Doctor => self.errands.push(MachineJob::Doctor),
@@ -127,7 +125,7 @@ impl App {
         match sessions {
             Err(why) => self.transcript.remark(RemarkTone::Warning, one_line(&why)),
             Ok(sessions) if sessions.is_empty() => {
-                self.transcript.remark(RemarkTone::Note, "there is no other session yet");
+                self.transcript.remark(RemarkTone::Note, "no other sessions yet");
             }
             Ok(sessions) => {
                 self.full = Some(FullScreenView::Sessions(Box::new(SessionPicker::new(sessions))));
@@ -147,7 +145,7 @@ impl App {
         match changes {
             Err(why) => self.transcript.remark(RemarkTone::Warning, one_line(&why)),
             Ok(files) if files.is_empty() => {
-                self.transcript.remark(RemarkTone::Note, "nothing was changed in this session");
+                self.transcript.remark(RemarkTone::Note, "no files changed in this session");
             }
             Ok(files) => self.full = Some(FullScreenView::Changes(Box::new(ChangesView::new(files)))),
         }

@@ -151,7 +151,7 @@ impl SetupGuide {
         );
         let local = self.nearby.models.iter().take(MAX_LOCAL_MODELS);
         let local = local.map(|model| PickerChoice::new(one_line(model), "runs on this machine"));
-        let demo = PickerChoice::new("watch the demo", "a scripted model mends a small project, offline");
+        let demo = PickerChoice::new("watch the demo", "a scripted model fixes a small project, offline");
         let ways: Vec<PickerChoice> = std::iter::once(key).chain(local).chain([demo]).collect();
         // Whoever is about to choose something still chooses the same.
         let place = selected.and_then(|selected| ways.iter().position(|way| *way == selected));

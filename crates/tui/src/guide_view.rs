@@ -61,7 +61,7 @@ impl SetupGuide {
             GuideStage::ChooseSource => {
                 let welcome = vec![
                     Span::styled("Welcome to Helve.", theme.heading),
-                    Span::styled(" It needs a model to speak with, and found none.", theme.text),
+                    Span::styled(" It needs a model, and found none.", theme.text),
                 ];
                 lines.extend([Line::from(welcome), Line::default()]);
             }

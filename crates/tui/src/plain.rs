@@ -47,7 +47,7 @@ pub async fn run_plain<W: Write>(
         ending: None,
     };
     plain.transcript.add_messages(&opened.recent);
-    plain.transcript.remark(RemarkTone::Note, "write a line and press Enter; /help tells more, /quit leaves");
+    plain.transcript.remark(RemarkTone::Note, "write a line and press Enter; /help for help, /quit leaves");
     let mut interrupts = signal(SignalKind::interrupt())?;
     let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
     let mut orders: Vec<SessionCommand> = opened.prompt.map(|prompt| submit(&prompt)).into_iter().collect();

@@ -38,11 +38,11 @@ const fn slash(
 
 pub(crate) const SLASH_COMMANDS: [SlashCommand; 15] = [
     slash("help", "", "the keys and the commands", SlashAction::Help),
-    slash("new", "", "begin another session; this one is kept", SlashAction::New),
-    slash("clear", "", "the same: begin with an empty conversation", SlashAction::New),
-    slash("continue", "", "go on with a turn that stopped", SlashAction::Continue),
-    slash("resume", "", "go on with another session", SlashAction::Resume),
-    slash("model", "[NAME]", "let another model answer", SlashAction::Model),
+    slash("new", "", "start a new session; this one is kept", SlashAction::New),
+    slash("clear", "", "same as /new", SlashAction::New),
+    slash("continue", "", "resume a turn that stopped", SlashAction::Continue),
+    slash("resume", "", "resume another session", SlashAction::Resume),
+    slash("model", "[NAME]", "switch to another model", SlashAction::Model),
     slash("mode", "[MODE]", "how freely the agent may act", SlashAction::Mode),
     slash("effort", "[LEVEL]", "how much the model thinks", SlashAction::Effort),
     slash("diff", "", "which files the session changed, and how", SlashAction::Diff),
@@ -51,7 +51,7 @@ pub(crate) const SLASH_COMMANDS: [SlashCommand; 15] = [
     slash("copy", "", "copy the last answer to the clipboard", SlashAction::Copy),
     slash("permissions", "", "the mode and the rules of your settings", SlashAction::Permissions),
     slash("doctor", "", "what works on this machine, and what does not", SlashAction::Doctor),
-    slash("quit", "", "leave; `helve --continue` goes on", SlashAction::Quit),
+    slash("quit", "", "quit; `helve --continue` resumes", SlashAction::Quit),
 ];
 
 /// What a line that begins with a slash means.

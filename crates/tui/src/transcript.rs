@@ -125,7 +125,7 @@ impl Transcript {
             EventBody::RetryScheduled(retry) => {
                 let dropped = self.drop_answer(now);
                 let seconds = duration(Duration::from_millis(retry.delay_ms));
-                let dropped = if dropped { " What was said so far does not count." } else { "" };
+                let dropped = if dropped { " The partial answer is dropped." } else { "" };
                 let text = format!("trying again in {seconds}: {}.{dropped}", one_line(&retry.reason));
                 self.remark(RemarkTone::Warning, text);
             }
@@ -166,7 +166,7 @@ impl Transcript {
                 self.remark(RemarkTone::Warning, refused.notice());
             }
             EventBody::LimitReached(limit) => {
-                let text = format!("{} /continue goes on.", one_line(&limit.text));
+                let text = format!("{} /continue resumes.", one_line(&limit.text));
                 self.remark(RemarkTone::Warning, text);
             }
             EventBody::ErrorRaised(error) => self.error(error),

@@ -23,7 +23,7 @@ use crate::wiring::{SessionWiring, session_failure, session_model, wire_session}
 const DEMO_FILES: [(&str, &str); 2] =
     [("greet.sh", include_str!("../demo/greet.sh")), ("test.sh", include_str!("../demo/test.sh"))];
 const DEMO_SCRIPT: &str = include_str!("../demo/demo.toml");
-const DEMO_TASK: &str = "The test fails. Find out why and mend it.";
+const DEMO_TASK: &str = "The test fails. Find out why and fix it.";
 
 pub(crate) fn run(setup: &CliSetup, screen: &mut ConsoleOutput) -> Result<ProgramExit, CliFailure> {
     let temporary = std::env::temp_dir();
@@ -35,7 +35,7 @@ pub(crate) fn run(setup: &CliSetup, screen: &mut ConsoleOutput) -> Result<Progra
     writeln!(screen, "A small project with a failing test is in {shown}.")?;
     writeln!(
         screen,
-        "A scripted model mends it, through the real loop and the real tools; nothing leaves this machine.\n"
+        "A scripted model fixes it, through the real loop and the real tools; nothing leaves this machine.\n"
     )?;
     writeln!(screen, "{HEADING}> {DEMO_TASK}{HEADING:#}\n")?;
     screen.finish()?;

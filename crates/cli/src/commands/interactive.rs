@@ -128,13 +128,13 @@ async fn run_sessions(
                 return Ok(InteractiveExit::Done(ProgramExit::Interrupted));
             }
             Ok(AppExitReason::SessionEnded) => {
-                let hint = "Report it with the log; `helve --continue` goes on.";
-                return Err(CliFailure::new("the session ended by itself", "a mistake in Helve", hint));
+                let hint = "Report it with the log; `helve --continue` resumes.";
+                return Err(CliFailure::new("the session ended by itself", "a bug in Helve", hint));
             }
             // Nobody is there any more to be told.
             Err(error) if is_gone(&error) => return Ok(InteractiveExit::Done(ProgramExit::Interrupted)),
             Err(error) => {
-                let hint = "`helve --continue` goes on where it was.";
+                let hint = "`helve --continue` resumes where it was.";
                 return Err(CliFailure::new("the terminal can't be used any more", error, hint));
             }
         };
@@ -225,7 +225,7 @@ async fn begin_guided(
 /// Says how to go on, unless nothing was said.
 fn goodbye(session: &Session) -> ProgramExit {
     if session.state(|state| state.history.messages().next().is_some()) {
-        crate::console::print_to_stderr("`helve --continue` goes on with this session.");
+        crate::console::print_to_stderr("`helve --continue` resumes this session.");
     }
     ProgramExit::Success
 }

@@ -62,11 +62,11 @@ const EXIT_CODES_CHAPTER: &str = "
 |---|---|
 | 0 | done |
 | 1 | error |
-| 2 | wrong words on the command line, or mistakes in the settings |
+| 2 | wrong usage of the command line, or errors in the settings |
 | 3 | a key is missing or wrong |
-| 10 | the limit of steps was reached |
-| 11 | the limit of money was reached |
-| 12 | the time was up |
+| 10 | step limit reached |
+| 11 | cost limit reached |
+| 12 | time limit reached |
 | 13 | something had to be asked, and there was nobody |
 | 130 | interrupted |
 ";

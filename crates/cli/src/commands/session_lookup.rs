@@ -27,7 +27,7 @@ pub(super) fn sessions(
     here: &Path,
 ) -> Result<Vec<SessionRow>, String> {
     let now = SystemClock.now();
-    // Where nothing was said, there is nothing to go on with.
+    // Where nothing was said, there is nothing to resume.
     let has_begun = |summary: &SessionSummary| !summary.title.is_empty() || summary.turns > 0;
     let is_offered = |summary: &SessionSummary| {
         summary.parent.is_none() && summary.session != current && has_begun(summary)

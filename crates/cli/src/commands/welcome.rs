@@ -64,13 +64,10 @@ pub(super) fn find_model(setup: &CliSetup) -> Result<Option<ProgramExit>, CliFai
 }
 
 fn welcome(failure: &CliFailure, screen: &mut ConsoleOutput) -> Result<(), CliFailure> {
-    writeln!(
-        screen,
-        "{HEADING}Welcome to Helve.{HEADING:#} It needs a model to speak with, and found none."
-    )?;
+    writeln!(screen, "{HEADING}Welcome to Helve.{HEADING:#} It needs a model, and found none.")?;
     writeln!(screen, "{DIM}{failure}{DIM:#}\n")?;
     writeln!(screen, "  1  paste the key of a provider (it is stored for you alone)")?;
     writeln!(screen, "  2  use a local server, such as Ollama or llama.cpp")?;
-    writeln!(screen, "  3  watch the demo: a scripted model mends a small project, offline\n")?;
+    writeln!(screen, "  3  watch the demo: a scripted model fixes a small project, offline\n")?;
     Ok(screen.finish()?)
 }

@@ -39,7 +39,7 @@ fn start(home: &Home, words: &[&str], rows: u16, columns: u16) -> TerminalWindow
 
 fn open(home: &Home, mode: &str, rows: u16, columns: u16) -> TerminalWindow {
     let window = start(home, &["-m", "script:script.toml", "--permission-mode", mode], rows, columns);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     if columns >= 80 {
         window.wait_for("confined");
     }
@@ -126,7 +126,7 @@ fn a_chat_with_a_card_and_its_diff_in_the_pager() {
     let mut window = open(&home, "accept-edits", 24, 80);
     window.say("let greet.py greet somebody by name");
     window.wait_for("nothing else changed");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     capture("chat", &home, &window);
     window.type_in("\x0f");
     window.wait_for("closes");
@@ -161,7 +161,7 @@ fn a_small_window() {
     let mut window = open(&home, "accept-edits", 10, 40);
     window.say("greet by name");
     window.wait_for("nothing else changed");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     capture("small", &home, &window);
 }
 

@@ -15,7 +15,7 @@ fn keys_are_what_the_user_made_of_them() {
     // A project must not be able to make a no mean yes.
     home.write("project/.helve/config.toml", "[keys]\nallow-once = 'n'\nreject = 'f8'\n");
     let mut window = open_with(&home, &[], 40, 120);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     let told = home.masked(&window.text());
     assert!(
         told.contains("[HOME]/config.toml:4:1: keys.pagr: there is no such action; did you mean `pager`?"),
@@ -29,16 +29,16 @@ fn keys_are_what_the_user_made_of_them() {
     window.answer("n");
     window.wait_for("✗ write made.txt");
     assert!(!home.project().join("made.txt").exists());
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("make it");
     window.wait_for("j yes");
     window.answer("j");
     window.wait_for("✓ write made.txt");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x10");
     window.wait_for("closes");
     window.type_in("\x03");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("?");
     window.wait_for("keys and commands");
     let help = window.text();
@@ -78,7 +78,7 @@ fn a_session_is_found_among_many_by_its_words() {
     assert!(text.contains("1 of 30") && text.contains("0 turns · test/model · $0.01"), "{text}");
     window.type_in("\r");
     window.wait_for("> question number 17");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     leave(&mut window);
 }
 
@@ -86,7 +86,7 @@ fn a_session_is_found_among_many_by_its_words() {
 fn models_tell_what_they_cost_and_why_they_can_not_be_used() {
     let home = home();
     let mut window = open_with(&home, &[], 24, 140);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("/model");
     window.wait_for("model (price of a million tokens):");
     window.type_in("anthropic/claude-sonnet-4");
@@ -104,15 +104,15 @@ fn models_tell_what_they_cost_and_why_they_can_not_be_used() {
 fn what_a_session_changed_is_shown_after_a_restart_too() {
     let home = home();
     let mut window = open_with(&home, &["--permission-mode", "bypass"], 24, 80);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("/diff");
-    window.wait_for("nothing was changed in this session");
+    window.wait_for("no files changed in this session");
     window.say("make it");
     window.wait_for("So it is.");
     leave(&mut window);
 
     let mut window = open_with(&home, &["--continue"], 24, 80);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("/diff");
     window.wait_for("made.txt  +2 -0");
     window.type_in("made\r");
@@ -159,7 +159,7 @@ fn a_command_that_takes_long_goes_on_by_itself() {
     );
     let mut window =
         TerminalWindow::start(&home.helve(&["-m", "script:long.toml", "--allow", "shell"]), 24, 100);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("work");
     window.wait_for("begun");
     window.wait_for("ctrl-b lets it go on by itself");
@@ -221,7 +221,7 @@ fn an_editor_of_ones_own_is_used_for_writing() {
     let mut program = home.helve(&["-m", "script:script.toml"]);
     program.env("EDITOR", "sh editor");
     let mut window = TerminalWindow::start(&program, 24, 80);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("begun");
     window.type_in("\x07");
     window.wait_for("> begun and so on");
@@ -268,7 +268,7 @@ fn a_terminal_that_is_gone_ends_the_turn_and_the_session_goes_on() {
 
     let mut window = open_with(&home, &["--continue"], 24, 80);
     window.wait_for("> wait for it");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("greet me");
     window.wait_for("• second");
     leave(&mut window);

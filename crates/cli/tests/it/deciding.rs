@@ -41,11 +41,11 @@ fn type_slowly(window: &mut TerminalWindow, text: &str, pause: u64) {
 fn whoever_writes_a_message_meanwhile_allows_nothing() {
     let home = home(&["touch made"]);
     let mut window = open(&home, &[], 24);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("go");
     window.wait_for("I begin.");
     type_slowly(&mut window, "please try again and say why not a pony", 60);
-    window.wait_for("may it run touch made?");
+    window.wait_for("Allow Helve to run touch made?");
     assert!(!home.project().join("made").exists());
     window.answer_after_typing("n");
     window.wait_for("Over.");
@@ -60,7 +60,7 @@ fn what_is_not_seen_is_not_allowed() {
     let hidden = format!("echo {}; touch made", "safe ".repeat(800));
     let home = home(&[&hidden]);
     let mut window = open(&home, &[], 24);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("go");
     window.wait_for("read all of it first");
     window.wait_for("rows more");
@@ -84,7 +84,7 @@ fn what_is_not_seen_is_not_allowed() {
 fn a_question_behind_something_else_is_told_and_waits_to_be_seen() {
     let home = home(&["touch made"]);
     let mut window = open(&home, &[], 24);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("go");
     window.wait_for("I begin.");
     window.type_in("?");
@@ -93,7 +93,7 @@ fn a_question_behind_something_else_is_told_and_waits_to_be_seen() {
     window.wait_for_guard();
     window.type_in("q");
     window.type_in("y");
-    window.wait_for("may it run touch made?");
+    window.wait_for("Allow Helve to run touch made?");
     window.answer("n");
     window.wait_for("Over.");
     assert!(!home.project().join("made").exists(), "the no counted, so the yes did not");

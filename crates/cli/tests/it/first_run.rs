@@ -39,7 +39,7 @@ fn a_pasted_key_is_stored_unseen_and_used() {
     window.type_in("\x1b[200~sk-ant-secret-0123456789\n\x1b[201~");
     window.wait_for("•••••▏  anthropic");
     window.type_in("\r");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("who is there?");
     window.wait_for("Hello from the server.");
     window.type_in("\x04");
@@ -64,7 +64,7 @@ fn a_key_that_looks_like_any_other_is_asked_about() {
     window.type_in("deepse");
     window.wait_for("› deepseek");
     window.type_in("\r");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.wait_for("deepseek/");
     window.type_in("\x04");
     assert!(window.wait().success());
@@ -86,7 +86,7 @@ fn a_local_server_appears_when_it_has_a_model_and_answers() {
     window.type_in("\x1b[B\x1b[B");
     window.wait_for("› ollama/small");
     window.type_in("\r");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.wait_for("ollama/small ·");
     window.say("who is there?");
     window.wait_for("Hello from the server.");
@@ -119,7 +119,7 @@ fn a_project_is_trusted_in_the_interface_or_not() {
         window.wait_for("Shall they count?");
         assert!(window.text().contains("limits.max_steps  77"), "{}", window.text());
         window.answer(key);
-        window.wait_for("what shall be done?");
+        window.wait_for("Ask Helve anything");
         window.say("who is there?");
         window.wait_for("Hello from the server.");
         window.type_in("\x04");
@@ -146,9 +146,9 @@ fn nobody_trusts_what_they_have_not_seen() {
     }
     window.wait_for("tool39");
     window.wait_for("y yes");
-    assert!(!window.text().contains("what shall be done?"), "{}", window.text());
+    assert!(!window.text().contains("Ask Helve anything"), "{}", window.text());
     window.type_in("y");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x04");
     assert!(window.wait().success());
     window.assert_restored();

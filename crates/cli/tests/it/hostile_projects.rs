@@ -214,15 +214,15 @@ impl Trap {
         let program = self.helve(&["-m", model, "--permission-mode", "accept-edits"], self.log().as_deref());
         let mut window = TerminalWindow::start(&program, 30, 100);
         window.wait_until("a prompt, a question of trust, or a refusal", |text| {
-            ["what shall be done?", "Shall they count?", "mistake", "helve config show"]
+            ["Ask Helve anything", "Shall they count?", "mistake", "helve config show"]
                 .iter()
                 .any(|it| text.contains(it))
         });
         if window.text().contains("Shall they count?") {
             window.answer("n");
-            window.wait_for("what shall be done?");
+            window.wait_for("Ask Helve anything");
         }
-        if window.text().contains("what shall be done?") {
+        if window.text().contains("Ask Helve anything") {
             window.say("work");
             // In a folder that git would take for its own, a change of a file is a question.
             window.wait_until("an answer, or a question", |text| {
@@ -232,7 +232,7 @@ impl Trap {
                 window.answer("n");
             }
             window.wait_for("Understood.");
-            window.wait_for("what shall be done?");
+            window.wait_for("Ask Helve anything");
             window.type_in("\x04");
         }
         window.wait();

@@ -69,7 +69,7 @@ pub(crate) fn open_with(home: &Home, words: &[&str], rows: u16, columns: u16) ->
 
 pub(crate) fn open(home: &Home) -> TerminalWindow {
     let window = open_with(home, &[], 24, 80);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn said(events: &[SessionEvent]) -> Vec<String> {
 }
 
 pub(crate) fn leave(window: &mut TerminalWindow) {
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x04");
     assert!(window.wait().success());
     window.assert_restored();
@@ -118,10 +118,10 @@ fn a_chat_is_drawn_and_can_be_gone_on_with() {
         "{text}"
     );
     leave(&mut window);
-    assert!(window.text().contains("`helve --continue` goes on"), "{}", window.text());
+    assert!(window.text().contains("`helve --continue` resumes"), "{}", window.text());
 
     let mut window = open_with(&home, &["--continue"], 24, 80);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.wait_for("• second");
     window.say("and on");
     window.wait_for("• Understood.");
@@ -165,12 +165,12 @@ fn every_answer_to_a_question_does_what_it_says() {
         let home = home();
         let mut window = open(&home);
         window.say("make it");
-        window.wait_for("may it write made.txt");
+        window.wait_for("Allow Helve to write made.txt");
         window.wait_for("y yes");
         assert!(window.text().contains("+ eins"), "the diff is shown:\n{}", window.text());
         window.answer(key);
         window.wait_for(shown);
-        window.wait_for("what shall be done?");
+        window.wait_for("Ask Helve anything");
         assert_eq!(made(&home), is_made, "{key}");
         let rules = std::fs::read_to_string(home.project().join(".helve/local.toml")).unwrap_or_default();
         assert_eq!(rules.contains("write"), key == "p", "{key}: {rules}");
@@ -190,12 +190,12 @@ fn a_key_that_comes_too_early_answers_nothing() {
     window.say("make it");
     for _ in 0..20 {
         window.type_in("y");
-        if window.text().contains("may it write") {
+        if window.text().contains("Allow Helve to write") {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    window.wait_for("may it write made.txt");
+    window.wait_for("Allow Helve to write made.txt");
     window.answer_after_typing("n");
     window.wait_for("✗ write made.txt");
     assert!(!home.project().join("made.txt").exists());
@@ -216,12 +216,12 @@ fn a_question_of_the_model_is_answered_by_number() {
 fn a_running_command_shows_its_last_lines_and_the_pager_all() {
     let home = home();
     let mut window = open_with(&home, &["--permission-mode", "bypass"], 24, 80);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("work");
     window.wait_for("│ 30");
     window.wait_for("• Understood.");
     window.wait_for("more lines");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x0f");
     window.wait_for("closes");
     window.type_in("\x1b[D");
@@ -291,9 +291,9 @@ fn a_storm_of_sizes_breaks_nothing() {
 fn a_small_window_has_room_for_what_matters() {
     let home = home();
     let mut window = open_with(&home, &[], 10, 40);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("make it");
-    window.wait_for("may it write made.txt");
+    window.wait_for("Allow Helve to write made.txt");
     window.wait_for("y yes");
     window.answer("y");
     window.wait_for("So it is.");
@@ -318,7 +318,7 @@ fn a_large_paste_is_a_chip_and_is_sent_whole() {
 fn wide_letters_are_written_and_sent() {
     let home = home();
     let mut window = open_with(&home, &[], 12, 40);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("日本語の入力 👩‍👩‍👧 é");
     window.wait_for("日本語の入力");
     window.type_in("\x7f\x7f\x7f文\r");
@@ -333,7 +333,7 @@ fn it_can_be_suspended_and_goes_on() {
     let mut window = open(&home);
     window.say("greet me");
     window.wait_for("• second");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x1a");
     window.wait_for_stop();
     window.assert_restored();
@@ -355,7 +355,7 @@ fn whoever_ends_it_gets_the_terminal_back() {
         window.signal(signal);
         assert_eq!(window.wait().code(), Some(130));
         window.assert_restored();
-        window.wait_for("`helve --continue` goes on with this session.");
+        window.wait_for("`helve --continue` resumes this session.");
         let ended = events(&home).iter().any(|event| matches!(event.body, EventBody::TurnEnded(_)));
         assert!(ended, "the turn ends in order");
     }
@@ -388,7 +388,7 @@ fn what_was_not_sent_survives_a_crash() {
     let mut window = open_with(&home, &[], 24, 80);
     window.wait_for("half a sentence");
     window.type_in("\x03");
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x03");
     window.wait_for("press Ctrl-C again");
     window.type_in("\x03");
@@ -423,8 +423,8 @@ fn commands_with_a_slash_and_of_the_users_own() {
     window.wait_for("Writing");
     window.type_in("q");
     window.say("/new");
-    window.wait_for("/help tells more");
-    window.wait_for("what shall be done?");
+    window.wait_for("/help for help");
+    window.wait_for("Ask Helve anything");
     leave(&mut window);
     let all: Vec<String> = home.journal().list().unwrap().into_iter().map(|summary| summary.title).collect();
     assert!(all.contains(&"a good name".to_owned()), "{all:?}");

@@ -59,7 +59,7 @@ fn resume(home: &Home, session: SessionId) -> TerminalWindow {
 }
 
 fn leave(window: &mut TerminalWindow) {
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.type_in("\x04");
     assert!(window.wait().success());
     window.assert_restored();
@@ -87,7 +87,7 @@ fn turn_to(window: &mut TerminalWindow, key: &str, wanted: &str) {
 fn every_item_of_a_long_session_can_be_read_in_full() {
     let (home, session) = home();
     let mut window = resume(&home, session);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     let shown = window.whole_text();
     assert!(shown.contains("there is more before this") && shown.contains("answer 119"), "{shown}");
     assert!(!shown.contains("answer 90"), "only the end is shown: {shown}");
@@ -113,7 +113,7 @@ fn every_item_of_a_long_session_can_be_read_in_full() {
 fn a_message_can_be_sent_before_all_is_read() {
     let (home, session) = home();
     let mut window = resume(&home, session);
-    window.wait_for("what shall be done?");
+    window.wait_for("Ask Helve anything");
     window.say("and on");
     window.wait_for("• Understood.");
     // What the whole session cost is known by then.

@@ -548,7 +548,7 @@ fn somebody_at_the_terminal_is_asked() {
         let mut terminal = crate::terminal::Terminal::open();
         let command = home.helve(&["run", "--model", "script:fix.toml", "fix it"]);
         let mut child = terminal.start(command);
-        terminal.wait_for("may it write a.txt");
+        terminal.wait_for("Allow Helve to write a.txt");
         terminal.type_in(typed);
         child.wait().unwrap();
         assert_eq!(content(&home), expected, "{typed:?}: {}", terminal.seen());

@@ -81,7 +81,7 @@ impl LiveAreaLayout {
             let hint = if app.status.is_busy() {
                 format!("{} queues, {} steers", keys.key(KeyAction::Send), keys.key(KeyAction::Steer))
             } else {
-                "what shall be done?".to_owned()
+                "Ask Helve anything".to_owned()
             };
             app.composer.draw(area, buffer, &hint, &theme)
         };

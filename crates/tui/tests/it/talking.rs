@@ -34,7 +34,7 @@ fn several_requests_are_asked_one_by_one_and_a_late_key_answers_none_of_them() {
     let mut desk = Desk::new(SessionOverview::default());
     desk.tell(TurnStarted::default());
     (1..=3).for_each(|number| desk.tell(ask(number)));
-    assert!(desk.text().contains("1 of 3 · may it run number 1?"), "{}", desk.text());
+    assert!(desk.text().contains("1 of 3 · Allow Helve to run number 1?"), "{}", desk.text());
     desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
     assert!(desk.orders.is_empty(), "it has just appeared");
     desk.pass(APPROVAL_GUARD_TIME);
@@ -46,7 +46,7 @@ fn several_requests_are_asked_one_by_one_and_a_late_key_answers_none_of_them() {
         "once"
     );
     desk.tell(ApprovalResolved { approval: sample_id(1), answer: ApprovalAnswer::Once });
-    assert!(desk.text().contains("2 of 3 · may it run number 2?"), "{}", desk.text());
+    assert!(desk.text().contains("2 of 3 · Allow Helve to run number 2?"), "{}", desk.text());
     desk.key(KeyCode::Char('y'), KeyModifiers::NONE);
     assert_eq!(desk.orders.len(), 1, "the key was meant for the first");
     // Without rules there is nothing to allow for longer.
@@ -117,10 +117,7 @@ fn an_answer_that_is_tried_again_says_so() {
     desk.tell(TextDelta { index: 0, text: "A whole answer.".to_owned() });
     desk.tell(answer("A whole answer."));
     let text = desk.text();
-    assert!(
-        text.contains("trying again in 1.5 s: overloaded. What was said so far does not count."),
-        "{text}"
-    );
+    assert!(text.contains("trying again in 1.5 s: overloaded. The partial answer is dropped."), "{text}");
     assert_eq!(text.matches("A whole answer.").count(), 1, "{text}");
 }
 

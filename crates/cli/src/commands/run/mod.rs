@@ -78,7 +78,7 @@ fn start(
         let session = open_session(which, setup, wiring, model)?;
         if instruction.is_empty() && is_text && session.state(is_finished) {
             let why = "the last turn of that session ended by itself";
-            return Err(CliFailure::usage("there is nothing to go on with", why, "Say what to do next."));
+            return Err(CliFailure::usage("nothing to resume", why, "Say what to do next."));
         }
         let first = match instruction.is_empty() {
             false => Some(submit(instruction.parts(&session)?)),
@@ -303,7 +303,7 @@ async fn nobody_answers(question: OpenRunQuestion, handle: &SessionHandle, front
     front.nobody_is_there();
     let command = match question {
         OpenRunQuestion::Approval(approval) => {
-            let message = Some("nobody is there to be asked any more".to_owned());
+            let message = Some("there is no one left to ask".to_owned());
             SessionCommand::Decide { approval, answer: ApprovalAnswer::Reject { message } }
         }
         OpenRunQuestion::Question(call) => SessionCommand::Answer { call, text: None },
@@ -390,7 +390,7 @@ fn last_model(journal: &FileJournal, id: SessionId) -> Option<ModelName> {
     })
 }
 
-/// Whether the last turn ended by itself, so that there is nothing to go on with.
+/// Whether the last turn ended by itself, so that there is nothing to resume.
 fn is_finished(state: &SessionState) -> bool {
     state.outcome == Some(TurnOutcome::EndTurn) && state.queue.is_empty()
 }
@@ -414,7 +414,7 @@ impl InterruptSignals {
     fn new() -> Result<InterruptSignals, CliFailure> {
         let listen = |kind| {
             signal(kind).map_err(|error| {
-                CliFailure::new("signals can't be heard", error, "Check the limits of this process.")
+                CliFailure::new("signals can't be handled", error, "Check the limits of this process.")
             })
         };
         Ok(InterruptSignals([
@@ -474,7 +474,7 @@ fn last_here(journal: &FileJournal, root: &Path) -> Result<SessionId, CliFailure
         sessions.iter().find(|summary| Path::new(&summary.workspace) == root && summary.parent.is_none());
     here.map(|summary| summary.session).ok_or_else(|| {
         let hint = "Leave --continue out, or go to the project of the session.";
-        CliFailure::usage("there is nothing to go on with", "this project has no session yet", hint)
+        CliFailure::usage("nothing to resume", "this project has no session yet", hint)
     })
 }
 

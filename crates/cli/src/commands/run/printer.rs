@@ -234,8 +234,7 @@ impl RunPrinter {
                 }
             }
             EventBody::RetryScheduled(retry) => {
-                let dropped =
-                    if !self.streamed.is_empty() { " What was said so far does not count." } else { "" };
+                let dropped = if !self.streamed.is_empty() { " The partial answer is dropped." } else { "" };
                 self.end_text(screen)?;
                 let (reason, seconds) = (one_line(&retry.reason), retry.delay_ms as f64 / 1000.0);
                 self.remark(&format!("{WARN}trying again in {seconds:.1} s: {reason}.{dropped}{WARN:#}"));
@@ -304,7 +303,7 @@ impl RunPrinter {
             }
             EventBody::LimitReached(limit) => {
                 let text = one_line(&limit.text);
-                self.remark(&format!("{WARN}{text} `helve run --continue` goes on.{WARN:#}"));
+                self.remark(&format!("{WARN}{text} `helve run --continue` resumes.{WARN:#}"));
             }
             EventBody::ErrorRaised(error) => {
                 self.remark(&format!("{BAD}helve: {}{BAD:#}", one_line(&error.what)));
@@ -379,7 +378,7 @@ impl RunPrinter {
                 ));
                 if outcome == TurnOutcome::Cancelled {
                     console::print_to_stderr(&format!(
-                        "{DIM}`helve run --continue` goes on where it stopped{DIM:#}"
+                        "{DIM}`helve run --continue` resumes where it stopped{DIM:#}"
                     ));
                 }
             }
