@@ -32,7 +32,7 @@ const OUTPUT: &str = "seq 1 2700000";
 const PATIENCE: Duration = Duration::from_secs(60);
 const ROWS: u16 = 40;
 const COLUMNS: u16 = 100;
-const READY: &str = "what shall be done?";
+const READY: &str = "Ask Helve anything";
 
 fn main() {
     let Some(helve) = std::env::args().nth(1).map(PathBuf::from).filter(|path| path.is_file()) else {
